@@ -1,0 +1,86 @@
+# Catchment: `make demo` and `make test` are all that a new user needs; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+TARGET ?= embedded
+LANES ?= 64
+LOSS ?= 0
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := build/native
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Mininet and raw sockets need root.
+ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PATH="$$PATH")
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+# ---- set-up ------------------------------------------------------------------------------------
+.PHONY: setup packages
+setup: packages $(VENV)/.installed native ## install everything and build the native parts (idempotent)
+
+packages:
+	@tools/install-packages.sh
+
+$(VENV)/.installed: requirements.txt pyproject.toml | packages
+	@$(PYTHON) -c 'import sys; sys.exit("setup: Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
+	@echo "setup: Python environment in $(VENV)/"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip check -q
+	@touch $@
+
+.PHONY: native
+native: $(VENV)/.installed ## build the switch and the endpoint
+	@test -f $(NATIVE)/build.ninja || $(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >$(NATIVE).log 2>&1 || { mkdir -p build; cat $(NATIVE).log; exit 1; }
+	@$(BIN)/cmake --build $(NATIVE)
+
+# ---- use ---------------------------------------------------------------------------------------
+.PHONY: demo p4 e2e
+demo: setup ## train a language model through the switch (LOSS=0.01, TARGET=bmv2, STEPS=...)
+	@$(ROOT) $(BIN)/catchment demo --target $(TARGET) --loss $(LOSS) $(if $(STEPS),--steps $(STEPS))
+
+p4: setup ## compile the P4 programs (TARGET=bmv2 uses p4c)
+	@$(BIN)/catchment p4 compile p4src/luwu.p4 --target $(TARGET) --define LANES=$(LANES)
+
+e2e: setup ## the end-to-end tests in Mininet
+	@$(ROOT) $(BIN)/python -m pytest tests/e2e
+
+# ---- checks ------------------------------------------------------------------------------------
+.PHONY: test test-full lint format wire protocol-check
+test: setup lint ## lint, then every fast test and a sample of the long ones
+	@echo "test: SEED=$(SEED)"
+	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest -m "not slow"
+
+test-full: setup lint ## every test, the long ones too
+	@echo "test: SEED=$(SEED)"
+	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
+
+PYTHON_DIRS := wire softswitch controlplane host sim tests bench
+CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -v '^wire/generated/')
+
+lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
+	@$(BIN)/ruff format -q --check $(PYTHON_DIRS)
+	@$(BIN)/ruff check -q $(PYTHON_DIRS)
+	@$(BIN)/mypy
+	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	@$(BIN)/python -m wire.generate --check
+
+format: $(VENV)/.installed ## format Python and C++ in place
+	@$(BIN)/ruff format -q $(PYTHON_DIRS)
+	@$(BIN)/ruff check -q --fix $(PYTHON_DIRS) || true
+	@$(BIN)/clang-format -i $(CPP_FILES)
+
+wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml
+	@$(BIN)/python -m wire.generate
+
+.PHONY: clean
+clean: ## remove what was built; .venv stays
+	@rm -rf build

@@ -1,0 +1,1 @@
+"""One module per output language; each has `emit(frame) -> text`."""
