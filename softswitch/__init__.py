@@ -1,0 +1,1 @@
+"""The embedded P4 target: compiler, runtime and server of a general v1model switch."""

@@ -1,0 +1,144 @@
+"""Functions, actions, tables and what they match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from softswitch.compiler.ir.base import Annotation, Direction, Node, Param
+from softswitch.compiler.ir.expressions import Expr
+from softswitch.compiler.ir.statements import Block
+from softswitch.compiler.types import Type
+
+if TYPE_CHECKING:
+    from softswitch.compiler.ir.units import InstanceDecl, ValueSet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(Node):
+    """A P4 function, specialised by its type arguments. `unique` is an identifier unique in the program."""
+
+    name: str
+    unique: str
+    params: tuple[Param, ...]
+    return_type: Type
+    body: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Action(Node):
+    """An action of a unit, or of the program when `is_global`. Parameters with no direction are the control plane's
+    data.
+
+    `cp_name` is the control-plane name within the unit's instance; see `full_name`.
+    """
+
+    name: str
+    cp_name: str
+    params: tuple[Param, ...]
+    body: Block
+    is_global: bool
+    annotations: tuple[Annotation, ...]
+
+    @property
+    def data(self) -> tuple[Param, ...]:
+        """The parameters that a table entry carries."""
+        return tuple(p for p in self.params if p.direction is Direction.NONE)
+
+
+class MatchValueKind(Enum):
+    """What a `Match` holds."""
+
+    ANY = "any"
+    EXACT = "exact"
+    MASK = "mask"
+    RANGE = "range"
+    VALUE_SET = "value_set"
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Node):
+    """One component of a select case or table entry.
+
+    EXACT: `first`. MASK: `first &&& second`. RANGE: `first .. second`, both inclusive. VALUE_SET: `value_set`. For an
+    lpm
+    key, MASK's mask is a run of ones from the top and EXACT means the full length.
+    """
+
+    kind: MatchValueKind
+    first: Expr | None = None
+    second: Expr | None = None
+    value_set: ValueSet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Node):
+    """One key field: `kind` is the match kind's name, `name` the control-plane name of the field."""
+
+    expr: Expr
+    kind: str
+    name: str
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableAction(Node):
+    """An action a table may run. `bound` are the arguments written in the action list for its directed parameters,
+
+    aligned with `action.params` (None for a parameter that the entry supplies)."""
+
+    action: Action
+    bound: tuple[Expr | None, ...]
+    annotations: tuple[Annotation, ...]
+    table_only: bool
+    default_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ActionValue(Node):
+    """An action with its data: literals, aligned with `choice.action.data`. `choice` is the table's `TableAction`."""
+
+    choice: TableAction
+    data: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Node):
+    """An entry written in the program.
+
+    Smaller index wins unless `priority` is given (`Table.largest_priority_wins`).
+    """
+
+    matches: tuple[Match, ...]
+    action: ActionValue
+    priority: int | None
+    is_const: bool
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table(Node):
+    """A table. `size` is 0 when not given (P4Info then says 1024, as p4c).
+
+    `keys` may be empty: the default action runs.
+    """
+
+    name: str
+    cp_name: str
+    keys: tuple[Key, ...]
+    actions: tuple[TableAction, ...]
+    default_action: ActionValue
+    const_default: bool
+    entries: tuple[Entry, ...]
+    const_entries: bool
+    largest_priority_wins: bool
+    size: int
+    implementation: InstanceDecl | None
+    """An action_profile or action_selector."""
+    counters: InstanceDecl | None
+    """A direct_counter."""
+    meters: InstanceDecl | None
+    """A direct_meter."""
+    support_timeout: bool
+    annotations: tuple[Annotation, ...]
