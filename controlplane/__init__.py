@@ -1,0 +1,1 @@
+"""Jobs, topology, table entries, counters, diagnosis and the command line; see docs/control-plane.md."""

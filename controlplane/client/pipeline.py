@@ -1,0 +1,79 @@
+"""Putting a program on a switch: P4Info plus the target's own device configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from p4.v1 import p4runtime_pb2
+from p4runtime_sh.p4runtime import P4RuntimeException
+
+from controlplane.client.errors import SwitchError, from_rpc
+from controlplane.client.p4info import P4Info
+from controlplane.client.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineConfig:
+    """A compiled program.
+
+    Attributes:
+        p4info: P4Info text file.
+        device_config: what the target loads: the embedded switch's shared object, BMv2's JSON.
+    """
+
+    p4info: Path
+    device_config: Path
+
+
+def push(session: Session, config: PipelineConfig) -> P4Info:
+    """Replace the program of a switch; tables, groups and registers start empty.
+
+    BMv2 keeps its replication engine over a new pipeline (every packet would then be copied twice),
+    so groups and clone sessions are removed first.
+
+    Raises:
+        SwitchError: a file is missing, or the switch refuses the program.
+    """
+    info = P4Info.load(config.p4info)
+    if not config.device_config.is_file():
+        raise SwitchError(f"no compiled program at {config.device_config}; run `catchment p4 compile` first")
+    clear_replication(session)
+    try:
+        session.set_fwd_pipe_config(str(config.p4info), str(config.device_config))
+    except P4RuntimeException as error:
+        what = f"loading {config.device_config.name}"
+        raise from_rpc(session.where, what, error.grpc_error) from None
+    return info
+
+
+def clear_replication(session: Session) -> None:
+    """Delete every multicast group and clone session; a switch without a pipeline has none."""
+    updates = []
+    for kind in ("multicast_group_entry", "clone_session_entry"):
+        entity = p4runtime_pb2.Entity()
+        getattr(entity.packet_replication_engine_entry, kind).SetInParent()
+        try:
+            for reply in session.read_one(entity):
+                updates += [
+                    p4runtime_pb2.Update(type=p4runtime_pb2.Update.DELETE, entity=found) for found in reply.entities
+                ]
+        except (grpc.RpcError, P4RuntimeException) as error:
+            if not _has_no_groups(error):
+                raise from_rpc(session.where, "reading the replication engine", error) from None
+    if not updates:
+        return
+    try:
+        session.write(p4runtime_pb2.WriteRequest(updates=updates))
+    except grpc.RpcError as error:
+        raise from_rpc(session.where, "clearing the replication engine", error) from None
+
+
+def _has_no_groups(error: grpc.RpcError | P4RuntimeException) -> bool:
+    rpc = error.grpc_error if isinstance(error, P4RuntimeException) else error
+    return rpc.code() in (
+        grpc.StatusCode.FAILED_PRECONDITION,  # no pipeline yet
+        grpc.StatusCode.UNIMPLEMENTED,  # BMv2 has no read of clone sessions
+        grpc.StatusCode.NOT_FOUND,
+    )

@@ -1,0 +1,68 @@
+"""Readable values (numbers, MAC and IPv4 addresses) to and from P4Runtime byte strings."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from controlplane.client.errors import SwitchError
+
+Value = int | str
+"""What people write: 7, "0x7f", "10.0.0.1", "02:00:00:00:00:01"."""
+
+_MAC = re.compile(r"(?:[0-9a-fA-F]{1,2}:){5}[0-9a-fA-F]{1,2}")
+_IPV4_NAME = re.compile(r"(^|[._])(ip|ipv4|spa|tpa|ip_?addr|(src|dst|target)_?(ip|addr))($|[._])")
+
+
+def to_int(value: Value, bitwidth: int, what: str) -> int:
+    """The number that a readable value stands for.
+
+    Args:
+        value: an integer, or text: decimal, 0x/0b/0o, a MAC address or an IPv4 address.
+        bitwidth: width of the field, in bits.
+        what: the field, for the message.
+
+    Raises:
+        SwitchError: not a number, or it does not fit.
+    """
+    number = value if isinstance(value, int) else _parse(value, what)
+    if number < 0 or number >> bitwidth:
+        raise SwitchError(f"{what}: {value} does not fit in {bitwidth} bits (0 to {(1 << bitwidth) - 1})")
+    return number
+
+
+def _parse(text: str, what: str) -> int:
+    text = text.strip()
+    if _MAC.fullmatch(text):
+        return int.from_bytes(bytes(int(part, 16) for part in text.split(":")), "big")
+    if text.count(".") == 3:
+        try:
+            return int(ipaddress.IPv4Address(text))
+        except ipaddress.AddressValueError as error:
+            raise SwitchError(f"{what}: {text!r} is not an IPv4 address: {error}") from None
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise SwitchError(
+            f"{what}: {text!r} is neither a number (10, 0x0a), a MAC address nor an IPv4 address"
+        ) from None
+
+
+def encode(value: Value, bitwidth: int, what: str) -> bytes:
+    """The canonical byte string (shortest, at least one byte) of a value."""
+    number = to_int(value, bitwidth, what)
+    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+
+
+def decode(data: bytes) -> int:
+    """The number in a byte string, padded or canonical."""
+    return int.from_bytes(data, "big")
+
+
+def readable(number: int, bitwidth: int, name: str) -> Value:
+    """The value as people write it: MAC for 48 bits, IPv4 for 32-bit fields named like one."""
+    if bitwidth == 48:
+        return ":".join(f"{byte:02x}" for byte in number.to_bytes(6, "big"))
+    if bitwidth == 32 and _IPV4_NAME.search(name.lower()):
+        return str(ipaddress.IPv4Address(number))
+    return number

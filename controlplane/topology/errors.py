@@ -1,0 +1,7 @@
+"""The error of a topology file."""
+
+from controlplane.errors import ControlPlaneError
+
+
+class TopologyError(ControlPlaneError):
+    """A topology that cannot be used; says where in the file and what would be right."""

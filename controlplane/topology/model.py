@@ -1,0 +1,76 @@
+"""Switches, hosts and links, as values."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+AUTO_ADDRESS = "auto"
+"""A switch's gRPC address that is chosen when the network comes up."""
+
+
+class Target(StrEnum):
+    """What executes the switch program."""
+
+    EMBEDDED = "embedded"
+    BMV2 = "bmv2"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A switch and the program on it.
+
+    Attributes:
+        program: P4 source file.
+        lanes: 32-bit lanes per packet that the program is built for.
+        slots: aggregation slots that the program is built with.
+        ip: the address that hosts send to.
+        mac: its hardware address on every port.
+        grpc: P4Runtime address ``host:port``, or ``auto``.
+        device_id: P4Runtime device id.
+    """
+
+    name: str
+    program: Path
+    ip: ipaddress.IPv4Address
+    mac: str
+    target: Target = Target.EMBEDDED
+    lanes: int = 64
+    slots: int = 1024
+    grpc: str = AUTO_ADDRESS
+    device_id: int = 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PortRef:
+    """A port of a switch."""
+
+    switch: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.switch}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """An end host and the switch port that it is on."""
+
+    name: str
+    ip: ipaddress.IPv4Interface
+    mac: str
+    link: PortRef
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable between two switches."""
+
+    a: PortRef
+    b: PortRef
+
+    def other(self, switch: str) -> PortRef:
+        """The end that is not on this switch."""
+        return self.b if self.a.switch == switch else self.a

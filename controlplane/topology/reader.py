@@ -1,0 +1,147 @@
+"""Reading YAML so that every complaint names file and line.
+
+PyYAML's plain loader forgets positions; here the tree of nodes is read instead. It also keeps text
+as text: `12:30:00:00:00:01` stays a MAC address instead of becoming a number.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from controlplane.topology.errors import TopologyError
+
+_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+
+
+def compose(text: str, source: str) -> Section:
+    """The root mapping of a YAML document.
+
+    Raises:
+        TopologyError: not YAML, or not a mapping.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise TopologyError(f"{source}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise TopologyError(f"{source}: not YAML: {error}") from None
+    if root is None:
+        raise TopologyError(f"{source}:1: empty file; a topology has `switches` and `hosts`")
+    return Section(root, source, "")
+
+
+class Section:
+    """A mapping of the document, read key by key; `finish` complains about what nobody read."""
+
+    def __init__(self, node: yaml.Node, source: str, path: str) -> None:
+        self._source = source
+        self._path = path
+        self._node = node
+        self._read: set[str] = set()
+        self._values: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        if not isinstance(node, yaml.MappingNode):
+            raise self.error(node, f"`{path or 'the file'}` must be a mapping of keys to values")
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            if name in self._values:
+                first = self._values[name][0].start_mark.line + 1
+                raise self.error(key, f"{self._name(name)} is given twice (first in line {first})")
+            self._values[name] = (key, value)
+
+    def error(self, node: yaml.Node, message: str) -> TopologyError:
+        """An error at a node."""
+        return TopologyError(f"{self._source}:{node.start_mark.line + 1}: {message}")
+
+    def error_at(self, key: str, message: str) -> TopologyError:
+        """An error at the value of a key (at the mapping when the key is absent)."""
+        node = self._values[key][1] if key in self._values else self._node
+        return self.error(node, f"{self._name(key)}: {message}")
+
+    def _name(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path else key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        """Keys in the file's order."""
+        return iter(self._values)
+
+    def section(self, key: str) -> Section:
+        """A nested mapping; it must be there."""
+        return Section(self._take(key), self._source, self._name(key))
+
+    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
+        """A scalar as text."""
+        if key not in self._values and default is not None:
+            return default
+        node = self._take(key)
+        if not isinstance(node, yaml.ScalarNode) or not node.value:
+            raise self.error_at(key, "must be a single value")
+        value = str(node.value)
+        if choices and value not in choices:
+            raise self.error_at(key, f"{value} is not one of: {', '.join(choices)}")
+        return value
+
+    def integer(self, key: str, default: int | None, low: int, high: int) -> int:
+        """A number between two bounds, both allowed."""
+        if key not in self._values and default is not None:
+            return default
+        text = self.text(key)
+        try:
+            value = int(text, 0)
+        except ValueError:
+            raise self.error_at(key, f"{text} is not a whole number") from None
+        if not low <= value <= high:
+            raise self.error_at(key, f"{value} is not between {low} and {high}")
+        return value
+
+    def mac(self, key: str) -> str:
+        """A unicast MAC address in lower case."""
+        value = self.text(key).lower()
+        if not _MAC.fullmatch(value):
+            raise self.error_at(key, f"{value} is not a MAC address such as 02:00:00:00:00:01")
+        if int(value[:2], 16) & 1:
+            raise self.error_at(key, f"{value} is a multicast address; use one such as 02:...")
+        return value
+
+    def interface(self, key: str) -> ipaddress.IPv4Interface:
+        """An IPv4 address with its prefix length, as 10.0.0.1/24."""
+        text = self.text(key)
+        try:
+            value = ipaddress.IPv4Interface(text)
+        except ValueError as error:
+            raise self.error_at(key, f"not an IPv4 address with prefix: {error}") from None
+        if "/" not in text:
+            raise self.error_at(key, f"add the prefix length, as in {text}/24")
+        return value
+
+    def pairs(self, key: str) -> Iterator[tuple[str, str]]:
+        """A sequence of two-element sequences; none when the key is absent."""
+        if key not in self._values:
+            return
+        node = self._take(key)
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.error_at(key, "must be a list of [end, end]")
+        for item in node.value:
+            scalars = [n.value for n in item.value] if isinstance(item, yaml.SequenceNode) else []
+            if len(scalars) != 2 or not all(isinstance(s, str) for s in scalars):
+                raise self.error(item, f"{self._name(key)}: must be [switch:port, switch:port]")
+            yield scalars[0], scalars[1]
+
+    def _take(self, key: str) -> yaml.Node:
+        self._read.add(key)
+        if key not in self._values:
+            raise self.error(self._node, f"{self._name(key)} is missing")
+        return self._values[key][1]
+
+    def finish(self, allowed: Sequence[str]) -> None:
+        """Refuse keys that are not allowed here."""
+        for name, (key, _) in self._values.items():
+            if name not in allowed:
+                raise self.error(key, f"{self._name(name)} is unknown; known: {', '.join(allowed)}")
