@@ -1,0 +1,97 @@
+"""What a caller may push and pull: numpy arrays, torch tensors, anything with the buffer protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from host.errors import EndpointError
+from wire.generated.constants import DataType
+
+if TYPE_CHECKING:
+    from host import _native
+
+_FORMATS = {
+    ("f", 4): DataType.FP32,
+    ("e", 2): DataType.FP16,
+    ("H", 2): DataType.BF16,
+    ("i", 4): DataType.INT32,
+    ("l", 4): DataType.INT32,
+}
+_TORCH = {
+    "torch.float32": DataType.FP32,
+    "torch.float16": DataType.FP16,
+    "torch.bfloat16": DataType.BF16,
+    "torch.int32": DataType.INT32,
+}
+ITEM_BYTES = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory that stays where it is while `owner` lives: address, elements of `dtype`."""
+
+    owner: object
+    address: int
+    elements: int
+    dtype: DataType
+
+
+def lanes_of(array: Any, *, writable: bool) -> Buffer:
+    """A buffer of fp32, fp16, bf16 (torch, ml_dtypes, or uint16 words) or int32 elements.
+
+    Raises:
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, empty, or another element type.
+    """
+    if hasattr(array, "data_ptr"):
+        dtype = _TORCH.get(str(array.dtype))
+        if dtype is None:
+            raise _refused(f"a tensor of {array.dtype}", "fp32, fp16, bf16 and int32 are taken")
+        return _torch(array, dtype, int(array.numel()))
+    pinned = _pin(array, writable)
+    dtype = _FORMATS.get((pinned.format.lstrip("<=@"), pinned.itemsize))
+    if dtype is None:
+        raise _refused(f"elements of format {pinned.format!r}", "fp32, fp16, bf16 (as uint16) and int32 are taken")
+    return _checked(Buffer(pinned, pinned.address, pinned.nbytes // pinned.itemsize, dtype))
+
+
+def bytes_of(array: Any, *, writable: bool) -> Buffer:
+    """Any contiguous buffer as bytes.
+
+    Raises:
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, or empty.
+    """
+    if hasattr(array, "data_ptr"):
+        return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()))
+    pinned = _pin(array, writable)
+    return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES))
+
+
+def _torch(tensor: Any, dtype: DataType, elements: int) -> Buffer:
+    if tensor.device.type != "cpu":
+        raise _refused(f"a tensor on {tensor.device}", "copy it to the CPU first")
+    if not tensor.is_contiguous():
+        raise _refused("a tensor that is not contiguous", "call .contiguous() first")
+    return _checked(Buffer(tensor, int(tensor.data_ptr()), elements, dtype))
+
+
+def _pin(array: Any, writable: bool) -> _native.Pinned:
+    from host import _native  # noqa: PLC0415  only when an endpoint is really used
+
+    if getattr(getattr(array, "dtype", None), "name", "") == "bfloat16":
+        array = array.view("uint16")  # numpy has no buffer format for bfloat16
+    try:
+        return _native.Pinned(array, writable)
+    except (BufferError, TypeError, ValueError) as error:
+        wanted = "a writable contiguous CPU buffer" if writable else "a contiguous CPU buffer"
+        raise _refused(f"a {type(array).__name__}: {error}", f"give {wanted}") from error
+
+
+def _checked(buffer: Buffer) -> Buffer:
+    if buffer.elements == 0:
+        raise _refused("an empty buffer", "a message has at least one element")
+    return buffer
+
+
+def _refused(what: str, hint: str) -> EndpointError:
+    return EndpointError(f"cannot transfer {what}", kind="argument", hint=hint)

@@ -1,0 +1,36 @@
+"""Where the native module is found: build/native/host, or the directory CATCHMENT_NATIVE_DIR names."""
+
+from __future__ import annotations
+
+import importlib.abc
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+NATIVE_MODULE = "host._native"
+
+
+def directory() -> Path:
+    """The directory that holds ``_native*.so`` once it is built."""
+    chosen = os.environ.get("CATCHMENT_NATIVE_DIR")
+    return Path(chosen) if chosen else Path(__file__).resolve().parent.parent / "build" / "native" / "host"
+
+
+def extended(path: Iterable[str]) -> list[str]:
+    """The package's search path with the build directory added, and a clear error when nothing was built."""
+    if not any(isinstance(finder, _NotBuilt) for finder in sys.meta_path):
+        sys.meta_path.append(_NotBuilt())
+    return [*path, str(directory())]
+
+
+class _NotBuilt(importlib.abc.MetaPathFinder):
+    """Asked last, so only when the module was found nowhere."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if name == NATIVE_MODULE:
+            raise ImportError(f"the native endpoint is not built ({directory()} has none): run `make setup`", name=name)

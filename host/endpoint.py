@@ -1,0 +1,259 @@
+"""The endpoint: asynchronous push and pull through the switch (LuWu, section 3.2)."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+from host.buffers import bytes_of, lanes_of
+from host.errors import EndpointError
+from host.request import Request
+from wire.generated.constants import DataType
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from host.buffers import Buffer
+    from host.stream import Stream
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Work that has not moved for a second or more: what the control plane is told.
+
+    Attributes:
+        stream: which stream and direction.
+        seconds: since the last progress.
+        seq: the sequence number that is waited for.
+        cause: in words: no answer, no credit, no data.
+    """
+
+    stream: str
+    seconds: float
+    seq: int
+    cause: str
+
+
+@final
+class Endpoint:
+    """A worker, a root or a peer of one job, with its own I/O thread.
+
+    Use `worker`, `root` or `peer` to make one, and `with` or `close` to end it.  All methods may be called from any
+    thread.  A child after fork() has no I/O thread: its calls raise; make endpoints after forking.
+    """
+
+    def __init__(self, role: str, streams: dict[str, Stream], options: dict[str, Any]) -> None:
+        from host import _native  # noqa: PLC0415  the error for a missing build belongs to the first use
+
+        self._push_bytes = role == "root"
+        self._pull_bytes = role == "worker"
+        self._peer = "{}:{}".format(*options["switch"])
+        config = {
+            "role": role,
+            "streams": {
+                name: {
+                    "gen": s.gen,
+                    "workers": s.workers,
+                    "slots": s.slots,
+                    "base_seq": s.base_seq,
+                    "lanes": s.lanes,
+                    "param_bytes": s.param_bytes,
+                }
+                for name, s in streams.items()
+            },
+            **options,
+        }
+        try:
+            self._native = _native.Endpoint(config)
+        except OSError as error:
+            raise EndpointError(
+                f"cannot open a UDP socket on {options['local'][0]}:{options['local'][1]}: {error.strerror}",
+                kind="system",
+                peer=self._peer,
+                hint="is the address of this host right, and the port free?",
+            ) from error
+
+    @classmethod
+    def worker(
+        cls,
+        *,
+        gradients: Stream | None = None,
+        parameters: Stream | None = None,
+        wid: int,
+        local: Address,
+        switch: Address,
+        timeout: float = 10.0,
+        window: int | None = None,
+    ) -> Self:
+        """Pushes gradients up (REDUCE) and pulls parameters (BCAST).
+
+        Args:
+            gradients: the stream up, or None.
+            parameters: the stream down, or None.
+            wid: this worker's index in the job.
+            local: own address to bind, port 0 for any.
+            switch: the switch's address.
+            timeout: seconds without any progress after which everything pending fails.
+            window: D, how many frames may be in flight or held; the stream's `slots` unless given, and never more.
+
+        Raises:
+            EndpointError: kind ``argument`` or ``system``.
+        """
+        streams = _streams(gradients=gradients, parameters=parameters)
+        return cls(
+            "worker", streams, _options(streams, wid=wid, local=local, switch=switch, timeout=timeout, window=window)
+        )
+
+    @classmethod
+    def root(
+        cls,
+        *,
+        gradients: Stream | None = None,
+        parameters: Stream | None = None,
+        local: Address,
+        switch: Address,
+        timeout: float = 10.0,
+        window: int | None = None,
+    ) -> Self:
+        """Pulls the sums of the gradients (REDUCE) and pushes parameters (BCAST); arguments as for `worker`."""
+        streams = _streams(gradients=gradients, parameters=parameters)
+        return cls(
+            "root", streams, _options(streams, wid=0, local=local, switch=switch, timeout=timeout, window=window)
+        )
+
+    @classmethod
+    def peer(
+        cls,
+        *,
+        stream: Stream,
+        wid: int,
+        local: Address,
+        switch: Address,
+        timeout: float = 10.0,
+        window: int | None = None,
+    ) -> Self:
+        """Pushes vectors and pulls their sums on the same stream (ALLREDUCE); arguments as for `worker`."""
+        streams = _streams(stream=stream)
+        return cls(
+            "peer", streams, _options(streams, wid=wid, local=local, switch=switch, timeout=timeout, window=window)
+        )
+
+    def push(self, array: Any, exponent: int | None = None) -> Request:
+        """Send `array` as one message; done when every receiver has it.
+
+        Worker and peer: fp32, fp16, bf16 or int32 elements, C-contiguous; floats need the shared `exponent` E
+        (-128..127), |x| < 2**E; larger values saturate and are counted.  Root: any contiguous buffer, as bytes.
+
+        Raises:
+            EndpointError: the argument is refused, or the endpoint has failed or is closed.
+        """
+        buffer = bytes_of(array, writable=False) if self._push_bytes else lanes_of(array, writable=False)
+        if buffer.dtype in (DataType.BYTES, DataType.INT32):
+            exponent = 0
+        if exponent is None or not -128 <= exponent <= 127:
+            raise EndpointError(
+                f"push of {buffer.dtype.name} with exponent {exponent}",
+                kind="argument",
+                hint="floats need the shared exponent E, -128..127, |x| < 2**E",
+            )
+        return self._submit(self._native.push, buffer, exponent)
+
+    def pull(self, array: Any) -> Request:
+        """Receive the next message into `array`; done when all of it is in place.
+
+        Root and peer: fp32, fp16 or bf16 elements receive the sum dequantized, int32 the sum as it arrived; as many
+        elements as were pushed.  Worker: any writable contiguous buffer, as long as what the root pushed.
+
+        Raises:
+            EndpointError: the argument is refused, or the endpoint has failed or is closed.
+        """
+        buffer = bytes_of(array, writable=True) if self._pull_bytes else lanes_of(array, writable=True)
+        return self._submit(self._native.pull, buffer)
+
+    def _submit(self, call: Any, buffer: Buffer, *extra: int) -> Request:
+        failure = self._native.failure()
+        if failure is not None:
+            raise EndpointError(**failure)
+        return Request(call(buffer.address, buffer.elements, int(buffer.dtype), *extra, buffer.owner), buffer)
+
+    @property
+    def local(self) -> Address:
+        """The address the endpoint is bound to."""
+        return self._native.local
+
+    @property
+    def error(self) -> EndpointError | None:
+        """The error that ended this endpoint, if one did."""
+        failure = self._native.failure()
+        return None if failure is None else EndpointError(**failure)
+
+    def stalled(self) -> tuple[Stall, ...]:
+        """Streams with work outstanding and no progress for a second or more; empty when all is well."""
+        return tuple(Stall(**stall) for stall in self._native.stalled())
+
+    def stats(self) -> dict[str, Any]:
+        """Counters since the start; see docs/endpoint.md for each."""
+        return self._native.stats()
+
+    def close(self, linger: float = 0.25) -> None:
+        """Fail what is pending and stop.  Answers late retransmissions of the others for `linger` seconds at most.
+
+        Always returns; may be called twice.
+        """
+        self._native.close(linger)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(0.25 if kind is None else 0.0)
+
+
+def _streams(**named: Stream | None) -> dict[str, Stream]:
+    streams = {name: stream for name, stream in named.items() if stream is not None}
+    if not streams:
+        raise EndpointError("an endpoint without streams", kind="argument", hint="give at least one Stream")
+    if len({stream.gen for stream in streams.values()}) != len(streams):
+        raise EndpointError(
+            "gradients and parameters have the same gen", kind="argument", hint="every stream has a gen of its own"
+        )
+    return streams
+
+
+def _options(
+    streams: dict[str, Stream], *, wid: int, local: Address, switch: Address, timeout: float, window: int | None
+) -> dict[str, Any]:
+    workers = min(stream.workers for stream in streams.values())
+    if not 0 <= wid < workers:
+        raise EndpointError(f"worker index {wid} of {workers} workers", kind="argument", hint="give 0..workers-1")
+    if not timeout > 0:
+        raise EndpointError(f"a timeout of {timeout} s", kind="argument", hint="give a positive number of seconds")
+    if window is not None and not 1 <= window <= min(stream.slots for stream in streams.values()):
+        raise EndpointError(f"a window of {window} frames", kind="argument", hint="give 1..slots")
+    return {
+        "wid": wid,
+        "local": _address("local", local),
+        "switch": _address("switch", switch),
+        "timeout": float(timeout),
+        "window": window or 0,
+    }
+
+
+def _address(name: str, address: Address) -> Address:
+    try:
+        host, port = address
+        host = str(ipaddress.IPv4Address(host))
+        if not (1 if name == "switch" else 0) <= port <= 0xFFFF:
+            raise ValueError(f"port {port}")
+    except (TypeError, ValueError) as error:
+        raise EndpointError(
+            f"the {name} address {address!r} is not one: {error}",
+            kind="argument",
+            hint='give ("10.0.0.3", 51836): an IPv4 address and a port',
+        ) from error
+    return host, port

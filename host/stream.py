@@ -1,0 +1,50 @@
+"""One direction of a job as an endpoint needs to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from host.errors import EndpointError
+from wire.generated.constants import DEFAULT_LANES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
+
+_MAX_SLOTS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream of a job; every member of the job is given the same values.
+
+    Attributes:
+        gen: incarnation, 1..65535, unique in the switch and never used again.
+        workers: how many workers the job has in all; fixes h = ceil(log2 workers) of the number format.
+        slots: T, the entries the job has in the switch (a power of two); bounds what may be in flight.
+        base_seq: the first sequence number.
+        lanes: 32-bit lanes of a PA and FA frame, fixed by the build of the switch program.
+        param_bytes: largest payload of a PARAM frame in bytes.
+
+    Raises:
+        EndpointError: kind ``argument``, for a value outside its range.
+    """
+
+    gen: int
+    workers: int
+    slots: int = 64
+    base_seq: int = 0
+    lanes: int = DEFAULT_LANES
+    param_bytes: int = 1408
+
+    def __post_init__(self) -> None:
+        _check("gen", self.gen, 1, 0xFFFF)
+        _check("workers", self.workers, 1, MAX_WORKERS)
+        _check("slots", self.slots, 1, _MAX_SLOTS)
+        _check("base_seq", self.base_seq, 0, 0xFFFF_FFFF)
+        _check("param_bytes", self.param_bytes, 1, MAX_PARAM_BYTES)
+        if self.slots & (self.slots - 1):
+            raise EndpointError(f"Stream.slots is {self.slots}", kind="argument", hint="give a power of two")
+        if self.lanes not in SUPPORTED_LANES:
+            raise EndpointError(f"Stream.lanes is {self.lanes}", kind="argument", hint=f"give one of {SUPPORTED_LANES}")
+
+
+def _check(name: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise EndpointError(f"Stream.{name} is {value!r}", kind="argument", hint=f"give an integer {low}..{high}")
