@@ -78,6 +78,9 @@ format: $(VENV)/.installed ## format Python and C++ in place
 	@$(BIN)/ruff check -q --fix $(PYTHON_DIRS) || true
 	@$(BIN)/clang-format -i $(CPP_FILES)
 
+protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
+	@$(BIN)/python -m sim.protocol
+
 wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml
 	@$(BIN)/python -m wire.generate
 

@@ -1,15 +1,74 @@
-"""P4 lane code: the vector's header and one control instance a lane, for each supported width."""
+"""P4 code that repeats once a lane or once a worker: written by a loop, never copied by hand.
+
+The stateful bodies are in p4src/include (`Lane`, `WorkerHeartbeat`); what is generated here only instantiates
+and applies them.
+"""
 
 from __future__ import annotations
 
+from wire.emit.layout import BANNER
 from wire.frame import Frame
 
 
-def _lanes(count: int, frame: Frame) -> str:
-    fields = "\n".join(f"    bit<{frame.lane_bits}> d{i};" for i in range(count))
-    return f"header lanes_h {{\n{fields}\n}}\n"
+def lanes_p4(count: int, lane_bits: int) -> str:
+    """The vector's header `lanes_h` and the control `Lanes` that runs one `Lane` for each of `count` values."""
+    guard = "CATCHMENT_LANES_P4"
+    lines = [
+        f"// {BANNER}",
+        "// Needs `slot_t` (p4src/include/types.p4) and the control `Lane` (p4src/include/lane.p4).",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "header lanes_h {",
+        *(f"    bit<{lane_bits}> d{i};" for i in range(count)),
+        "}",
+        "",
+        "// Each lane of the packet meets its own register array; the packet leaves with the slot's values.",
+        "control Lanes(inout lanes_h lanes, in slot_t slot) {",
+        *(f"    Lane() lane{i};" for i in range(count)),
+        "    apply {",
+        *(f"        lane{i}.apply(lanes.d{i}, slot);" for i in range(count)),
+        "    }",
+        "}",
+        "",
+        f"#endif  // {guard}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def workers_p4(count: int) -> str:
+    """The control `Heartbeats`: one `WorkerHeartbeat` for each of up to `count` workers, MAX_WORKERS built in."""
+    guard = "CATCHMENT_WORKERS_P4"
+
+    def guarded(index: int, line: str) -> list[str]:
+        return [f"#if MAX_WORKERS > {index}", line, "#endif"] if index else [line]
+
+    instances = [line for i in range(count) for line in guarded(i, f"    WorkerHeartbeat() worker{i};")]
+    applies = [line for i in range(count) for line in guarded(i, f"        worker{i}.apply(32w{1 << i:#010x}, hb);")]
+    lines = [
+        f"// {BANNER}",
+        "// Needs `heartbeat_t` (p4src/include/types.p4) and `WorkerHeartbeat` (p4src/include/heartbeat.p4).",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "// Updates the sender's entry and folds every member's entry into one serial minimum.",
+        "control Heartbeats(inout heartbeat_t hb) {",
+        *instances,
+        "    apply {",
+        *applies,
+        "    }",
+        "}",
+        "",
+        f"#endif  // {guard}",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def outputs(frame: Frame) -> dict[str, str]:
-    """File name -> text: `lanes_N.p4` for every N in `frame.supported_lanes`."""
-    return {f"lanes_{n}.p4": _lanes(n, frame) for n in frame.supported_lanes}
+    """File name -> text: `lanes_N.p4` for every N in `frame.supported_lanes`, and `workers.p4`."""
+    return {
+        **{f"lanes_{n}.p4": lanes_p4(n, frame.lane_bits) for n in frame.supported_lanes},
+        "workers.p4": workers_p4(frame.max_workers),
+    }

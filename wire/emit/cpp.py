@@ -61,9 +61,7 @@ def _encode(first: int, fields: list[Field]) -> list[str]:
     field = fields[0]
     count = field.bits // 8
     raw = f"static_cast<std::uint32_t>(h.{field.name})"
-    return [
-        f"  p[{first + i}] = static_cast<std::uint8_t>({raw} >> {8 * (count - 1 - i)});" for i in range(count)
-    ]
+    return [f"  p[{first + i}] = static_cast<std::uint8_t>({raw} >> {8 * (count - 1 - i)});" for i in range(count)]
 
 
 def emit(frame: Frame) -> str:

@@ -17,5 +17,3 @@ def byte_groups(frame: Frame) -> list[tuple[int, list[Field]]]:
             groups.append((pending[0].offset // 8, pending))
             pending = []
     return groups
-
-

@@ -14,7 +14,7 @@ def _proto_field(frame: Frame, field: Field, group: list[Field]) -> str:
     path = f"{frame.name}.{field.name}"
     bits = sum(f.bits for f in group)
     kind = f"{'int' if field.signed else 'uint'}{bits}"
-    names, mask, base = "nil", "", "base.DEC"
+    names, mask, base = "nil", "nil", "base.DEC"
     if field.enum is not None:
         enum = frame.enum(field.enum)
         if enum.flags:
@@ -23,8 +23,8 @@ def _proto_field(frame: Frame, field: Field, group: list[Field]) -> str:
             names = _names(enum)
     if len(group) > 1:
         shift = bits - (field.offset - group[0].offset) - field.bits
-        mask = f", {((1 << field.bits) - 1) << shift:#x}"
-    return f'f.{field.name} = ProtoField.{kind}("{path}", "{field.name}", {base}, {names}{mask}, "{field.doc}")'
+        mask = f"{((1 << field.bits) - 1) << shift:#x}"
+    return f'f.{field.name} = ProtoField.{kind}("{path}", "{field.name}", {base}, {names}, {mask}, "{field.doc}")'
 
 
 def _flag_field(frame: Frame, enum: Enumeration) -> list[str]:

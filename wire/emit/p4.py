@@ -8,11 +8,9 @@ from wire.frame import Enumeration, Field, Frame
 
 def _enum(enum: Enumeration) -> str:
     if enum.flags:
-        lines = [f"// {enum.doc}"]
-        for value in enum.values:
-            lines.append(f"const bit<{enum.bits}> {enum.name.upper()}_{value.name} = {value.value:#04x};  // {value.doc}")
-        lines.append(f"const bit<{enum.bits}> {enum.name.upper()}_ALL = {enum.mask:#04x};")
-        return "\n".join(lines)
+        kind, prefix = f"const bit<{enum.bits}>", enum.name.upper()
+        rows = [f"{kind} {prefix}_{v.name} = {v.value:#04x};  // {v.doc}" for v in enum.values]
+        return "\n".join([f"// {enum.doc}", *rows, f"{kind} {prefix}_ALL = {enum.mask:#04x};"])
     rows = [f"    {v.name} = {v.value}{',' if v is not enum.values[-1] else ''}  // {v.doc}" for v in enum.values]
     return "\n".join([f"// {enum.doc}", f"enum bit<{enum.bits}> {enum.name} {{", *rows, "}"])
 

@@ -16,14 +16,9 @@ def _snake(name: str) -> str:
 def _enum(enum: Enumeration) -> str:
     name = _snake(enum.name)
     if enum.flags:
-        return "\n".join(
-            [f"  // {enum.doc}"]
-            + [
-                f"  localparam logic [{enum.bits - 1}:0] {name.upper()}_{v.name} = {enum.bits}'h{v.value:02x};  // {v.doc}"
-                for v in enum.values
-            ]
-            + [f"  localparam logic [{enum.bits - 1}:0] {name.upper()}_ALL = {enum.bits}'h{enum.mask:02x};"]
-        )
+        kind, prefix = f"localparam logic [{enum.bits - 1}:0]", name.upper()
+        masks = [f"  {kind} {prefix}_{v.name} = {enum.bits}'h{v.value:02x};  // {v.doc}" for v in enum.values]
+        return "\n".join([f"  // {enum.doc}", *masks, f"  {kind} {prefix}_ALL = {enum.bits}'h{enum.mask:02x};"])
     rows = [
         f"    {name.upper()}_{v.name} = {enum.bits}'d{v.value}{',' if v is not enum.values[-1] else ''}  // {v.doc}"
         for v in enum.values

@@ -1,0 +1,51 @@
+"""What is checked: configurations that must hold, and mutants and printed rules that must fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of Spin over one model.
+
+    `search` is "dfs" (every reachable state: assertions and deadlocks) or "np" (non-progress
+    cycles).  `holds` says what must come out.
+    """
+
+    name: str
+    model: str
+    holds: bool
+    defines: dict[str, int] = field(default_factory=dict)
+    search: str = "dfs"
+
+
+def _unified(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
+    return Case(name, "unified.pml", holds, {"W": 2, "T": 2, "S": 4, **defines}, search)
+
+
+REDUCE, CLOCKED = 1, 2
+
+CASES: tuple[Case, ...] = (
+    _unified("all-reduce", True, S=6),
+    _unified("all-reduce, three workers", True, W=3),
+    _unified("all-reduce, no endless loop", True, search="np"),
+    _unified("all-reduce, receivers that drain late", True, CONSUME=1),
+    _unified("all-reduce, switch restart", True, RS=1),
+    _unified("all-reduce, a worker crashes", True, S=3, NGEN=2),
+    _unified("all-reduce without acks", True, MODE=CLOCKED),
+    _unified("reduce", True, MODE=REDUCE),
+    _unified("reduce, no endless loop", True, search="np", MODE=REDUCE),
+    _unified("reduce, crash and switch restart", True, MODE=REDUCE, S=3, NGEN=2, RS=1),
+    Case("broadcast, crash and switch restart", "bcast_gen.pml", True),
+    Case("P4SGD with state-checked acceptance", "p4sgd_fifo.pml", True, {"FIXW": 1}),
+    # A checker that never fails proves nothing.
+    _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
+    _unified("mutant: no slot tag", False, MUT=2),
+    _unified("mutant: credit one too large", False, MUT=4),
+    _unified("mutant: resend from own ack", False, RS=1, MUT=5),
+    _unified("mutant: missing heartbeats ignored", False, RS=1, MUT=6),
+    _unified("mutant: one parity bit for the tag", False, MUT=8),
+    Case("P4SGD as printed", "p4sgd_fifo.pml", False),
+    Case("LuWu as printed", "luwu_fifo.pml", False),
+)

@@ -1,0 +1,25 @@
+"""The protocol's proofs, and that the checker can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sim.protocol import spin
+from sim.protocol.cases import CASES, Case
+from sim.protocol.spin import SpinError, check
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: Case) -> None:
+    verdict = check(case)
+    assert verdict.as_expected, verdict.trail
+    assert bool(verdict.trail) == (not case.holds)
+
+
+def test_a_broken_model_is_an_error_not_a_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.pml").write_text("active proctype P() { x = 1 }\n")
+    monkeypatch.setattr(spin, "MODELS", tmp_path)
+    with pytest.raises(SpinError, match="undeclared"):
+        check(Case("broken", "broken.pml", holds=True))
