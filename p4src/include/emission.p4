@@ -1,0 +1,75 @@
+// What leaves, as what type, and to whom.
+#ifndef CATCHMENT_EMISSION_P4
+#define CATCHMENT_EMISSION_P4
+
+control Emission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    action to_workers(PacketType type) {
+        hdr.catchment.type = type;
+        standard_metadata.mcast_grp = meta.job.group;
+        meta.route = Route.JOB;
+    }
+    action to_sender(PacketType type) {
+        hdr.catchment.type = type;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+        meta.route = Route.JOB;
+    }
+    action to_root(PacketType type) {
+        hdr.catchment.type = type;
+        standard_metadata.egress_spec = meta.job.up_port;
+        meta.route = Route.JOB;
+    }
+    // A rack is one worker of its parent.
+    action to_parent(PacketType type) {
+        hdr.catchment.type = type;
+        hdr.catchment.wid = meta.job.up_wid;
+        standard_metadata.egress_spec = meta.job.up_port;
+        meta.route = Route.JOB;
+    }
+    action pass_on() {
+        standard_metadata.mcast_grp = meta.job.group;
+        meta.route = Route.JOB;
+    }
+    action absorb() {
+        mark_to_drop(standard_metadata);
+    }
+    table emissions {
+        key = {
+            meta.event : exact @name("event");
+            meta.job.mode : exact @name("mode");
+            meta.slot.again : ternary @name("again");
+        }
+        actions = { to_workers; to_sender; to_root; to_parent; pass_on; absorb; }
+        const default_action = absorb();
+        const entries = {
+            // event          mode            again
+            (Event.FULL, Mode.REDUCE, _) : to_root(PacketType.FA);
+            (Event.FULL, Mode.ALLREDUCE, 0) : to_workers(PacketType.FA);
+            (Event.FULL, Mode.ALLREDUCE, 1) : to_sender(PacketType.FA);
+            (Event.FULL, Mode.LEAF, _) : to_parent(PacketType.PA);
+            (Event.MERGED, Mode.BCAST, _) : to_root(PacketType.MH);
+            (Event.MERGED, Mode.ALLREDUCE, _) : to_workers(PacketType.MH);
+            (Event.MERGED, Mode.LEAF, _) : to_parent(PacketType.HB);
+            (Event.RELAYED, Mode.REDUCE, _) : to_workers(PacketType.MH);
+            (Event.RELAYED, Mode.BCAST, _) : pass_on();
+            (Event.RELAYED, Mode.LEAF, _) : pass_on();
+        }
+    }
+    apply {
+        // The switch's word, not the packet's.
+        hdr.catchment.wid = meta.job.wid;
+        if (meta.path != Path.RELAY) {
+            if (meta.hb.complete == 1) {
+                hdr.catchment.flags = hdr.catchment.flags | FLAG_ACKV;
+                hdr.catchment.ack = meta.hb.min_ack;
+                hdr.catchment.credit = meta.hb.min_credit;
+            } else {
+                hdr.catchment.flags = hdr.catchment.flags & ~FLAG_ACKV;
+                hdr.catchment.ack = 0;
+                hdr.catchment.credit = 0;
+            }
+        }
+        emissions.apply();
+    }
+}
+
+#endif  // CATCHMENT_EMISSION_P4

@@ -1,0 +1,109 @@
+// Admission: the generation and the port decide whose frame this is; nothing in the frame can.
+#ifndef CATCHMENT_JOBS_P4
+#define CATCHMENT_JOBS_P4
+
+// Bits of the workers that this build has heartbeat registers for.
+const worker_bits_t BUILT_WORKERS = (1 << MAX_WORKERS) - 1;
+
+control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
+    direct_counter(CounterType.packets_and_bytes) job_packets;
+
+    // A worker, or a child rack, is on this port.
+    action worker(Mode mode, bit<8> wid, worker_bits_t own, bit<32> base, bit<32> mask, worker_bits_t full,
+                  bit<16> job, bit<16> group, port_t up_port, bit<8> up_wid) {
+        meta.job.from_root = 0;
+        meta.job.mode = mode;
+        meta.job.wid = wid;
+        meta.job.own = own;
+        meta.job.base = base;
+        meta.job.mask = mask;
+        meta.job.full = full;
+        meta.job.index = job;
+        meta.job.group = group;
+        meta.job.up_port = up_port;
+        meta.job.up_wid = up_wid;
+        job_packets.count();
+    }
+    // The root, or the parent switch, is on this port.
+    action root(Mode mode, bit<16> job, bit<16> group) {
+        meta.job.from_root = 1;
+        meta.job.mode = mode;
+        meta.job.wid = 0;
+        meta.job.index = job;
+        meta.job.group = group;
+        job_packets.count();
+    }
+    action unknown() {
+        meta.drop = DropReason.UNKNOWN_JOB;
+        job_packets.count();
+    }
+    table jobs {
+        key = {
+            hdr.catchment.gen : exact @name("gen");
+            port : exact @name("port");
+        }
+        actions = { worker; root; unknown; }
+        const default_action = unknown();
+        counters = job_packets;
+        size = 4096;
+    }
+    apply {
+        jobs.apply();
+        // Whatever the entry says, no index leaves the arrays that were built.
+        meta.slot.index = meta.job.base + (hdr.catchment.seq & meta.job.mask);
+        if (meta.drop == DropReason.NONE && meta.job.from_root == 0) {
+            if (meta.slot.index >= SLOTS || (bit<32>)meta.job.index >= JOBS
+                || (meta.job.full & ~BUILT_WORKERS) != 0 || meta.job.own == 0
+                || (meta.job.own & ~meta.job.full) != 0) {
+                meta.drop = DropReason.BAD_SLOT;
+            }
+        }
+    }
+}
+
+// Which types a port may send, by who is on it and by the job's mode.
+control Paths(in headers_t hdr, inout metadata_t meta) {
+    action aggregate(bit<1> merge) {
+        meta.path = Path.AGGREGATE;
+        meta.merge = merge;
+    }
+    action heartbeat() {
+        meta.path = Path.HEARTBEAT;
+        meta.merge = 1;
+    }
+    action relay() {
+        meta.path = Path.RELAY;
+        meta.event = Event.RELAYED;
+    }
+    action wrong_direction() {
+        meta.drop = DropReason.WRONG_DIRECTION;
+    }
+    table paths {
+        key = {
+            meta.job.from_root : exact @name("from_root");
+            meta.job.mode : exact @name("mode");
+            hdr.catchment.type : exact @name("type");
+        }
+        actions = { aggregate; heartbeat; relay; wrong_direction; }
+        const default_action = wrong_direction();
+        const entries = {
+            // root?  mode            type
+            (0, Mode.REDUCE, PacketType.PA) : aggregate(0);
+            (0, Mode.ALLREDUCE, PacketType.PA) : aggregate(1);
+            (0, Mode.LEAF, PacketType.PA) : aggregate(1);
+            (0, Mode.BCAST, PacketType.HB) : heartbeat();
+            (0, Mode.ALLREDUCE, PacketType.HB) : heartbeat();
+            (0, Mode.LEAF, PacketType.HB) : heartbeat();
+            (1, Mode.REDUCE, PacketType.HB) : relay();
+            (1, Mode.BCAST, PacketType.PARAM) : relay();
+            (1, Mode.LEAF, PacketType.PARAM) : relay();
+            (1, Mode.LEAF, PacketType.FA) : relay();
+            (1, Mode.LEAF, PacketType.MH) : relay();
+        }
+    }
+    apply {
+        paths.apply();
+    }
+}
+
+#endif  // CATCHMENT_JOBS_P4

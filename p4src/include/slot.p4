@@ -1,0 +1,60 @@
+// Which round a slot belongs to and who is in it.  One read-modify-write of one array in each control: on Tofino
+// each becomes a RegisterAction.
+#ifndef CATCHMENT_SLOT_P4
+#define CATCHMENT_SLOT_P4
+
+// gen ++ seq of the round that a slot holds.  Zero is no round: gen 0 is invalid.
+control SlotTag(in bit<16> gen, in seq_t seq, inout slot_t slot) {
+    register<bit<48>>(SLOTS) tag;
+
+    apply {
+        bit<48> held;
+        tag.read(held, slot.index);
+        if (held[47:32] != gen || NEWER(seq, held[31:0])) {
+            slot.state = SlotState.FRESH;
+            tag.write(slot.index, gen ++ seq);
+        } else if (held[31:0] == seq) {
+            slot.state = SlotState.SAME;
+        } else {
+            slot.state = SlotState.OLD;
+        }
+    }
+}
+
+// The workers whose vectors are in the slot.
+control SlotWorkers(in worker_bits_t own, in worker_bits_t all, inout slot_t slot) {
+    register<worker_bits_t>(SLOTS) bitmap;
+
+    apply {
+        worker_bits_t held;
+        bitmap.read(held, slot.index);
+        if (slot.state == SlotState.FRESH) {
+            held = 0;
+        }
+        slot.again = 0;
+        slot.full = 0;
+        if ((held & own) != 0) {
+            slot.again = 1;
+        }
+        held = held | own;
+        if (held == all) {
+            slot.full = 1;
+        }
+        bitmap.write(slot.index, held);
+    }
+}
+
+// How the values of the packet and of the slot combine.
+control SlotCombine(inout slot_t slot) {
+    apply {
+        slot.keep = 32w0xffffffff;
+        slot.take = 32w0xffffffff;
+        if (slot.state == SlotState.FRESH) {
+            slot.keep = 0;
+        } else if (slot.again == 1) {
+            slot.take = 0;
+        }
+    }
+}
+
+#endif  // CATCHMENT_SLOT_P4

@@ -1,0 +1,124 @@
+// LuWu's switch: gradients meet here and are added up, parameters are copied from here, heartbeats are merged.
+//
+//   ingress                                                             egress
+//   +--------+  +-----------+  +----------+  own, UDP 51836             +-----------+  +--------+  +-------+
+//   | parser |->| ingress   |->| own      |--> validate -> jobs -> paths | receivers |->| egress |->| drops |->
+//   +--------+  | faults    |  | addresses|      -> aggregation         | (job)     |  | faults |  +-------+
+//               +-----------+  +----------+      -> emission ---------->| l2 pruning|  +--------+
+//                                   |--- ARP for us -> answer --------->| (plain)   |
+//                                   `--- the rest ---> l2 ------------->+-----------+
+//                                                \--> drops
+//
+//   aggregation:  heartbeats (worker0 .. workerN) -> last heartbeat
+//                 slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)
+//
+// Stateful operations are controls of their own with one read-modify-write of one register array each.
+// docs/p4-luwu.md has the tables' meaning and the decisions; wire-format constants come from wire/generated.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/config.p4"
+#include "../wire/generated/wire.p4"
+#include "include/types.p4"
+#include "include/lane.p4"
+#if LANES == 8
+#include "../wire/generated/lanes_8.p4"
+#elif LANES == 64
+#include "../wire/generated/lanes_64.p4"
+#elif LANES == 256
+#include "../wire/generated/lanes_256.p4"
+#else
+#error "LANES must be 8, 64 or 256"
+#endif
+#include "include/headers.p4"
+#include "include/parser.p4"
+#include "include/checksum.p4"
+#include "include/drops.p4"
+#include "include/faults.p4"
+#include "include/addresses.p4"
+#include "include/l2.p4"
+#include "include/validate.p4"
+#include "include/jobs.p4"
+#include "include/slot.p4"
+#include "include/exponent.p4"
+#include "include/heartbeat.p4"
+#include "../wire/generated/workers.p4"
+#include "include/aggregation.p4"
+#include "include/emission.p4"
+#include "include/receivers.p4"
+
+control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    IngressFaults() faults;
+    Addresses() addresses;
+    ArpAnswer() arp_answer;
+    Validate() validate;
+    Jobs() admission;
+    Paths() direction;
+    Aggregation() aggregation;
+    Emission() emission;
+    L2() bridge;
+    Drops() losses;
+
+    apply {
+        if (hdr.catchment.isValid()) {
+            meta.packet_type = hdr.catchment.type;
+        }
+        if (!hdr.ethernet.isValid()) {
+            meta.drop = DropReason.PARSE_ERROR;
+        } else {
+            faults.apply(meta, standard_metadata.ingress_port);
+        }
+        if (meta.drop == DropReason.NONE) {
+            addresses.apply(hdr, meta);
+            if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
+                arp_answer.apply(hdr, meta, standard_metadata);
+            } else if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
+                       && (!hdr.udp.isValid() || hdr.udp.dst_port == CATCHMENT_UDP_PORT)) {
+                validate.apply(hdr, meta, standard_metadata);
+                if (meta.drop == DropReason.NONE) {
+                    admission.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    direction.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    aggregation.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    emission.apply(hdr, meta, standard_metadata);
+                }
+            } else {
+                bridge.apply(hdr, meta, standard_metadata);
+            }
+        }
+        losses.apply(meta, standard_metadata);
+    }
+}
+
+control LuwuEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Receivers() rewrite;
+    EgressFaults() faults;
+    Drops() losses;
+
+    apply {
+        if (meta.route == Route.JOB) {
+            rewrite.apply(hdr, meta, standard_metadata.egress_port);
+            meta.packet_type = hdr.catchment.type;
+        } else if (meta.route == Route.PLAIN && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            meta.drop = DropReason.FLOOD_SOURCE;
+        }
+        if (meta.drop == DropReason.NONE) {
+            faults.apply(meta, standard_metadata.egress_port);
+        }
+        losses.apply(meta, standard_metadata);
+    }
+}
+
+V1Switch(
+    CatchmentParser(),
+    CatchmentVerifyChecksum(),
+    LuwuIngress(),
+    LuwuEgress(),
+    CatchmentComputeChecksum(),
+    CatchmentDeparser()
+) main;
