@@ -34,7 +34,10 @@ from wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
 
 MAX_PORT = 510
 """BMv2 keeps 511 for drop."""
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,7}")
+_SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
+_HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
+_TOPOLOGY_SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
+_HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
 _SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "grpc", "device_id")
 
@@ -98,13 +101,13 @@ class _Builder:
             raise section.error_at(key, f"{what} is already used by {self._taken[what]}")
         self._taken[what] = owner
 
-    def _named(self, section: Section, name: str) -> None:
-        if not _NAME.fullmatch(name):
-            raise section.error_at("", f"{name!r}: a name is a lower-case letter, then up to 7 of a-z, 0-9, '-'")
+    def _named(self, section: Section, name: str, pattern: re.Pattern[str]) -> None:
+        if not pattern.fullmatch(name):
+            raise section.error_at("", f"{name!r} cannot be a name here; it must match {pattern.pattern}")
         self._claim(section, "", f"the name {name}", "another node")
 
     def _switch(self, name: str, section: Section) -> Switch:
-        self._named(section, name)
+        self._named(section, name, _SWITCH_NAME)
         section.finish(_SWITCH_KEYS)
         text = section.text("ip")
         try:
@@ -139,7 +142,7 @@ class _Builder:
         )
 
     def _host(self, name: str, section: Section, switches: dict[str, Switch]) -> Host:
-        self._named(section, name)
+        self._named(section, name, _HOST_NAME)
         section.finish(("ip", "mac", "link"))
         ip, mac = section.interface("ip"), section.mac("mac")
         self._claim(section, "ip", f"address {ip.ip}", name)

@@ -1,0 +1,10 @@
+"""Topologies on this machine: network namespaces, veth links, switch processes (docs/mininet.md)."""
+
+from sim.mininet.dependency import enable
+from sim.mininet.errors import NetworkError
+
+enable()
+
+from sim.mininet.network import MininetNetwork  # noqa: E402  Mininet must be on the path first
+
+__all__ = ["MininetNetwork", "NetworkError"]

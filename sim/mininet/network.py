@@ -1,0 +1,251 @@
+"""A topology as network namespaces, links and switch processes on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host as MininetHost
+
+from controlplane.client import SwitchClient
+from controlplane.topology import AUTO_ADDRESS, Topology
+from sim.mininet.errors import NetworkError
+from sim.mininet.leftovers import remove_leftovers
+from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
+from sim.mininet.nodes import SwitchNode, host_commands, prepare_switch_interface, run
+from sim.mininet.process import COMMANDS, SwitchProcess, free_address
+from sim.mininet.state import NetworkState, StateFile
+
+
+class MininetNetwork:
+    """A running network; a context manager that leaves nothing behind.
+
+    Args:
+        topology: what to build.
+        name: names of interfaces and the state file derive from it; the topology's by default. Two
+            networks can be up at once under different names.
+        log_folder: takes each switch's log; a new temporary folder by default.
+        source: file the topology was read from, for the state file.
+    """
+
+    def __init__(
+        self, topology: Topology, *, name: str | None = None, log_folder: Path | None = None, source: str = ""
+    ) -> None:
+        self.topology = topology
+        self.name = name or topology.name
+        self.log_folder = log_folder or Path(tempfile.mkdtemp(prefix=f"catchment-{self.name}-"))
+        self._source = source
+        self._addresses: dict[str, str] = {}
+        self._processes: dict[str, SwitchProcess] = {}
+        self._popen: list[subprocess.Popen[Any]] = []
+        self._net: Any = None
+        self._state: StateFile | None = None
+
+    # Life
+
+    def start(self) -> Self:
+        """Bring everything up; removes leftovers of an earlier network of this name first.
+
+        Raises:
+            NetworkError: not root, the name is in use, a tool or a switch failed. Nothing is left
+                behind.
+        """
+        if os.geteuid() != 0:
+            raise NetworkError("an emulated network needs root: run it with sudo")
+        self._state = StateFile.acquire(self.name)
+        try:
+            remove_leftovers(self.name)
+            with self._marked_environment():
+                self._build()
+            for switch in self.topology.switches:
+                self.start_switch(switch)
+            self._state.write(self.state())
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Take everything down; safe to call twice and on a half-built network."""
+        with _signals_held():
+            for process in self._popen:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+            self._popen.clear()
+            for switch in self._processes.values():
+                switch.stop()
+            self._processes.clear()
+            if self._net is not None:
+                net, self._net = self._net, None
+                net.stop()
+            if self._state is not None:
+                remove_leftovers(self.name)
+                self._state.release()
+                self._state = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def state(self) -> NetworkState:
+        """What other processes may know of this network."""
+        hosts = {name: self._net.getNodeByName(name).pid for name in self.topology.hosts}
+        return NetworkState(self.name, os.getpid(), self._source, dict(self._addresses), hosts)
+
+    # Switches
+
+    def start_switch(self, name: str) -> None:
+        """Start (or start again) the process of a switch; it comes up without a program.
+
+        Raises:
+            NetworkError: it runs already, or does not start.
+        """
+        if name in self._processes and self._processes[name].is_alive():
+            raise NetworkError(f"switch {name} is already running")
+        switch = self.topology.switch(name)
+        if name not in self._addresses:
+            self._addresses[name] = free_address() if switch.grpc == AUTO_ADDRESS else switch.grpc
+        address = self._addresses[name]
+        command = COMMANDS[switch.target](address, switch.device_id, self.interfaces(name))
+        log = self.log_folder / f"{name}.log"
+        process = SwitchProcess(name, command, address=address, log=log, environment=self.environment())
+        self._processes[name] = process
+        process.wait_ready()
+
+    def kill_switch(self, name: str) -> None:
+        """End a switch at once, as a crash or a power cut would."""
+        self._processes[name].kill()
+
+    def address(self, switch: str) -> str:
+        """gRPC address of a switch."""
+        self.topology.switch(switch)
+        return self._addresses[switch]
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """gRPC address of every switch."""
+        return dict(self._addresses)
+
+    def connect(self, switch: str, **options: Any) -> SwitchClient:
+        """A P4Runtime client of a switch; options as `SwitchClient.connect`."""
+        device = self.topology.switch(switch).device_id
+        return SwitchClient.connect(self.address(switch), device, name=switch, **options)
+
+    def interfaces(self, switch: str) -> dict[int, str]:
+        """Port number -> interface in this namespace, e.g. for a capture."""
+        return {port: interface_name(self.name, switch, port) for port in self.topology.ports(switch)}
+
+    # Hosts
+
+    def environment(self) -> dict[str, str]:
+        """Environment of every process of this network."""
+        return {**os.environ, ENVIRONMENT_MARK: self.name}
+
+    def popen(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        """Start a program in a host's namespace; it is ended with the network at the latest.
+
+        Args:
+            host: where.
+            argv: program and arguments.
+            options: as `subprocess.Popen`; `env` is completed with the network's mark.
+        """
+        self.topology.host(host)
+        node = self._net.getNodeByName(host)
+        env = {**options.pop("env", os.environ), ENVIRONMENT_MARK: self.name}
+        command = ["mnexec", "-a", str(node.pid), *map(str, argv)]
+        process: subprocess.Popen[Any] = subprocess.Popen(command, env=env, **options)
+        self._popen.append(process)
+        return process
+
+    def run(self, host: str, argv: Sequence[str], timeout: float = 60.0) -> str:
+        """Run a program in a host's namespace to its end and return its output.
+
+        Raises:
+            NetworkError: it failed or took too long; quotes its output.
+        """
+        process = self.popen(host, argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+            raise NetworkError(f"{host}: {' '.join(argv)} took over {timeout:g} s:\n{output}") from None
+        finally:
+            self._popen.remove(process)
+        if process.returncode:
+            raise NetworkError(f"{host}: {' '.join(argv)} failed ({process.returncode}):\n{output}")
+        return str(output)
+
+    # Building
+
+    @contextlib.contextmanager
+    def _marked_environment(self) -> Iterator[None]:
+        # Mininet starts its shells with our environment and offers no other way to mark them.
+        os.environ[ENVIRONMENT_MARK] = self.name
+        try:
+            yield
+        finally:
+            del os.environ[ENVIRONMENT_MARK]
+
+    def _build(self) -> None:
+        setLogLevel("warning")
+        self._net = net = Mininet(topo=None, build=False, controller=None, switch=SwitchNode, host=MininetHost)
+        for index, switch in enumerate(self.topology.switches, start=1):
+            net.addSwitch(switch, dpid=f"{index:x}")
+        mtu = self.topology.mtu
+        for host in self.topology.hosts.values():
+            node = net.addHost(host.name, ip=None)
+            port = host.link.port
+            name = interface_name(self.name, host.link.switch, port)
+            net.addLink(
+                node, net.getNodeByName(host.link.switch), port2=port,
+                intfName1="eth0", intfName2=name, addr1=host.mac,
+            )  # fmt: skip
+            prepare_switch_interface(name, mtu)
+            address = [["ip", "addr", "add", str(host.ip), "dev", "eth0"]]
+            for command in [*host_commands(mtu), *address]:
+                run(["mnexec", "-a", str(node.pid), *command])
+        for link in self.topology.links:
+            names = [interface_name(self.name, end.switch, end.port) for end in (link.a, link.b)]
+            net.addLink(
+                net.getNodeByName(link.a.switch), net.getNodeByName(link.b.switch),
+                port1=link.a.port, port2=link.b.port, intfName1=names[0], intfName2=names[1],
+            )  # fmt: skip
+            for name in names:
+                prepare_switch_interface(name, mtu)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Put Ctrl-C off until the block is through: a clean-up that is cut short leaves things behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        pending.append(number)
+
+    previous = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for held, handler in previous.items():
+            signal.signal(held, handler)
+        for number in pending:
+            signal.raise_signal(number)

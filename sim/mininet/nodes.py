@@ -1,0 +1,69 @@
+"""Our Mininet nodes: a switch that runs nothing itself, and links named after the network."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Switch as MininetSwitch
+
+from sim.mininet.errors import NetworkError
+
+_OFFLOADS = ("tx", "rx", "sg", "gso", "tso", "gro")
+
+
+class SwitchNode(MininetSwitch):  # type: ignore[misc]
+    """A switch whose ports are interfaces of the root namespace.
+
+    The process that forwards is started after all links exist, by `MininetNetwork`: Mininet starts
+    and stops its switches while links come and go, and ours would see dead interfaces.
+    """
+
+    def start(self, controllers: Any) -> None:
+        """Nothing: see the class."""
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803  the name is Mininet's
+        """Delete the interfaces."""
+        super().stop(deleteIntfs)
+
+    def connected(self) -> bool:
+        """There is no OpenFlow controller to wait for."""
+        return True
+
+
+def prepare_switch_interface(name: str, mtu: int) -> None:
+    """Make a root-namespace interface carry nothing but what the switch sends.
+
+    Raises:
+        NetworkError: a tool failed.
+    """
+    ipv6 = Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6")
+    if ipv6.exists():
+        ipv6.write_text("1", "ascii")
+    run(["ip", "link", "set", name, "mtu", str(mtu), "up"])
+    run(["ethtool", "-K", name, *(part for f in _OFFLOADS for part in (f, "off"))])
+
+
+def run(command: list[str]) -> str:
+    """Run a tool and return its output.
+
+    Raises:
+        NetworkError: it is missing or failed; quotes what it said.
+    """
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise NetworkError(f"{command[0]} is not installed; run `make setup`") from None
+    if result.returncode:
+        raise NetworkError(f"`{' '.join(command)}` failed: {(result.stderr or result.stdout).strip()}")
+    return result.stdout
+
+
+def host_commands(mtu: int) -> list[list[str]]:
+    """What prepares a host's `eth0`, to be run in its namespace."""
+    return [
+        ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"],
+        ["ip", "link", "set", "eth0", "mtu", str(mtu), "up"],
+        ["ethtool", "-K", "eth0", *(part for f in _OFFLOADS for part in (f, "off"))],
+    ]

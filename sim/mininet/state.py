@@ -1,0 +1,114 @@
+"""What a running network leaves on disk for other processes: addresses, process ids, a lock.
+
+The owner holds an advisory lock on the state file for as long as it lives, however it ends; a state
+file without a lock holder is a leftover.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+from sim.mininet.errors import NetworkError
+
+
+def state_folder() -> Path:
+    """Where state files live; CATCHMENT_RUN_DIR overrides."""
+    return Path(os.environ.get("CATCHMENT_RUN_DIR", "/run/catchment"))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkState:
+    """A network that is up.
+
+    Attributes:
+        name: its name.
+        owner: process id of the process that holds it.
+        topology: file it was made from; empty when made by a program.
+        addresses: switch name -> gRPC address.
+        hosts: host name -> process id of a process in its namespace.
+    """
+
+    name: str
+    owner: int
+    topology: str = ""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, int] = field(default_factory=dict)
+
+
+class StateFile:
+    """The locked state file of one network."""
+
+    def __init__(self, handle: TextIO, path: Path) -> None:
+        self._handle = handle
+        self._path = path
+
+    @classmethod
+    def acquire(cls, name: str) -> Self:
+        """Take the lock of a network name.
+
+        Raises:
+            NetworkError: a network of that name is up.
+        """
+        folder = state_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.json"
+        while True:
+            handle = path.open("a+", encoding="utf-8")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                handle.close()
+                state = read_state(name)
+                owner = f" (process {state.owner})" if state else ""
+                raise NetworkError(
+                    f"network {name} is already up{owner}; run `catchment net down {name}` first"
+                ) from None
+            if path.exists() and path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
+                return cls(handle, path)
+            handle.close()  # its owner removed it between our opening and locking it
+
+    def write(self, state: NetworkState) -> None:
+        """Replace the contents."""
+        self._handle.seek(0)
+        self._handle.truncate()
+        json.dump(asdict(state), self._handle, indent=2)
+        self._handle.flush()
+
+    def release(self) -> None:
+        """Remove the file and the lock."""
+        self._path.unlink(missing_ok=True)
+        self._handle.close()
+
+
+def is_held(name: str) -> bool:
+    """Whether a live process owns the network."""
+    path = state_folder() / f"{name}.json"
+    if not path.exists():
+        return False
+    with path.open("r", encoding="utf-8") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def read_state(name: str) -> NetworkState | None:
+    """The state of a network, or None when there is no (readable) file."""
+    try:
+        data: dict[str, Any] = json.loads((state_folder() / f"{name}.json").read_text("utf-8"))
+        return NetworkState(**data)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def known_networks() -> list[str]:
+    """Names with a state file, up or left over."""
+    folder = state_folder()
+    return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []

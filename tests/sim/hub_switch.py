@@ -1,0 +1,39 @@
+"""Not a test: a switch process that repeats every frame to every other port, and listens on a TCP port.
+
+usage: hub_switch.py HOST:PORT INTERFACE...
+"""
+
+import selectors
+import socket
+import sys
+
+_ETH_P_ALL = 3
+_OUTGOING = 4
+
+
+def main() -> None:
+    host, _, port = sys.argv[1].rpartition(":")
+    server = socket.create_server((host, int(port)))
+    selector = selectors.DefaultSelector()
+    ports = []
+    for name in sys.argv[2:]:
+        endpoint = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+        endpoint.bind((name, _ETH_P_ALL))
+        selector.register(endpoint, selectors.EVENT_READ)
+        ports.append(endpoint)
+    selector.register(server, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is server:
+                server.accept()[0].close()
+                continue
+            frame, address = key.fileobj.recvfrom(65535)
+            if address[2] == _OUTGOING:
+                continue
+            for out in ports:
+                if out is not key.fileobj:
+                    out.send(frame)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The emulated network itself, with a hub in place of the P4 switch: links, processes, clean-up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from controlplane.topology import Target, Topology, racks, star
+from sim.mininet import MininetNetwork, NetworkError, process
+from sim.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
+from sim.mininet.state import is_held, read_state
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
+]
+HUB = Path(__file__).with_name("hub_switch.py")
+ECHO = Path(__file__).with_name("udp_echo.py")
+
+
+def hub_command(address: str, _device_id: int, ports: Mapping[int, str]) -> list[str]:
+    return [sys.executable, str(HUB), address, *ports.values()]
+
+
+@pytest.fixture(autouse=True)
+def _hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(process.COMMANDS, Target.EMBEDDED, hub_command)
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+
+
+def small(name: str) -> Topology:
+    return star(["w0", "w1"], program=Path("none.p4"), name=name)
+
+
+def network_name() -> str:
+    return f"test-{os.getpid()}-{time.monotonic_ns()}"
+
+
+def reach(net: MininetNetwork, source: str, destination: str, size: int = 64) -> None:
+    """A datagram goes there and comes back, unfragmented."""
+    address = str(net.topology.host(destination).ip.ip)
+    server = net.popen(destination, [sys.executable, str(ECHO), "serve", address], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"ready\n"
+    net.run(source, [sys.executable, str(ECHO), "ask", address, str(size)])
+    server.kill()
+
+
+def test_hosts_reach_each_other_and_nothing_remains() -> None:
+    name = network_name()
+    with MininetNetwork(small(name)) as net:
+        reach(net, "w0", "w1")
+        assert len(own_interfaces(name)) == 2
+        pids = marked_processes(name)
+        assert len(pids) >= 4  # two hosts, the switch's shell, the switch
+        state = read_state(name)
+        assert state is not None
+        assert state.addresses == net.addresses
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+    assert read_state(name) is None
+
+
+def test_a_tree_connects_hosts_of_different_racks() -> None:
+    name = network_name()
+    topology = racks([["a0", "a1"], ["b0"]], ["opt"], program=Path("none.p4"), name=name, mtu=9000)
+    with MininetNetwork(topology) as net:
+        for other in ("b0", "opt"):
+            reach(net, "a1", other, size=8900)
+
+
+def test_processes_of_hosts_end_with_the_network() -> None:
+    with MininetNetwork(small(network_name())) as net:
+        sleeper = net.popen("w1", ["sleep", "1000"])
+        assert sleeper.poll() is None
+    assert sleeper.poll() is not None
+
+
+def test_the_same_name_twice_is_refused() -> None:
+    name = network_name()
+    with MininetNetwork(small(name)), pytest.raises(NetworkError, match="already up"):
+        MininetNetwork(small(name)).start()
+
+
+def test_a_command_that_fails_quotes_its_output() -> None:
+    with MininetNetwork(small(network_name())) as net:
+        with pytest.raises(NetworkError, match=r"w0: .*failed \(3\):\nwhy"):
+            net.run("w0", ["sh", "-c", "echo why; exit 3"])
+        with pytest.raises(NetworkError, match="took over"):
+            net.run("w0", ["sleep", "100"], timeout=0.1)
+
+
+def test_a_switch_that_dies_at_start_is_named_and_nothing_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(process.COMMANDS, Target.EMBEDDED, lambda *_: ["sh", "-c", "echo broken; exit 7"])
+    name = network_name()
+    with pytest.raises(NetworkError, match=r"switch s1 ended with code 7 at its start:\n  broken"):
+        MininetNetwork(small(name)).start()
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+
+
+OWNER = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_mininet_network import hub_command, small
+from controlplane.topology import Target
+from sim.mininet import MininetNetwork, process
+process.COMMANDS[Target.EMBEDDED] = hub_command
+with MininetNetwork(small({name!r})) as net:
+    net.popen("w0", ["sleep", "1000"])
+    print("up", flush=True)
+    sys.stdin.read()
+"""
+
+
+def start_owner(name: str) -> subprocess.Popen[str]:
+    script = OWNER.format(tests=str(Path(__file__).parent), name=name)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HUB.parents[2]
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "up\n"
+    return owner
+
+
+def test_ctrl_c_cleans_up() -> None:
+    name = network_name()
+    with start_owner(name) as owner:
+        assert is_held(name)
+        owner.send_signal(signal.SIGINT)
+        owner.wait(30)
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+
+
+def test_leftovers_of_a_killed_owner_are_found_and_removed() -> None:
+    name = network_name()
+    with start_owner(name) as owner:
+        owner.kill()
+        owner.wait(30)
+    assert not is_held(name)
+    assert marked_processes(name), "the killed owner left nothing: this test tests nothing"
+    assert remove_leftovers(name)
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+    with MininetNetwork(small(name)) as net:
+        reach(net, "w1", "w0")
