@@ -39,6 +39,11 @@ CASES: tuple[Case, ...] = (
     _unified("reduce, crash and switch restart", True, MODE=REDUCE, S=3, NGEN=2, RS=1),
     Case("broadcast, crash and switch restart", "bcast_gen.pml", True),
     Case("P4SGD with state-checked acceptance", "p4sgd_fifo.pml", True, {"FIXW": 1}),
+    Case("tree, all-reduce", "tree.pml", True),
+    Case("tree, all-reduce, no endless loop", "tree.pml", True, search="np"),
+    Case("tree, all-reduce, leaf restart", "tree.pml", True, {"RL": 1}),
+    Case("tree, reduce", "tree.pml", True, {"MODE": REDUCE, "S": 4}),
+    Case("tree, reduce, leaf and spine restart", "tree.pml", True, {"MODE": REDUCE, "RL": 1, "RS": 1}),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -46,6 +51,10 @@ CASES: tuple[Case, ...] = (
     _unified("mutant: resend from own ack", False, RS=1, MUT=5),
     _unified("mutant: missing heartbeats ignored", False, RS=1, MUT=6),
     _unified("mutant: one parity bit for the tag", False, MUT=8),
+    Case("mutant: leaf keeps its sum on a duplicate", "tree.pml", False, {"MUT": 1}),
+    Case("mutant: leaf ignores missing heartbeats", "tree.pml", False, {"MUT": 2, "RL": 1}),
+    Case("mutant: leaf sends an unfinished sum", "tree.pml", False, {"MUT": 3}),
+    Case("mutant: leaf acknowledges by itself", "tree.pml", False, {"MUT": 4}),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),
 )
