@@ -1,0 +1,24 @@
+"""What a worker and the optimizer node agree on: the table of layers, the PARAM message, the order of the passes."""
+
+from host.layers.errors import TrainingError
+from host.layers.message import ParamHeader, Phase, WireType, message_size, open_message, pack_message
+from host.layers.table import LayerSpec, LayerTable, TensorSpec
+from host.layers.timeline import Span, Timeline
+from host.layers.transport import Completion, TransferPort
+
+__all__ = [
+    "Completion",
+    "LayerSpec",
+    "LayerTable",
+    "ParamHeader",
+    "Phase",
+    "Span",
+    "TensorSpec",
+    "Timeline",
+    "TrainingError",
+    "TransferPort",
+    "WireType",
+    "message_size",
+    "open_message",
+    "pack_message",
+]

@@ -1,0 +1,143 @@
+"""The PARAM message: one layer's parameters, with the exponents its gradients are to be pushed with.
+
+Layout, network byte order, then the tensors back to back in the wire type (little endian, as the hosts hold them):
+
+    magic  version  phase  type  flags   layer  tensors   step  digest   parameters   exponents     zeros
+    4 B      1        1      1     1       2       2        4      4         4       1 per tensor   to 16 B
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from host.layers.errors import TrainingError
+from host.layers.table import LayerSpec, LayerTable
+
+MAGIC = b"CLYR"
+VERSION = 1
+FLAG_LAST_PASS = 0x01
+_FIXED = struct.Struct("!4sBBBBHHIII")
+_ALIGN = 16
+EXPONENT_MIN, EXPONENT_MAX = -128, 127
+
+
+class Phase(enum.IntEnum):
+    """Which half of a step a message belongs to."""
+
+    FORWARD = 0
+    BACKWARD = 1
+
+
+class WireType(enum.IntEnum):
+    """Element type of parameters on the wire; the master weights stay fp32 at the optimizer node."""
+
+    FP32 = 2
+    BF16 = 4
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """The torch type of the same bits."""
+        return torch.bfloat16 if self is WireType.BF16 else torch.float32
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return 2 if self is WireType.BF16 else 4
+
+
+@dataclass(frozen=True, slots=True)
+class ParamHeader:
+    """What a message says of itself; `exponents` has one E per tensor of the layer, |gradient| < 2^E."""
+
+    layer: int
+    step: int
+    phase: Phase
+    exponents: tuple[int, ...]
+    last_pass: bool = False
+
+
+def header_size(layer: LayerSpec) -> int:
+    """Bytes before the parameters, a multiple of 16."""
+    raw = _FIXED.size + len(layer.tensors)
+    return -(-raw // _ALIGN) * _ALIGN
+
+
+def message_size(layer: LayerSpec, wire: WireType) -> int:
+    """Bytes of a layer's whole PARAM message."""
+    return header_size(layer) + layer.numel * wire.size
+
+
+def pack_message(header: ParamHeader, table: LayerTable, wire: WireType, flat: torch.Tensor) -> npt.NDArray[np.uint8]:
+    """One message: `flat` (fp32, the layer's elements) rounded half-even to the wire type behind its header.
+
+    Raises:
+        TrainingError: an exponent outside int8, or not one exponent per tensor.
+    """
+    layer = table[header.layer]
+    if len(header.exponents) != len(layer.tensors):
+        raise TrainingError(f"layer {layer.name}: {len(header.exponents)} exponents for {len(layer.tensors)} tensors")
+    if not all(EXPONENT_MIN <= exponent <= EXPONENT_MAX for exponent in header.exponents):
+        raise TrainingError(f"layer {layer.name}: exponents {header.exponents} do not fit the frame's signed 8 bits")
+    buffer = np.zeros(message_size(layer, wire), dtype=np.uint8)
+    fixed = _FIXED.pack(
+        MAGIC,
+        VERSION,
+        header.phase,
+        wire,
+        FLAG_LAST_PASS if header.last_pass else 0,
+        header.layer,
+        len(layer.tensors),
+        header.step,
+        table.digest,
+        layer.numel,
+    )
+    buffer[: _FIXED.size] = np.frombuffer(fixed, dtype=np.uint8)
+    exponents = np.asarray(header.exponents, dtype=np.int8).view(np.uint8)
+    buffer[_FIXED.size : _FIXED.size + len(exponents)] = exponents
+    _elements(buffer, layer, wire).copy_(flat)
+    return buffer
+
+
+def open_message(
+    buffer: npt.NDArray[np.uint8], layer: LayerSpec, table: LayerTable, wire: WireType
+) -> tuple[ParamHeader, torch.Tensor]:
+    """Check a received message and give its header and a view of its parameters (wire type, flat).
+
+    Raises:
+        TrainingError: the message is not the one of `layer` of this model; says what differs.
+    """
+    where = f"PARAM message of layer {layer.index} ({layer.name})"
+    if len(buffer) != message_size(layer, wire):
+        raise TrainingError(f"{where}: {len(buffer)} bytes, expected {message_size(layer, wire)}")
+    magic, version, phase, dtype, flags, index, tensors, step, digest, numel = _FIXED.unpack(
+        buffer[: _FIXED.size].tobytes()
+    )
+    facts = (
+        ("magic", magic, MAGIC, "the peer is not an optimizer node"),
+        ("version", version, VERSION, "run the same release on every host"),
+        ("digest of the layer table", digest, table.digest, "the optimizer node holds another model"),
+        ("element type", dtype, int(wire), "give both ends the same wire type"),
+        ("layer", index, layer.index, "the passes of worker and optimizer node are out of step"),
+        ("number of tensors", tensors, len(layer.tensors), "the optimizer node holds another model"),
+        ("number of parameters", numel, layer.numel, "the optimizer node holds another model"),
+    )
+    for what, found, expected, advice in facts:
+        if found != expected:
+            raise TrainingError(f"{where}: {what} is {found!r}, expected {expected!r}: {advice}")
+    if phase not in (Phase.FORWARD, Phase.BACKWARD) or flags & ~FLAG_LAST_PASS:
+        raise TrainingError(f"{where}: phase {phase}, flags {flags:#x} are not of version {VERSION}")
+    exponents = buffer[_FIXED.size : _FIXED.size + tensors].view(np.int8)
+    header = ParamHeader(
+        index, step, Phase(phase), tuple(int(exponent) for exponent in exponents), bool(flags & FLAG_LAST_PASS)
+    )
+    return header, _elements(buffer, layer, wire)
+
+
+def _elements(buffer: npt.NDArray[np.uint8], layer: LayerSpec, wire: WireType) -> torch.Tensor:
+    return torch.from_numpy(buffer[header_size(layer) :]).view(wire.torch_dtype)

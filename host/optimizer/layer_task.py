@@ -1,0 +1,71 @@
+"""One layer at the optimizer node: what is pushed for it, and what is done with its gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from host.layers import Completion, LayerTable, ParamHeader, Phase, TransferPort, WireType, pack_message
+from host.optimizer.adam import Adam, LayerState
+from host.optimizer.scaling import DelayedScaling, ScalingOptions
+from wire.generated.constants import Flag
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSum:
+    """The pulls of one layer's summed gradients: one flat buffer, one completion per tensor."""
+
+    gradients: torch.Tensor
+    completions: tuple[Completion, ...]
+
+
+class LayerTask:
+    """State, exponents and messages of one layer. Not thread-safe: the node serialises packing and updating."""
+
+    def __init__(
+        self,
+        table: LayerTable,
+        index: int,
+        weights: torch.Tensor,
+        *,
+        workers: int,
+        wire: WireType,
+        scaling: ScalingOptions,
+    ) -> None:
+        """Start from `weights` (flat, the layer's elements)."""
+        self._table = table
+        self._wire = wire
+        self._workers = workers
+        self.spec = table[index]
+        self.state = LayerState(self.spec, weights)
+        self._scaling = [DelayedScaling(tensor.name, workers, scaling) for tensor in self.spec.tensors]
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        """One exponent per tensor for the next push of gradients."""
+        return tuple(scaling.exponent for scaling in self._scaling)
+
+    def message(self, step: int, phase: Phase, last_pass: bool) -> npt.NDArray[np.uint8]:
+        """The layer as a PARAM message."""
+        header = ParamHeader(self.spec.index, step, phase, self.exponents, last_pass)
+        return pack_message(header, self._table, self._wire, self.state.master)
+
+    def post_pulls(self, port: TransferPort) -> PendingSum:
+        """Ask for the sums of every tensor, in the order in which the workers push them."""
+        flat = np.empty(self.spec.numel, dtype=np.float32)
+        completions = tuple(port.pull(flat[tensor.span]) for tensor in self.spec.tensors)
+        return PendingSum(torch.from_numpy(flat), completions)
+
+    def apply(self, pending: PendingSum, adam: Adam, lr: float) -> tuple[str, ...]:
+        """Update from arrived sums; gives the names of tensors skipped because a value saturated."""
+        skipped = []
+        for number, (tensor, completion) in enumerate(zip(self.spec.tensors, pending.completions, strict=True)):
+            total = pending.gradients[tensor.span]
+            if self._scaling[number].observe(completion.max_abs, bool(completion.flags & Flag.SAT)):
+                self.state.update(number, total.div_(self._workers), adam, lr)
+            else:
+                skipped.append(tensor.name)
+        return tuple(skipped)

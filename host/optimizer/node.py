@@ -1,0 +1,167 @@
+"""The optimizer node's two flows: parameters down in the order of the passes, gradients up, updated as they come.
+
+    sender thread    pass 0:  push L0 L1 .. Ln   push Ln .. L1 L0   pass 1:  push L0 ..
+    updater thread                pull+update Ln .. L1 L0 (pulls posted `ahead` layers early)
+
+A layer's push waits for its own update of the previous pass and for nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort, WireType
+from host.optimizer.adam import Adam
+from host.optimizer.layer_task import LayerTask, PendingSum
+from host.optimizer.scaling import ScalingOptions
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """How the node streams and updates. `rate(step)` scales Adam's lr; step counts training passes from 0."""
+
+    workers: int
+    adam: Adam = field(default_factory=Adam)
+    wire: WireType = WireType.BF16
+    scaling: ScalingOptions = field(default_factory=ScalingOptions)
+    rate: Callable[[int], float] = lambda _step: 1.0
+    ahead: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    """What the node did in one pass: its kind, and the tensors left alone because a value saturated."""
+
+    index: int
+    train: bool
+    skipped: tuple[str, ...]
+
+
+class OptimizerNode:
+    """Serves the parameters of `table` and updates them from the workers' sums."""
+
+    def __init__(
+        self,
+        port: TransferPort,
+        table: LayerTable,
+        weights: Sequence[torch.Tensor],
+        options: NodeOptions,
+        *,
+        timeline: Timeline | None = None,
+        on_pass: Callable[[PassRecord], None] | None = None,
+    ) -> None:
+        """`weights`: one tensor per layer of `table`, its elements in the layer's order."""
+        if len(weights) != len(table):
+            raise TrainingError(f"{len(weights)} layers of weights, the table has {len(table)} layers")
+        self._port = port
+        self._table = table
+        self._options = options
+        self._timeline = Timeline() if timeline is None else timeline
+        self._on_pass = on_pass
+        self._tasks = [
+            LayerTask(table, index, flat, workers=options.workers, wire=options.wire, scaling=options.scaling)
+            for index, flat in enumerate(weights)
+        ]
+        self._ready = [0] * len(table)  # the first pass whose parameters each layer has
+        self._change = threading.Condition()
+        self._failure: BaseException | None = None
+
+    def weights(self, layer: int) -> torch.Tensor:
+        """The master weights of a layer (flat fp32, live: copy before the next pass)."""
+        return self._tasks[layer].state.master
+
+    def exponents(self, layer: int) -> tuple[int, ...]:
+        """The exponents of a layer's next push."""
+        return self._tasks[layer].exponents
+
+    def run(self, passes: Sequence[bool]) -> None:
+        """Run all passes: True is a training pass, False a forward-only one. Returns when all is acknowledged.
+
+        Raises:
+            TrainingError: a message did not fit, or gradients are not finite. EndpointError: the network failed.
+        """
+        sender = threading.Thread(target=self._guarded, args=(self._send, passes), name="parameters", daemon=True)
+        sender.start()
+        self._guarded(self._update, passes)
+        if self._failure is None:
+            sender.join()
+        if self._failure is not None:  # the sender may still wait for the network: closing the port ends it
+            raise self._failure
+
+    def _guarded(self, flow: Callable[[Sequence[bool]], None], passes: Sequence[bool]) -> None:
+        try:
+            flow(passes)
+        except BaseException as error:  # handed to run(): the flows end together
+            with self._change:
+                if self._failure is None:
+                    self._failure = error
+                self._change.notify_all()
+
+    def _send(self, passes: Sequence[bool]) -> None:
+        in_flight: deque[tuple[int, float, Completion]] = deque()
+        for number, train in enumerate(passes):
+            order = [(layer, Phase.FORWARD) for layer in range(len(self._table))]
+            if train:
+                order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(self._table)))]
+            for layer, phase in order:
+                if not self._await_ready(layer, number):
+                    return
+                message = self._tasks[layer].message(number, phase, number == len(passes) - 1)
+                in_flight.append((layer, time.monotonic(), self._port.push(message)))
+                self._reap(in_flight, self._options.ahead)
+        self._reap(in_flight, 0)
+
+    def _reap(self, in_flight: deque[tuple[int, float, Completion]], keep: int) -> None:
+        while len(in_flight) > keep or (in_flight and in_flight[0][2].done()):
+            layer, started, completion = in_flight.popleft()
+            completion.wait()
+            self._timeline.add("push", layer, started)
+
+    def _await_ready(self, layer: int, number: int) -> bool:
+        with self._change:
+            self._change.wait_for(lambda: self._failure is not None or self._ready[layer] >= number)
+            return self._failure is None
+
+    def _update(self, passes: Sequence[bool]) -> None:
+        backward = list(reversed(range(len(self._table))))
+        planned = deque(layer for train in passes if train for layer in backward)
+        posted: deque[tuple[int, float, PendingSum]] = deque()
+        trained = 0
+        for number, train in enumerate(passes):
+            skipped: list[str] = []
+            for layer in backward if train else ():
+                while planned and len(posted) < self._options.ahead:
+                    index = planned.popleft()
+                    posted.append((index, time.monotonic(), self._tasks[index].post_pulls(self._port)))
+                _, asked, pending = posted.popleft()
+                if not self._await_sum(pending):
+                    return
+                self._timeline.add("pull", layer, asked)
+                with self._timeline.span("update", layer):
+                    rate = self._options.adam.lr * self._options.rate(trained)
+                    skipped += self._tasks[layer].apply(pending, self._options.adam, rate)
+                self._mark_ready(layer, number + 1)
+            if train:
+                trained += 1
+            else:
+                for layer in range(len(self._table)):
+                    self._mark_ready(layer, number + 1)
+            if self._on_pass is not None:
+                self._on_pass(PassRecord(number, train, tuple(skipped)))
+
+    def _await_sum(self, pending: PendingSum) -> bool:
+        for completion in pending.completions:
+            completion.wait()
+        with self._change:
+            return self._failure is None
+
+    def _mark_ready(self, layer: int, number: int) -> None:
+        with self._change:
+            self._ready[layer] = number
+            self._change.notify_all()

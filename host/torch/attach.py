@@ -1,0 +1,49 @@
+"""The one call that puts a model into the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from host.layers import Timeline, TransferPort, WireType
+from host.torch.hooks import InNetwork
+from host.torch.partition import layers_of
+
+
+def attach(
+    model: nn.Module,
+    endpoint: TransferPort,
+    layers: Sequence[str] | None = None,
+    *,
+    wire: WireType = WireType.BF16,
+    prefetch: int = 3,
+    pushes: int = 4,
+    timeline: Timeline | None = None,
+) -> InNetwork:
+    """Train `model` with its parameters at the optimizer node; its own code stays unchanged.
+
+    The parameters lose their memory here (a model built on the meta device never had any) and have it only while
+    their layer computes. Each step is one forward and one backward; a forward under `torch.no_grad()` is a pass
+    without gradients. Workers compute in fp32, on parameters rounded to `wire` (bf16 halves the traffic). Gradients
+    are of the worker's own loss; the optimizer node divides their sum by the number of workers. A parameter that
+    got no gradient (frozen or unused) counts as zero. Buffers that are not parameters stay local to the worker.
+
+    Args:
+        layers: names of the modules that are layers, in the order forward runs them (default: see `layers_of`).
+        prefetch: pulls in flight, in layers. pushes: layers whose gradients may await the network.
+        timeline: collects spans forward, backward, wait, push.
+
+    Raises:
+        TrainingError: tied weights across layers, parameters in no layer, parameters that are not fp32.
+    """
+    found = layers_of(model, layers)
+    return InNetwork(
+        model,
+        found,
+        endpoint,
+        wire=wire,
+        prefetch=prefetch,
+        pushes=pushes,
+        timeline=Timeline() if timeline is None else timeline,
+    )

@@ -1,0 +1,221 @@
+"""The hooks of LuWu's Figure 5: pull before a layer computes, free after it, push its gradients, free them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from host.layers import Phase, Timeline, TrainingError, TransferPort, WireType
+from host.torch.partition import ModelLayer, table_of
+from host.torch.pulls import PullAhead
+from host.torch.pushes import PushBehind
+from host.torch.storage import LayerStorage
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerMemory:
+    """Bytes on this worker: what the whole model would take, and the most that was ever held at a time."""
+
+    model_bytes: int
+    peak_parameter_bytes: int
+    peak_gradient_bytes: int
+
+
+class InNetwork:
+    """A model whose parameters live at the optimizer node. Made by `attach`; the model is used as before."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layers: Sequence[ModelLayer],
+        port: TransferPort,
+        *,
+        wire: WireType,
+        prefetch: int,
+        pushes: int,
+        timeline: Timeline,
+    ) -> None:
+        """Take the parameters over, free them, install the hooks and post the first pulls."""
+        self.table = table_of(layers)
+        self._timeline = timeline
+        self._storage = [LayerStorage(layer) for layer in layers]
+        self._pulls = PullAhead(port, self.table, wire, prefetch, timeline)
+        self._pushes = PushBehind(port, pushes, timeline)
+        self._phase: Phase | None = None
+        self._training = False
+        self._next = 0  # the next layer to be pulled in this phase
+        self._next_push = -1
+        self._missing: list[int] = []  # per layer: gradients not yet accumulated
+        self._exponents: list[tuple[int, ...]] = [()] * len(layers)
+        self._started = [0.0] * len(layers)
+        self._peak_parameters = 0
+        self._peak_gradients = 0
+        self._handles: list[RemovableHandle] = [
+            model.register_forward_pre_hook(self._before_model),
+            model.register_state_dict_pre_hook(_refuse_state_dict),  # type: ignore[no-untyped-call]
+        ]
+        for index, layer in enumerate(layers):
+            self._handles += [
+                layer.module.register_forward_pre_hook(self._forward_pre_hook(index)),
+                layer.module.register_forward_hook(self._forward_hook(index)),
+            ]
+            for parameter in self._storage[index].parameters:
+                if parameter.requires_grad:
+                    hook = self._gradient_hook(index)
+                    self._handles.append(
+                        parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
+                    )
+
+    @property
+    def memory(self) -> WorkerMemory:
+        """Measured so far; parameters include the receive buffers of pulls in flight."""
+        return WorkerMemory(self.table.numel * 4, self._peak_parameters, self._peak_gradients)
+
+    def wait(self) -> None:
+        """Block until all gradients of the passes so far are acknowledged; raises EndpointError."""
+        self._pushes.wait()
+
+    def detach(self) -> None:
+        """Remove the hooks. The parameters stay without memory: they are at the optimizer node."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def _before_model(self, _model: nn.Module, _args: object) -> None:
+        if self._phase is Phase.BACKWARD:
+            raise TrainingError("forward was called before the backward of the previous one: one of each per step")
+        if self._phase is Phase.FORWARD:
+            raise TrainingError(f"the last forward ended before layer {self._next} ({self.table[self._next].name}) ran")
+        self._training = torch.is_grad_enabled()
+        self._pulls.begin_pass(self._training)
+        self._phase = Phase.FORWARD
+        self._next = 0
+
+    def _forward_pre_hook(self, index: int) -> Any:
+        def before_forward(_module: nn.Module, _args: object) -> None:
+            if self._phase is Phase.BACKWARD:  # activation checkpointing runs the layer again
+                self._arrive_backward(index)
+                return
+            if self._phase is None:
+                raise TrainingError(f"layer {self.table[index].name} ran on its own: call the model, not its layers")
+            self._fill(index, Phase.FORWARD)
+            self._started[index] = time.monotonic()
+
+        return before_forward
+
+    def _forward_hook(self, index: int) -> Any:
+        def after_forward(_module: nn.Module, _args: object, output: object) -> None:
+            if self._phase is not Phase.FORWARD:
+                return
+            self._timeline.add("forward", index, self._started[index])
+            if self._training:
+                for tensor in _tensors_in(output):
+                    if tensor.requires_grad:
+                        tensor.register_hook(self._output_hook(index))  # type: ignore[no-untyped-call]
+            self._storage[index].free()
+            self._next = index + 1
+            if self._next == len(self.table):
+                self._end_forward()
+
+        return after_forward
+
+    def _end_forward(self) -> None:
+        if not self._training:
+            self._phase = None
+            return
+        self._phase = Phase.BACKWARD
+        self._next = self._next_push = len(self.table) - 1
+        self._missing = [sum(p.requires_grad for p in storage.parameters) for storage in self._storage]
+
+    def _output_hook(self, index: int) -> Any:
+        def before_backward(_gradient: torch.Tensor) -> None:
+            self._arrive_backward(index)
+
+        return before_backward
+
+    def _arrive_backward(self, index: int) -> None:
+        if self._phase is not Phase.BACKWARD:
+            raise TrainingError("backward ran twice for one forward: its layers have been pushed and freed")
+        if self._next == len(self.table) - 1:
+            engine = torch.autograd.Variable._execution_engine
+            engine.queue_callback(self._finish_backward)
+        while self._next >= index:
+            self._fill(self._next, Phase.BACKWARD)
+            self._started[self._next] = time.monotonic()
+            self._next -= 1
+
+    def _gradient_hook(self, index: int) -> Any:
+        def accumulated(_parameter: torch.Tensor) -> None:
+            self._missing[index] -= 1
+            if self._missing[index] == 0:
+                self._timeline.add("backward", index, self._started[index])
+                self._storage[index].free()
+                self._push_complete()
+
+        return accumulated
+
+    def _push_complete(self) -> None:
+        """Push every layer that is complete and whose successors have been pushed: the order both ends know."""
+        self._measure_gradients()
+        while self._next_push > self._next and self._missing[self._next_push] <= 0:
+            storage = self._storage[self._next_push]
+            gradients = [_gradient_of(parameter) for parameter in storage.parameters]
+            for parameter in storage.parameters:
+                parameter.grad = None
+            self._pushes.push(storage.spec, gradients, self._exponents[self._next_push])
+            self._next_push -= 1
+
+    def _finish_backward(self) -> None:
+        """End of backward: layers that the loss does not depend on are pulled and pushed as zeros, in order."""
+        self._arrive_remaining()
+        self._missing = [0] * len(self.table)
+        for storage in self._storage:
+            storage.free()
+        self._push_complete()
+        self._phase = None
+
+    def _arrive_remaining(self) -> None:
+        while self._next >= 0:
+            self._fill(self._next, Phase.BACKWARD)
+            self._next -= 1
+
+    def _fill(self, index: int, phase: Phase) -> None:
+        header, elements = self._pulls.take(index, phase)
+        self._exponents[index] = header.exponents
+        self._storage[index].fill(elements)
+        resident = sum(storage.nbytes for storage in self._storage if storage.resident)
+        received = elements.numel() * elements.element_size()
+        self._peak_parameters = max(self._peak_parameters, resident + received + self._pulls.buffered_bytes)
+
+    def _measure_gradients(self) -> None:
+        held = sum(
+            parameter.grad.numel() * 4
+            for storage in self._storage
+            for parameter in storage.parameters
+            if parameter.grad is not None
+        )
+        self._peak_gradients = max(self._peak_gradients, held + self._pushes.held_bytes)
+
+
+def _gradient_of(parameter: nn.Parameter) -> torch.Tensor:
+    return torch.zeros(parameter.shape) if parameter.grad is None else parameter.grad
+
+
+def _tensors_in(output: object) -> Iterator[torch.Tensor]:
+    if isinstance(output, torch.Tensor):
+        yield output
+    elif isinstance(output, dict):
+        for value in output.values():
+            yield from _tensors_in(value)
+    elif isinstance(output, list | tuple):
+        for value in output:
+            yield from _tensors_in(value)
+
+
+def _refuse_state_dict(_module: nn.Module, _prefix: str, _keep_vars: bool) -> None:
+    raise TrainingError("this worker holds no parameters: take the state_dict from the optimizer node")

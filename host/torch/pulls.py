@@ -1,0 +1,115 @@
+"""Pulls of layers ahead of their use, in the one order that both ends know."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from host.layers import (
+    Completion,
+    LayerTable,
+    ParamHeader,
+    Phase,
+    Timeline,
+    TrainingError,
+    TransferPort,
+    WireType,
+    message_size,
+    open_message,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    layer: int
+    phase: Phase
+    buffer: npt.NDArray[np.uint8]
+    completion: Completion
+
+
+class PullAhead:
+    """Keeps `depth` pulls in flight. A pass is every layer forward, and, in training, every layer backward.
+
+    The next pass's forward is planned as soon as a message of this pass says that it is not the last one, so the
+    first layers of a step arrive while the previous step ends, and nothing is ever pulled that is not sent.
+    """
+
+    def __init__(self, port: TransferPort, table: LayerTable, wire: WireType, depth: int, timeline: Timeline) -> None:
+        """Post the first `depth` pulls at once (at least 1)."""
+        if depth < 1:
+            raise TrainingError(f"prefetch depth {depth}: at least one pull must be in flight")
+        self._port = port
+        self._table = table
+        self._wire = wire
+        self._depth = depth
+        self._timeline = timeline
+        self._planned: deque[tuple[int, Phase]] = deque()
+        self._posted: deque[_Posted] = deque()
+        self._pass = -1
+        self._next_planned = False
+        self._last = False
+        self._plan_forward()
+        self._post()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of the receive buffers now in flight."""
+        return sum(len(posted.buffer) for posted in self._posted)
+
+    def begin_pass(self, train: bool) -> None:
+        """Start the next pass; raises TrainingError after the last one or inside an unfinished one."""
+        if self._last:
+            raise TrainingError("the optimizer node said that the previous pass was the last: there is nothing to pull")
+        if self._pass >= 0 and not self._next_planned:
+            raise TrainingError("a pass began before the first layer of the previous one arrived")
+        self._pass += 1
+        self._next_planned = False
+        if train:
+            self._planned.extend((layer.index, Phase.BACKWARD) for layer in reversed(self._table.layers))
+            self._post()
+
+    def take(self, layer: int, phase: Phase) -> tuple[ParamHeader, torch.Tensor]:
+        """Wait for `layer` and give its header and parameters (flat, wire type).
+
+        Raises:
+            TrainingError: another layer is next, or the message is not of this pass. EndpointError: the pull failed.
+        """
+        if not self._posted:
+            raise TrainingError(f"{self._say(layer, phase)} was used outside of a pass")
+        head = self._posted[0]
+        if (head.layer, head.phase) != (layer, phase):
+            raise TrainingError(
+                f"the model used {self._say(layer, phase)}, but {self._say(head.layer, head.phase)} is next: list "
+                "layers= in the order in which forward runs them, each once, one forward and one backward per step"
+            )
+        with self._timeline.span("wait", layer):
+            head.completion.wait()
+        self._posted.popleft()
+        header, elements = open_message(head.buffer, self._table[layer], self._table, self._wire)
+        if (header.step, header.phase) != (self._pass, phase):
+            raise TrainingError(
+                f"{self._say(layer, phase)} of pass {self._pass}: the message is {header.phase.name.lower()} of pass "
+                f"{header.step}: worker and optimizer node run different schedules"
+            )
+        self._last = header.last_pass
+        if not self._next_planned and not header.last_pass:
+            self._plan_forward()
+            self._next_planned = True
+        self._post()
+        return header, elements
+
+    def _say(self, layer: int, phase: Phase) -> str:
+        return f"layer {layer} ({self._table[layer].name}) {phase.name.lower()}"
+
+    def _plan_forward(self) -> None:
+        self._planned.extend((layer.index, Phase.FORWARD) for layer in self._table)
+
+    def _post(self) -> None:
+        while self._planned and len(self._posted) < self._depth:
+            layer, phase = self._planned.popleft()
+            buffer = np.empty(message_size(self._table[layer], self._wire), dtype=np.uint8)
+            self._posted.append(_Posted(layer, phase, buffer, self._port.pull(buffer)))

@@ -1,0 +1,66 @@
+"""A layer's parameters on a worker: one flat buffer that exists only between a pull and a free."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from host.layers import TrainingError
+from host.torch.partition import ModelLayer
+
+
+class LayerStorage:
+    """Makes the parameters of one layer views of a flat fp32 buffer whose memory comes and goes.
+
+    The parameters keep their identity; only the memory under them is freed (`untyped_storage().resize_(0)`) and put
+    back. Autograd's saved tensors are views of the same storage, so backward finds the refilled values: nothing is
+    recomputed and no saved tensor keeps parameters alive.
+    """
+
+    def __init__(self, layer: ModelLayer) -> None:
+        """Take the layer's parameters over and free their memory; parameters on the meta device never had any."""
+        self.spec = layer.spec
+        self._flat = torch.empty(self.spec.numel, dtype=torch.float32, device="cpu")
+        self.parameters: list[nn.Parameter] = []
+        for tensor, (name, parameter) in zip(self.spec.tensors, list(layer.module.named_parameters()), strict=True):
+            if parameter.dtype is not torch.float32:
+                raise TrainingError(f"parameter {tensor.name} is {parameter.dtype}; workers compute in torch.float32")
+            view = self._flat[tensor.span].view(tensor.shape)
+            if parameter.is_meta:
+                self.parameters.append(_replace(layer.module, name, parameter, view))
+            else:
+                parameter.data = view
+                self.parameters.append(parameter)
+        self.free()
+
+    @property
+    def resident(self) -> bool:
+        """True while the parameters have memory."""
+        return self._flat.untyped_storage().nbytes() > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the layer while it is resident."""
+        return self.spec.numel * 4
+
+    def fill(self, elements: torch.Tensor) -> None:
+        """Give the parameters memory and the values of `elements` (flat, any float type, widened to fp32)."""
+        self._flat.untyped_storage().resize_(self.nbytes)
+        with torch.no_grad():
+            self._flat.copy_(elements)
+
+    def free(self) -> None:
+        """Take the memory away; the parameters must not be read until the next `fill`."""
+        self._flat.untyped_storage().resize_(0)
+
+
+def _replace(root: nn.Module, name: str, old: nn.Parameter, view: torch.Tensor) -> nn.Parameter:
+    new = nn.Parameter(torch.empty(0, device="cpu"), requires_grad=old.requires_grad)
+    new.data = view  # not Parameter(view): that would share the buffer's version counter, and backward would refuse
+    for module in root.modules():
+        for local, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            if parameter is old:
+                setattr(module, local, new)
+    if name not in dict(root.named_parameters()):
+        raise TrainingError(f"parameter {name} could not be taken off the meta device")
+    return new
