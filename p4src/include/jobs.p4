@@ -35,7 +35,6 @@ control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
     }
     action unknown() {
         meta.drop = DropReason.UNKNOWN_JOB;
-        job_packets.count();
     }
     table jobs {
         key = {

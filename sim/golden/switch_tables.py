@@ -1,0 +1,71 @@
+"""What the control plane tells the switch model: the rows of the tables of p4src/luwu.p4, as plain values.
+
+MAC addresses, IPv4 addresses, bitmaps and sequence numbers are unsigned integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wire.generated.constants import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker, or a child rack, on a port.  `own`: its bit; `full`: every worker's bit; `base`, `mask`: slots."""
+
+    mode: Mode
+    wid: int
+    own: int
+    base: int
+    mask: int
+    full: int
+    job: int
+    group: int
+    up_port: int = 0
+    up_wid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The root, or the parent switch, on a port."""
+
+    mode: Mode
+    job: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """The addresses that egress writes for one receiver."""
+
+    dst_mac: int
+    dst_ip: int
+    dst_udp: int
+    src_mac: int
+    src_ip: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Drop on `port` with probability threshold / 2^32 what matches `type & type_mask`; larger priority wins."""
+
+    port: int
+    type: int
+    type_mask: int
+    threshold: int
+    priority: int = 1
+
+
+@dataclass(slots=True)
+class Tables:
+    """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports."""
+
+    jobs: dict[tuple[int, int], Worker | Root] = field(default_factory=dict)
+    receivers: dict[tuple[int, int], Receiver] = field(default_factory=dict)
+    own_addresses: dict[int, int] = field(default_factory=dict)
+    l2: dict[int, int] = field(default_factory=dict)
+    flood_group: int | None = None
+    groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    ingress_faults: list[Fault] = field(default_factory=list)
+    egress_faults: list[Fault] = field(default_factory=list)
