@@ -1,0 +1,72 @@
+"""What the compiler has to say about a program, and the exception that carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from softswitch.compiler.source import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One complaint. `severity` is "error" or "warning"; `hint` says what to do, or is empty."""
+
+    loc: Location
+    message: str
+    hint: str = ""
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        text = f"{self.loc}: {self.severity}: {self.message}"
+        return f"{text}\n    hint: {self.hint}" if self.hint else text
+
+
+class CompileError(Exception):
+    """The program is refused. `diagnostics` holds at least one error, in source order as far as known."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(map(str, diagnostics)))
+
+
+class Refusal(Exception):  # noqa: N818 - an internal control flow signal, never seen outside the compiler
+    """One error at one place; unwinds to the nearest declaration or statement, where checking goes on."""
+
+    def __init__(self, loc: Location, message: str, hint: str = "") -> None:
+        self.diagnostic = Diagnostic(loc, message, hint)
+        super().__init__(str(self.diagnostic))
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects errors and warnings, each place and message once."""
+
+    errors: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    _seen: set[tuple[Location, str]] = field(default_factory=set)
+
+    def _new(self, loc: Location, message: str) -> bool:
+        if (loc, message) in self._seen:
+            return False
+        self._seen.add((loc, message))
+        return True
+
+    def add(self, refusal: Refusal) -> None:
+        """Records an error that was raised."""
+        d = refusal.diagnostic
+        if self._new(d.loc, d.message):
+            self.errors.append(d)
+
+    def error(self, loc: Location, message: str, hint: str = "") -> None:
+        """Records an error and goes on."""
+        self.add(Refusal(loc, message, hint))
+
+    def warn(self, loc: Location, message: str) -> None:
+        """Records a warning."""
+        if self._new(loc, message):
+            self.warnings.append(Diagnostic(loc, message, severity="warning"))
+
+    def raise_if_errors(self) -> None:
+        """Raises `CompileError` if anything was wrong so far."""
+        if self.errors:
+            raise CompileError(self.errors)

@@ -1,0 +1,150 @@
+"""From preprocessed text to tokens, following `# line "file"` markers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from softswitch.compiler.diagnostics import CompileError, Diagnostic
+from softswitch.compiler.source import Location
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    NAME = "name"
+    KEYWORD = "keyword"
+    NUMBER = "number"
+    STRING = "string"
+    SYMBOL = "symbol"
+    PRAGMA_END = "end of @pragma line"
+    END = "end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberValue:
+    """An integer literal: `width` 0 means an `int` of no particular size."""
+
+    value: int
+    width: int = 0
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`text` is as written (a string's without quotes). `glued`: nothing stands between it and the token before."""
+
+    kind: Kind
+    text: str
+    loc: Location
+    number: NumberValue | None = None
+    glued: bool = False
+
+    def __str__(self) -> str:
+        return {Kind.END: "end of file", Kind.STRING: f'"{self.text}"'}.get(self.kind, f"`{self.text}`")
+
+
+KEYWORDS = frozenset(
+    word
+    for line in (
+        "abstract action actions apply bool bit break const continue control default else entries enum error exit",
+        "extern false for header header_union if in inout int key list match_kind out parser package priority return",
+        "select state string struct switch table this transition true tuple type typedef varbit value_set void _",
+    )
+    for word in line.split()
+)
+
+_SYMBOLS = (
+    "|+|= |-|= &&& ... <<= >>= |+| |-| {#} .. << && || == != >= <= ++ += -= *= /= %= &= |= ^= +: "
+    "+ - * / % | & ^ ~ ( ) [ ] { } < > ! : , ? . = ; @"
+)
+_SYMBOL = "|".join(re.escape(symbol) for symbol in _SYMBOLS.split(" "))
+_SIZED = r"(?:[0-9]+[ws])?0"
+
+_TOKEN = re.compile(
+    rf"""
+    (?P<space>[ \t\r\f]+) | (?P<newline>\n)
+  | (?P<comment>//[^\n]*|/\*.*?\*/)
+  | (?P<number>{_SIZED}[xX][0-9a-fA-F_]+ | {_SIZED}[bB][01_]+ | {_SIZED}[oO][0-7_]+ | {_SIZED}[dD][0-9_]+
+      | [0-9]+[ws][0-9_]+ | [0-9][0-9_]*)
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<string>"(?:\\.|[^"\\])*")
+  | (?P<symbol>{_SYMBOL})
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_MARKER = re.compile(r"[ \t]*#(?:line)?[ \t]+(\d+)[ \t]*(?:\"((?:\\.|[^\"\\])*)\")?[^\n]*")
+_NUMBER = re.compile(r"(?:(\d+)([ws]))?(?:0([xXbBoOdD]))?([0-9a-fA-F_]+)")
+_BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
+
+
+def tokenize(text: str, file: str) -> list[Token]:
+    """The tokens of `text`, the last of kind END. `file` names the text until the first marker says otherwise.
+
+    Raises `CompileError` for a character that starts no token, a literal that does not fit its width, or a comment or
+    string without end.
+    """
+    tokens: list[Token] = []
+    line, line_start, position = 1, 0, 0
+    pragma_line = False
+    previous_end = -1
+    while position < len(text):
+        if position == line_start and (marker := _MARKER.match(text, position)):
+            line = int(marker[1]) - 1
+            file = re.sub(r"\\(.)", r"\1", marker[2]) if marker[2] is not None else file
+            position = marker.end()
+            continue
+        loc = Location(file, line, position - line_start + 1)
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise CompileError([Diagnostic(loc, _no_token(text, position))])
+        kind, piece = match.lastgroup, match[0]
+        position = match.end()
+        newlines = piece.count("\n")
+        if newlines and pragma_line and kind in ("newline", "comment"):
+            tokens.append(Token(Kind.PRAGMA_END, "", loc))
+            pragma_line = False
+        if newlines:
+            line += newlines
+            line_start = match.start() + piece.rindex("\n") + 1
+        if kind in ("space", "newline", "comment"):
+            continue
+        token = _make(str(kind), piece, loc, match.start() == previous_end)
+        previous_end = position
+        if token.text == "pragma" and tokens and tokens[-1].text == "@" and token.glued:
+            pragma_line = True
+        tokens.append(token)
+    tokens.append(Token(Kind.END, "", Location(file, line, position - line_start + 1)))
+    return tokens
+
+
+def _make(kind: str, piece: str, loc: Location, glued: bool) -> Token:
+    if kind == "name":
+        return Token(Kind.KEYWORD if piece in KEYWORDS else Kind.NAME, piece, loc, glued=glued)
+    if kind == "number":
+        return Token(Kind.NUMBER, piece, loc, _number(piece, loc), glued)
+    if kind == "string":
+        return Token(Kind.STRING, piece[1:-1], loc, glued=glued)
+    return Token(Kind.SYMBOL, piece, loc, glued=glued)
+
+
+def _number(piece: str, loc: Location) -> NumberValue:
+    match = _NUMBER.fullmatch(piece)
+    assert match is not None, "the token pattern and the number pattern disagree"
+    digits = match[4].replace("_", "")
+    if not digits:
+        raise CompileError([Diagnostic(loc, f"number `{piece}` has no digits")])
+    value = int(digits, _BASES[(match[3] or "d").lower()])
+    if match[1] is None:
+        return NumberValue(value)
+    width, signed = int(match[1]), match[2] == "s"
+    return NumberValue(value, width, signed)
+
+
+def _no_token(text: str, position: int) -> str:
+    if text.startswith("/*", position):
+        return "comment without end"
+    if text[position] == '"':
+        return "string without end"
+    return f"unexpected character {text[position]!r}"

@@ -1,0 +1,50 @@
+"""The C preprocessor, as p4c runs it: the system's `cpp`, with line markers kept so that errors keep their place."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from softswitch.compiler.diagnostics import CompileError, Diagnostic
+from softswitch.compiler.source import Location
+
+P4INCLUDE = Path(__file__).parent / "p4include"
+"""Our own core.p4 and v1model.p4."""
+
+_MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
+
+
+def preprocess(source: Path, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> str:
+    """The program's text after preprocessing, with `# line "file"` markers.
+
+    `include_dirs` are searched in order, then our own `p4include`. `defines` maps macro names to their text.
+    Raises `CompileError` for a missing file, `#error`, or a malformed directive.
+    """
+    if not source.is_file():
+        raise CompileError([Diagnostic(Location(str(source), 1, 1), "no such file", "check the program's path")])
+    command = ["cpp", "-C", "-undef", "-nostdinc", "-x", "assembler-with-cpp"]
+    command += [f"-I{directory}" for directory in [*include_dirs, P4INCLUDE]]
+    command += [f"-D{name}={value}" for name, value in (defines or {}).items()]
+    try:
+        result = subprocess.run([*command, str(source)], capture_output=True, check=False)
+    except FileNotFoundError:
+        message = "the C preprocessor `cpp` is not installed"
+        raise CompileError([Diagnostic(Location(str(source), 1, 1), message, "apt install cpp")]) from None
+    if result.returncode != 0:
+        raise CompileError(_complaints(source, result.stderr.decode(errors="replace")))
+    try:
+        return result.stdout.decode()
+    except UnicodeDecodeError:
+        raise CompileError([Diagnostic(Location(str(source), 1, 1), "the program is not UTF-8 text")]) from None
+
+
+def _complaints(source: Path, stderr: str) -> list[Diagnostic]:
+    found = [_MESSAGE.match(line) for line in stderr.splitlines()]
+    complaints = [
+        Diagnostic(Location(m["file"], int(m["line"]), int(m["col"])), f"preprocessor: {m['text']}") for m in found if m
+    ]
+    text = stderr.strip().splitlines()
+    fallback = Diagnostic(Location(str(source), 1, 1), f"preprocessor: {text[0] if text else 'failed'}")
+    return complaints or [fallback]
