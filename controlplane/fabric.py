@@ -1,0 +1,155 @@
+"""All switches of a topology at once: programs, plain forwarding, clients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from controlplane.client import SwitchClient, TableEntry
+from controlplane.client.pipeline import PipelineConfig
+from controlplane.errors import ControlPlaneError
+from controlplane.jobs.allocation import FLOOD_GROUP
+from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
+
+L2, OWN_ADDRESSES = "l2", "own_addresses"
+
+
+class Fabric:
+    """Connections to every switch of a topology; a context manager.
+
+    Attributes:
+        topology: what is connected.
+        clients: switch name -> client.
+    """
+
+    def __init__(self, topology: Topology, clients: Mapping[str, SwitchClient], exits: ExitStack) -> None:
+        self.topology = topology
+        self.clients = clients
+        self._exits = exits
+
+    @classmethod
+    def connect(
+        cls,
+        topology: Topology,
+        addresses: Mapping[str, str] | None = None,
+        *,
+        timeout: float = 5.0,
+        read_only: bool = False,
+    ) -> Self:
+        """Connect to every switch.
+
+        Args:
+            topology: what to connect to.
+            addresses: gRPC address of a switch, for those whose topology entry says `auto`.
+            timeout: seconds for each connection and request.
+            read_only: look only; whoever controls the switches keeps them.
+
+        Raises:
+            SwitchError: names the switch that does not answer.
+            ControlPlaneError: a switch's address is `auto` and not in `addresses`.
+        """
+        clients = {}
+        with ExitStack() as exits:
+            for name, switch in topology.switches.items():
+                address = (addresses or {}).get(name, switch.grpc)
+                if address == AUTO_ADDRESS:
+                    raise ControlPlaneError(
+                        f"switch {name} has no fixed grpc address and no network {topology.name} is up; start one "
+                        "with `catchment net up`, or write the address into the topology"
+                    )
+                client = SwitchClient.connect(
+                    address, switch.device_id, name=name, timeout=timeout, read_only=read_only
+                )
+                clients[name] = exits.enter_context(client)
+            return cls(topology, clients, exits.pop_all())
+
+    def close(self) -> None:
+        """Close every connection; the switches keep what they have."""
+        self._exits.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def push(self, programs: Mapping[str, PipelineConfig]) -> None:
+        """Load each switch's program and set up plain forwarding.
+
+        Args:
+            programs: switch name -> compiled program.
+
+        Raises:
+            SwitchError: a switch refuses.
+        """
+        for name in self.topology.switches:
+            self.push_switch(name, programs[name])
+
+    def push_switch(self, name: str, program: PipelineConfig) -> None:
+        """Load one switch's program and set up plain forwarding on it."""
+        self.clients[name].push_pipeline(program)
+        set_up_forwarding(self.topology, name, self.clients[name])
+
+
+def set_up_forwarding(topology: Topology, switch: str, client: SwitchClient) -> None:
+    """The switch's own address, the way to every host, and a flood group for the rest.
+
+    Mirrors p4src/include/addresses.p4 and l2.p4. The flood group follows a spanning tree, so that
+    links in a ring do not circulate broadcasts.
+    """
+    here = topology.switch(switch)
+    client.set_group(FLOOD_GROUP, flood_ports(topology, switch))
+    client.set_default(L2, "flood", {"group": FLOOD_GROUP})
+    entries = [TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac})]
+    for host, port in routes(topology, switch).items():
+        entries.append(TableEntry(L2, {"dst": topology.host(host).mac}, "forward", {"port": port}))
+    client.insert(*entries)
+
+
+def tree_links(topology: Topology) -> set[tuple[PortRef, PortRef]]:
+    """The links between switches that a spanning tree keeps, each in both directions."""
+    reached: set[str] = set()
+    kept: set[tuple[PortRef, PortRef]] = set()
+    for start in sorted(topology.switches):
+        if start in reached:
+            continue
+        reached.add(start)
+        queue = [start]
+        for here in queue:
+            for port, peer in topology.ports(here).items():
+                if isinstance(peer, PortRef) and peer.switch not in reached:
+                    reached.add(peer.switch)
+                    queue.append(peer.switch)
+                    kept |= {(PortRef(here, port), peer), (peer, PortRef(here, port))}
+    return kept
+
+
+def flood_ports(topology: Topology, switch: str) -> list[int]:
+    """Ports to hosts, and those of the spanning tree."""
+    kept = {a for a, _ in tree_links(topology)}
+    return [
+        port
+        for port, peer in topology.ports(switch).items()
+        if not isinstance(peer, PortRef) or PortRef(switch, port) in kept
+    ]
+
+
+def routes(topology: Topology, switch: str) -> dict[str, int]:
+    """Host name -> port towards it on the spanning tree; hosts out of reach are left out."""
+    kept = tree_links(topology)
+    found = {host.name: host.link.port for host in topology.hosts.values() if host.link.switch == switch}
+    for first, entry in ((a, b) for a, b in kept if a.switch == switch):
+        seen, queue = {switch, entry.switch}, [entry.switch]
+        for here in queue:
+            for host in topology.hosts.values():
+                if host.link.switch == here:
+                    found[host.name] = first.port
+            for a, b in kept:
+                if a.switch == here and b.switch not in seen:
+                    seen.add(b.switch)
+                    queue.append(b.switch)
+    return found

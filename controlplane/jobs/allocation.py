@@ -1,0 +1,134 @@
+"""What jobs share on a switch: slots, rows, multicast groups, generations; nothing is given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controlplane.jobs.errors import JobError
+from controlplane.topology import Topology
+
+JOB_ROWS = 64
+"""JOBS of the switch program: streams at the same time on one switch."""
+FLOOD_GROUP = 1
+"""Multicast group of plain traffic; jobs get the ones after it."""
+MAX_GENERATION = 0xFFFF
+FIRST_PORT = 51836
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a stream holds on one switch: slots [base, base + slots), a row and a group."""
+
+    switch: str
+    base: int
+    slots: int
+    row: int
+    group: int
+
+
+@dataclass(slots=True)
+class _SwitchLedger:
+    size: int
+    slots: list[tuple[int, int]] = field(default_factory=list)  # (base, end), sorted
+    rows: set[int] = field(default_factory=set)
+    groups: set[int] = field(default_factory=lambda: {0, FLOOD_GROUP})
+
+    def place(self, count: int) -> int | None:
+        """First aligned gap of `count` slots."""
+        base = 0
+        for start, end in self.slots:
+            if base + count <= start:
+                break
+            base = max(base, -(-end // count) * count)
+        return base if base + count <= self.size else None
+
+
+class Allocator:
+    """Gives out what streams need on the switches of one topology.
+
+    Args:
+        topology: for the number of slots on each switch.
+        held: shares of jobs that exist.
+        next_generation: the first generation to try; generations are unique over all switches and
+            each is used once, until the 16-bit number wraps.
+        used_generations: those of jobs that exist.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        held: Iterable[Share] = (),
+        *,
+        next_generation: int = 1,
+        used_generations: Iterable[int] = (),
+    ) -> None:
+        self.next_generation = next_generation
+        self._used_generations = set(used_generations)
+        self._ledgers = {n: _SwitchLedger(s.slots) for n, s in topology.switches.items()}
+        self._ports: set[tuple[str, int]] = set()
+        for share in held:
+            self._enter(share)
+
+    def generation(self) -> int:
+        """A generation that no living job has.
+
+        Raises:
+            JobError: all of them are taken.
+        """
+        for _ in range(MAX_GENERATION):
+            generation = self.next_generation
+            self.next_generation = generation % MAX_GENERATION + 1
+            if generation not in self._used_generations:
+                self._used_generations.add(generation)
+                return generation
+        raise JobError("every generation is in use; remove jobs")
+
+    def share(self, switch: str, slots: int, *, group: int | None = None) -> Share:
+        """A share of a switch for one stream.
+
+        Args:
+            switch: its name.
+            slots: how many, a power of two; 0 for a stream that adds nothing up.
+            group: take this multicast group, which another stream of the same job has there.
+
+        Raises:
+            JobError: the switch is full; says how much is free.
+        """
+        ledger = self._ledgers[switch]
+        base = ledger.place(slots) if slots else 0
+        if base is None:
+            used = sum(end - start for start, end in ledger.slots)
+            raise JobError(
+                f"switch {switch} has no {slots} slots in a row: {used} of {ledger.size} are in use; remove a job, "
+                "ask for fewer slots, or build the program with more"
+            )
+        row = next((r for r in range(JOB_ROWS) if r not in ledger.rows), None)
+        if row is None:
+            raise JobError(f"switch {switch} holds {JOB_ROWS} streams, which is all it has rows for; remove a job")
+        if group is None:
+            group = next(g for g in range(FLOOD_GROUP + 1, 1 << 16) if g not in ledger.groups)
+        share = Share(switch, base, slots, row, group)
+        self._enter(share)
+        return share
+
+    def port(self, host: str) -> int:
+        """A UDP port that no other job uses on a host."""
+        port = next(p for p in range(FIRST_PORT, 1 << 16) if (host, p) not in self._ports)
+        self.hold_port(host, port)
+        return port
+
+    def hold_port(self, host: str, port: int) -> None:
+        """Note that a job uses a port of a host."""
+        self._ports.add((host, port))
+
+    def _enter(self, share: Share) -> None:
+        try:
+            ledger = self._ledgers[share.switch]
+        except KeyError:
+            raise JobError(f"a job holds slots on switch {share.switch}, which the topology no longer has") from None
+        if share.slots:
+            ledger.slots.append((share.base, share.base + share.slots))
+            ledger.slots.sort()
+        ledger.rows.add(share.row)
+        ledger.groups.add(share.group)

@@ -1,0 +1,89 @@
+"""The table entries of a job on one switch; mirrors p4src/include/jobs.p4 and receivers.p4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from controlplane.client import TableEntry
+from controlplane.jobs.plan import JobPlan, StreamPlan
+from controlplane.jobs.tree import Branch
+from controlplane.topology import Host, PortRef, Topology
+from wire.generated.constants import UDP_PORT, Mode
+
+JOBS, RECEIVERS = "jobs", "receivers"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """What one switch gets for a job.
+
+    Attributes:
+        switch: its name.
+        groups: multicast group -> ports.
+        entries: of tables `jobs` and `receivers`.
+    """
+
+    switch: str
+    groups: dict[int, list[int]]
+    entries: tuple[TableEntry, ...]
+
+
+def switch_configs(job: JobPlan, topology: Topology) -> list[SwitchConfig]:
+    """The configuration of every switch of a job, top first."""
+    return [_config(job, topology, branch) for branch in job.tree]
+
+
+def _config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchConfig:
+    groups: dict[int, list[int]] = {}
+    entries: list[TableEntry] = []
+    for stream in job.streams:
+        groups[stream.share(branch.switch).group] = [port for port, _ in branch.members]
+        entries += _admissions(stream, branch)
+        entries += _receivers(job, stream, topology, branch)
+    return SwitchConfig(branch.switch, groups, tuple(entries))
+
+
+def _admissions(stream: StreamPlan, branch: Branch) -> Iterator[TableEntry]:
+    share = stream.share(branch.switch)
+    mode = stream.mode if branch.parent is None else Mode.LEAF
+    common = {"mode": int(mode), "job": share.row, "group": share.group}
+    for wid, (port, _) in enumerate(branch.members):
+        params = {
+            **common,
+            "wid": wid,
+            "own": 1 << wid,
+            "base": share.base,
+            "mask": max(share.slots, 1) - 1,
+            "full": (1 << len(branch.members)) - 1,
+            "up_port": branch.up_port or 0,
+            "up_wid": branch.up_wid,
+        }
+        yield TableEntry(JOBS, {"gen": stream.gen, "port": port}, "worker", params)
+    if branch.up_port is not None:
+        yield TableEntry(JOBS, {"gen": stream.gen, "port": branch.up_port}, "root", common)
+
+
+def _receivers(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:
+    switch = topology.switch(branch.switch)
+    ports = [port for port, _ in branch.members]
+    if branch.up_port is not None:
+        ports.append(branch.up_port)
+    plugged = topology.ports(branch.switch)
+    for port in ports:
+        mac, ip, udp = _address(job, topology, plugged[port])
+        params: dict[str, int | str] = {
+            "dst_mac": mac,
+            "dst_ip": ip,
+            "dst_udp": udp,
+            "src_mac": switch.mac,
+            "src_ip": str(switch.ip),
+        }
+        yield TableEntry(RECEIVERS, {"gen": stream.gen, "port": port}, "rewrite", params)
+
+
+def _address(job: JobPlan, topology: Topology, peer: Host | PortRef) -> tuple[str, str, int]:
+    if isinstance(peer, Host):
+        return peer.mac, str(peer.ip.ip), job.ports[peer.name]
+    switch = topology.switch(peer.switch)
+    return switch.mac, str(switch.ip), UDP_PORT

@@ -1,0 +1,7 @@
+"""The error of planning, deploying or looking up jobs."""
+
+from controlplane.errors import ControlPlaneError
+
+
+class JobError(ControlPlaneError):
+    """A job that cannot be planned, deployed or found; says why and what would work."""

@@ -1,0 +1,300 @@
+"""A job as a value: who takes part, and what it holds on every switch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from controlplane.jobs.allocation import Allocator, Share
+from controlplane.jobs.errors import JobError
+from controlplane.jobs.tree import Branch, tree_of
+from controlplane.topology import PortRef, Topology
+from wire.generated.constants import (
+    HEADER_BYTES,
+    IPV4_BYTES,
+    LANE_BYTES,
+    MAX_PARAM_BYTES,
+    MAX_WORKERS,
+    UDP_BYTES,
+    UDP_PORT,
+    Mode,
+)
+
+
+class JobKind(StrEnum):
+    """What a job does."""
+
+    LUWU = "luwu"
+    ALLREDUCE = "allreduce"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """One stream of a job.
+
+    Attributes:
+        name: gradients, parameters or sums.
+        gen: its generation.
+        mode: of the top switch; switches below it are leaves.
+        shares: what it holds on each switch of the tree.
+    """
+
+    name: str
+    gen: int
+    mode: Mode
+    shares: tuple[Share, ...]
+
+    def share(self, switch: str) -> Share:
+        """What it holds on a switch of its tree."""
+        return next(share for share in self.shares if share.switch == switch)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """A job; make one with `luwu` or `allreduce`.
+
+    Attributes:
+        name: for people and the state file.
+        kind: what it does.
+        topology: name of the topology that it was planned on.
+        workers: host names, in the order of the worker indices.
+        root: the optimizer node's host name; None for an all-reduce.
+        lanes: 32-bit lanes per frame.
+        slots: T of every adding stream.
+        param_bytes: largest payload of a PARAM frame.
+        ports: UDP port of each host for this job.
+        addresses: IPv4 address of each host and of its switch.
+        tree: the switches, top first.
+        streams: one or two.
+    """
+
+    name: str
+    kind: JobKind
+    topology: str
+    workers: tuple[str, ...]
+    root: str | None
+    lanes: int
+    slots: int
+    param_bytes: int
+    ports: Mapping[str, int]
+    addresses: Mapping[str, tuple[str, str]]
+    tree: tuple[Branch, ...]
+    streams: tuple[StreamPlan, ...]
+
+    @classmethod
+    def luwu(
+        cls,
+        topology: Topology,
+        *,
+        name: str,
+        workers: Sequence[str],
+        root: str,
+        lanes: int | None = None,
+        slots: int = 64,
+        param_bytes: int | None = None,
+        allocator: Allocator | None = None,
+    ) -> Self:
+        """Gradients up to the root, parameters down from it (LuWu, section 3).
+
+        Args:
+            topology: where.
+            name: of the job.
+            workers: host names, index by position.
+            root: the optimizer node's host name.
+            lanes: of the switch program; the root's switch's by default.
+            slots: T, vectors in flight, a power of two.
+            param_bytes: payload of a PARAM frame; as much as fits the MTU by default.
+            allocator: shared between the jobs of a topology; a new one by default, which is right
+                for the only job.
+
+        Raises:
+            JobError: an impossible combination, or a switch is full.
+        """
+        streams = {"gradients": Mode.REDUCE, "parameters": Mode.BCAST}
+        return cls._plan(
+            topology,
+            kind=JobKind.LUWU,
+            name=name,
+            workers=workers,
+            root=root,
+            lanes=lanes,
+            slots=slots,
+            param_bytes=param_bytes,
+            allocator=allocator,
+            modes=streams,
+        )
+
+    @classmethod
+    def allreduce(
+        cls,
+        topology: Topology,
+        *,
+        name: str,
+        workers: Sequence[str],
+        lanes: int | None = None,
+        slots: int = 64,
+        allocator: Allocator | None = None,
+    ) -> Self:
+        """Every worker gets the sum of all; arguments and errors as `luwu`."""
+        streams = {"sums": Mode.ALLREDUCE}
+        return cls._plan(
+            topology,
+            kind=JobKind.ALLREDUCE,
+            name=name,
+            workers=workers,
+            root=None,
+            lanes=lanes,
+            slots=slots,
+            param_bytes=None,
+            allocator=allocator,
+            modes=streams,
+        )
+
+    @classmethod
+    def _plan(
+        cls,
+        topology: Topology,
+        *,
+        kind: JobKind,
+        name: str,
+        workers: Sequence[str],
+        root: str | None,
+        lanes: int | None,
+        slots: int,
+        param_bytes: int | None,
+        allocator: Allocator | None,
+        modes: Mapping[str, Mode],
+    ) -> Self:
+        allocator = allocator or Allocator(topology)
+        hosts = [topology.host(worker) for worker in workers]
+        root_host = topology.host(root) if root is not None else None
+        members = [*workers, *([root] if root is not None else [])]
+        _check_members(name, workers, members, slots)
+        tree = tree_of(topology, hosts, root_host)
+        lanes = lanes or topology.switch(tree[0].switch).lanes
+        param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
+        streams: list[StreamPlan] = []
+        for stream, mode in modes.items():
+            shares = []
+            for branch in tree:
+                # A leaf takes PA on every stream, so even one that only carries heartbeats gets a slot of its own.
+                wanted = slots if mode is not Mode.BCAST else (0 if branch.parent is None else 1)
+                group = streams[0].share(branch.switch).group if streams else None
+                shares.append(allocator.share(branch.switch, wanted, group=group))
+            streams.append(StreamPlan(stream, allocator.generation(), mode, tuple(shares)))
+        return cls(
+            name=name,
+            kind=kind,
+            topology=topology.name,
+            workers=tuple(workers),
+            root=root,
+            lanes=lanes,
+            slots=slots,
+            param_bytes=param_bytes,
+            ports={member: allocator.port(member) for member in members},
+            addresses={m: (str(topology.host(m).ip.ip), str(topology.switch(topology.host(m).link.switch).ip))
+                       for m in members},
+            tree=tuple(tree),
+            streams=tuple(streams),
+        )  # fmt: skip
+
+    def stream(self, name: str) -> StreamPlan:
+        """A stream by name."""
+        return next(stream for stream in self.streams if stream.name == name)
+
+    def describe(self, host: str) -> dict[str, Any]:
+        """What a host's endpoint needs, as plain JSON values.
+
+        Keys: job, kind, host, role (worker, root, peer), wid, local and switch ([ip, port]), and one
+        key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`.
+
+        Raises:
+            JobError: the host is not in the job.
+        """
+        if host not in self.ports:
+            raise JobError(f"host {host} is not in job {self.name}; in it are: {', '.join(self.ports)}")
+        ip, switch_ip = self.addresses[host]
+        streams = {
+            stream.name: {
+                "gen": stream.gen,
+                "workers": len(self.workers),
+                "slots": self.slots,
+                "base_seq": 0,
+                "lanes": self.lanes,
+                "param_bytes": self.param_bytes,
+            }
+            for stream in self.streams
+        }
+        role = "peer" if self.root is None else "root" if host == self.root else "worker"
+        return {
+            "job": self.name,
+            "kind": str(self.kind),
+            "host": host,
+            "role": role,
+            "wid": self.workers.index(host) if host in self.workers else 0,
+            "local": [ip, self.ports[host]],
+            "switch": [switch_ip, UDP_PORT],
+            **streams,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The opposite of `to_json`.
+
+        Raises:
+            JobError: not such a job.
+        """
+        try:
+            values = dict(data)
+            values["kind"] = JobKind(values["kind"])
+            values["workers"] = tuple(values["workers"])
+            values["addresses"] = {h: (a, s) for h, (a, s) in values["addresses"].items()}
+            values["tree"] = tuple(_branch(b) for b in values["tree"])
+            values["streams"] = tuple(
+                StreamPlan(s["name"], s["gen"], Mode(s["mode"]), tuple(Share(**x) for x in s["shares"]))
+                for s in values["streams"]
+            )
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise JobError(f"not a stored job: {error!r}") from None
+
+
+def _branch(data: Mapping[str, Any]) -> Branch:
+    parent = PortRef(**data["parent"]) if data["parent"] else None
+    members = tuple((port, name) for port, name in data["members"])
+    return Branch(data["switch"], members, data["up_port"], parent, data["up_wid"])
+
+
+def _check_members(name: str, workers: Sequence[str], members: Sequence[str], slots: int) -> None:
+    if not 1 <= len(workers) <= MAX_WORKERS:
+        raise JobError(f"job {name}: {len(workers)} workers; a job takes 1 to {MAX_WORKERS}")
+    if len(set(members)) != len(members):
+        raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
+    if slots < 1 or slots & (slots - 1):
+        raise JobError(f"job {name}: {slots} slots; the number must be a power of two")
+
+
+def _check_sizes(name: str, topology: Topology, tree: Sequence[Branch], lanes: int, param_bytes: int | None) -> int:
+    """The payload of a PARAM frame, after checking that every frame fits."""
+    for branch in tree:
+        built = topology.switch(branch.switch).lanes
+        if built != lanes:
+            raise JobError(f"job {name}: {lanes} lanes, but switch {branch.switch} is built for {built}")
+    overhead = IPV4_BYTES + UDP_BYTES + HEADER_BYTES
+    room = topology.mtu - overhead
+    if lanes * LANE_BYTES > room:
+        raise JobError(
+            f"job {name}: {lanes} lanes need an MTU of {lanes * LANE_BYTES + overhead}, the topology has {topology.mtu}"
+        )
+    if param_bytes is None:
+        # Whole 64-byte beats where there is room for one.
+        return min(MAX_PARAM_BYTES, room // 64 * 64 or room)
+    if not 1 <= param_bytes <= min(room, MAX_PARAM_BYTES):
+        raise JobError(f"job {name}: param_bytes {param_bytes} is not between 1 and {min(room, MAX_PARAM_BYTES)}")
+    return param_bytes
