@@ -1,0 +1,69 @@
+"""How every benchmark reports: a table of ratios on the terminal, the same as JSON on disk."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path("build/bench")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value beside what it is compared with, both in `unit`, both from this run.
+
+    `goal` is the ratio value / reference that the project aims for, or None where nothing is promised.
+    """
+
+    name: str
+    value: float
+    unit: str
+    reference_name: str
+    reference: float
+    goal: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        return self.value / self.reference
+
+
+def rate(work: Callable[[], int], seconds: float = 0.5, rounds: int = 5) -> float:
+    """Median over `rounds` of units per second; `work` does one batch and returns its number of units."""
+    work()
+    rates = []
+    for _ in range(rounds):
+        done, start = 0, perf_counter()
+        while (elapsed := perf_counter() - start) < seconds:
+            done += work()
+        rates.append(done / elapsed)
+    return median(rates)
+
+
+def publish(benchmark: str, figures: Sequence[Figure], notes: Sequence[str] = ()) -> Path:
+    """Print `figures` as a table and write build/bench/BENCHMARK.json; returns that path."""
+    table = Table(title=benchmark)
+    for heading in ("figure", "value", "compared with", "reference", "ratio", "goal"):
+        table.add_column(heading, justify="left" if heading in ("figure", "compared with") else "right")
+    for f in figures:
+        goal = "" if f.goal is None else f"{f.goal:.2f}"
+        table.add_row(
+            f.name, f"{f.value:,.4g} {f.unit}", f.reference_name, f"{f.reference:,.4g} {f.unit}", f"{f.ratio:.2f}", goal
+        )
+    console = Console()
+    console.print(table)
+    for note in notes:
+        console.print(note)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{benchmark}.json"
+    rows = [{**asdict(f), "ratio": f.ratio} for f in figures]
+    document = {"benchmark": benchmark, "machine": platform.processor() or platform.machine(), "figures": rows}
+    path.write_text(json.dumps({**document, "notes": list(notes)}, indent=2) + "\n")
+    return path

@@ -1,0 +1,28 @@
+"""The benchmark report: ratios, and the same figures for scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.report import Figure, publish, rate
+
+
+def test_table_and_json_hold_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = publish("bench-x", [Figure("copy", 30.0, "GB/s", "memcpy", 40.0, goal=0.8)], ["a note"])
+    document = json.loads(path.read_text())
+    assert document["figures"][0]["ratio"] == pytest.approx(0.75)
+    assert document["notes"] == ["a note"]
+    printed = capsys.readouterr().out
+    assert "0.75" in printed
+    assert "0.80" in printed
+
+
+def test_rate_counts_the_units_that_work_reports() -> None:
+    calls = []
+    assert rate(lambda: calls.append(1) or 1000, seconds=0.01, rounds=1) > 1000 * (len(calls) - 1) / 10
