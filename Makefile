@@ -19,7 +19,7 @@ ROOT := $(if $(filter 0,$(shell id -u)),,sudo -E env PATH="$$PATH")
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 # ---- set-up ------------------------------------------------------------------------------------
 .PHONY: setup packages
@@ -52,6 +52,9 @@ p4: setup ## compile the P4 programs (TARGET=bmv2 uses p4c)
 
 e2e: setup ## the end-to-end tests in Mininet
 	@$(ROOT) $(BIN)/python -m pytest tests/e2e
+
+bench-%: setup ## measure one thing against its limit: bench-convert, bench-switch, ...
+	@$(ROOT) $(BIN)/python -m bench.$(subst -,_,$*)
 
 # ---- checks ------------------------------------------------------------------------------------
 .PHONY: test test-full lint format wire protocol-check
