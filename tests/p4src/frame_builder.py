@@ -1,0 +1,59 @@
+"""Frames for the tests of the switch program, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+from sim.golden.switch_frames import internet_sum
+from wire.generated.constants import UDP_PORT, Header
+
+SWITCH_MAC = 0x02_00_00_00_00_FE
+SWITCH_IP = 0x0A_00_00_FE
+
+
+def host_mac(port: int) -> int:
+    return 0x02_00_00_00_00_00 | port
+
+
+def host_ip(port: int) -> int:
+    return 0x0A_00_00_00 | port
+
+
+def ethernet(dst: int, src: int, ether_type: int) -> bytes:
+    return dst.to_bytes(6, "big") + src.to_bytes(6, "big") + ether_type.to_bytes(2, "big")
+
+
+def udp_frame(
+    payload: bytes,
+    *,
+    port: int,
+    dst_ip: int = SWITCH_IP,
+    dst_mac: int = SWITCH_MAC,
+    dst_udp: int = UDP_PORT,
+    src_udp: int = 40000,
+    checksum: int = 0,
+) -> bytes:
+    """A UDP frame from the host on `port`; `checksum` is written into the UDP header as it is."""
+    udp = struct.pack("!HHHH", src_udp, dst_udp, 8 + len(payload), checksum)
+    head = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 63, 17, 0, host_ip(port), dst_ip)
+    head = head[:10] + internet_sum(head).to_bytes(2, "big") + head[12:]
+    return ethernet(dst_mac, host_mac(port), 0x0800) + head + udp + payload
+
+
+def job_frame(
+    header: Header, payload: bytes = b"", *, port: int, dst_mac: int = SWITCH_MAC, dst_ip: int = SWITCH_IP
+) -> bytes:
+    """A frame of the protocol to a switch."""
+    return udp_frame(header.pack() + payload, port=port, dst_mac=dst_mac, dst_ip=dst_ip)
+
+
+def pack_values(values: tuple[int, ...] | list[int]) -> bytes:
+    return struct.pack(f"!{len(values)}I", *(v % (1 << 32) for v in values))
+
+
+def arp(operation: int, *, port: int, target_ip: int, dst_mac: int = (1 << 48) - 1, pad: int = 18) -> bytes:
+    """An ARP frame from the host on `port`, padded as Ethernet does."""
+    body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
+    body += host_mac(port).to_bytes(6, "big") + host_ip(port).to_bytes(4, "big")
+    body += bytes(6) + target_ip.to_bytes(4, "big")
+    return ethernet(dst_mac, host_mac(port), 0x0806) + body + bytes(pad)

@@ -1,0 +1,168 @@
+"""Hosts and switch models on a network that loses, duplicates and reorders, driven by one seed."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from frame_builder import SWITCH_IP, SWITCH_MAC, host_ip, host_mac, job_frame
+from protocol_endpoints import Consumer, Sender
+
+from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, arp_target, ipv4
+from sim.golden.switch_model import SwitchModel
+from sim.golden.switch_tables import Receiver
+from wire.generated.constants import UDP_PORT, Header, PacketType
+
+
+@dataclass(slots=True)
+class Weather:
+    """Probabilities per hop; `tail` is the mean of the delay of one frame in five, in units of a hop."""
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    tail: float = 1.0
+    restart: float = 0.0
+
+    @staticmethod
+    def random(rng: random.Random) -> Weather:
+        return Weather(
+            rng.choice([0, 0.01, 0.1, 0.3]),
+            rng.choice([0, 0.1, 0.3]),
+            rng.choice([1, 10, 80]),
+            rng.choice([0, 0, 0.01]),
+        )
+
+
+@dataclass(slots=True)
+class Host:
+    """What runs on one switch port."""
+
+    sender: Sender | None = None
+    consumer: Consumer | None = None
+    drain_limit: int = 99
+    wants: tuple[PacketType, ...] = ()
+    received: list[Header] = field(default_factory=list)
+
+    @property
+    def done(self) -> bool:
+        return (self.sender is None or self.sender.done) and (self.consumer is None or self.consumer.done)
+
+
+class Network:
+    """Switches by name; a port of a switch leads to a host or to a port of another switch."""
+
+    def __init__(self, rng: random.Random, weather: Weather, limit: float = 200_000) -> None:
+        self.rng = rng
+        self.weather = weather
+        self.limit = limit
+        self.now = 0.0
+        self.switches: dict[str, SwitchModel] = {}
+        self.hosts: dict[tuple[str, int], Host] = {}
+        self.cables: dict[tuple[str, int], tuple[str, int]] = {}
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def add_switch(self, name: str, lanes: int) -> SwitchModel:
+        index = len(self.switches)
+        switch = SwitchModel(lanes=lanes, slots=64, jobs=4)
+        switch.tables.own_addresses[SWITCH_IP + (index << 8)] = SWITCH_MAC + (index << 8)
+        self.switches[name] = switch
+        return switch
+
+    def address(self, name: str) -> tuple[int, int]:
+        """(MAC, IP) of a switch."""
+        [(ip, mac)] = self.switches[name].tables.own_addresses.items()
+        return mac, ip
+
+    def connect(self, a: tuple[str, int], b: tuple[str, int]) -> None:
+        self.cables[a], self.cables[b] = b, a
+
+    def set_receiver(self, name: str, port: int, gen: int) -> None:
+        """The `receivers` row for what is behind `port`."""
+        mac, ip = self.address(name)
+        far = self.cables.get((name, port))
+        to = self.address(far[0]) if far else (host_mac(port), host_ip(port))
+        self.switches[name].tables.receivers[(gen, port)] = Receiver(to[0], to[1], UDP_PORT, mac, ip)
+
+    # --- time
+
+    def at(self, delay: float, what: Callable[[], None]) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (self.now + delay, self._count, what))
+
+    def _hop(self, arrive: Callable[[], None]) -> None:
+        for _ in range(2 if self.rng.random() < self.weather.duplicate else 1):
+            if self.rng.random() >= self.weather.loss:
+                slow = self.rng.expovariate(1 / self.weather.tail) if self.rng.random() < 0.2 else self.rng.random()
+                self.at(1 + slow, arrive)
+
+    # --- frames
+
+    def _into_switch(self, name: str, port: int, frame: bytes) -> None:
+        for out_port, out in self.switches[name].inject(port, frame):
+            far = self.cables.get((name, out_port))
+            if far is not None:
+                self._hop(lambda far=far, out=out: self._into_switch(far[0], far[1], out))
+            elif (name, out_port) in self.hosts:
+                self._hop(lambda place=(name, out_port), out=out: self._into_host(place, out))
+
+    def _into_host(self, place: tuple[str, int], frame: bytes) -> None:
+        host = self.hosts[place]
+        ip = ipv4(frame)
+        assert arp_target(frame) is None and ip is not None and ip.checksum_good
+        assert ip.dst == host_ip(place[1]) and int.from_bytes(frame[:6], "big") == host_mac(place[1])
+        header, payload = Header.unpack(frame, HEADER_OFFSET), frame[PAYLOAD_OFFSET:]
+        assert header.type in host.wants, f"{place} got a {header.type}"
+        if host.sender is not None and header.type in (PacketType.FA, PacketType.MH):
+            host.sender.heard(header)
+        if host.consumer is not None and header.type in (PacketType.FA, PacketType.PARAM):
+            host.consumer.take(header, payload)
+            host.consumer.drain(self.rng.randrange(host.drain_limit + 1))
+        self._pump(place)
+
+    def _send(self, place: tuple[str, int], what: list[tuple[Header, bytes]]) -> None:
+        mac, ip = self.address(place[0])
+        for header, payload in what:
+            frame = job_frame(header, payload, port=place[1], dst_mac=mac, dst_ip=ip)
+            self._hop(lambda frame=frame: self._into_switch(place[0], place[1], frame))
+
+    def _pump(self, place: tuple[str, int]) -> None:
+        sender = self.hosts[place].sender
+        if sender is not None:
+            self._send(place, sender.pump())
+
+    # --- clockwork
+
+    def _timer(self, place: tuple[str, int]) -> None:
+        host = self.hosts[place]
+        if host.sender is not None:
+            self._send(place, host.sender.resend())
+        self.at(60 + self.rng.random() * 20, lambda: self._timer(place))
+
+    def _heartbeat(self, place: tuple[str, int]) -> None:
+        host = self.hosts[place]
+        if host.consumer is not None:
+            host.consumer.drain(host.drain_limit)
+            self._send(place, [host.consumer.heartbeat()])
+        self._pump(place)
+        self.at(15 + self.rng.random() * 5, lambda: self._heartbeat(place))
+
+    def _chaos(self) -> None:
+        for switch in self.switches.values():
+            if self.rng.random() < self.weather.restart:
+                switch.restart()
+        self.at(20, self._chaos)
+
+    def run(self) -> None:
+        """Until every host is done.  AssertionError when anything is wrong, or nothing moves any more."""
+        for place in self.hosts:
+            self.at(self.rng.random(), lambda place=place: self._pump(place))
+            self.at(40, lambda place=place: self._timer(place))
+            self.at(10, lambda place=place: self._heartbeat(place))
+        self.at(20, self._chaos)
+        while not all(host.done for host in self.hosts.values()):
+            self.now, _, what = heapq.heappop(self._events)
+            assert self.now < self.limit, "no progress"
+            what()
