@@ -78,7 +78,7 @@ def from_message(message: Any, p4info: P4Info) -> TableEntry:
     action, params = "", {}
     if action_message.action_id:
         info = p4info.by_id(action_message.action_id)
-        action = p4info.short_name("action", info.preamble.name)
+        action = p4info.action_name(table, info.preamble.name)
         by_id = {param.id: param for param in info.params}
         for value in action_message.params:
             param = by_id[value.param_id]
@@ -168,13 +168,7 @@ def _decode_match(message: Any, match: Any) -> Value:
 def _encode_action(message: Any, table: Any, entry: TableEntry, p4info: P4Info) -> None:
     if not entry.action:
         raise SwitchError(f"{entry.key()}: no action given")
-    action = p4info.find("action", entry.action)
-    allowed = [p4info.by_id(ref.id).preamble.name for ref in table.action_refs]
-    if action.preamble.name not in allowed:
-        raise SwitchError(
-            f"table {entry.table} does not take action {entry.action!r}; it takes: "
-            f"{', '.join(p4info.short_name('action', name) for name in allowed)}"
-        )
+    action = p4info.find_action(table, entry.action)
     known = {param.name: param for param in action.params}
     unknown = [name for name in entry.params if name not in known]
     missing = [name for name in known if name not in entry.params]

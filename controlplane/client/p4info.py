@@ -52,21 +52,32 @@ class P4Info:
         return sorted(self._kinds[kind])
 
     def find(self, kind: str, name: str) -> Any:
-        """The P4Info object of a kind by full name, alias or unique suffix.
+        """The P4Info object of a kind by full name or unique suffix.
 
         Raises:
             SwitchError: there is none, or several match; names the candidates.
         """
-        objects = self._kinds[kind]
-        if name in objects:
-            return objects[name]
-        matches = [full for full in objects if full.endswith(f".{name}")]
-        if len(matches) == 1:
-            return objects[matches[0]]
-        if matches:
-            raise SwitchError(f"{kind} {name!r} is ambiguous: {', '.join(sorted(matches))}")
-        have = ", ".join(self.names(kind)) or "none"
-        raise SwitchError(f"no {kind} {name!r} in {self.source}; it has: {have}")
+        return self._kinds[kind][_resolve(name, self._kinds[kind], kind, f"in {self.source}")]
+
+    def find_action(self, table: Any, name: str) -> Any:
+        """An action of one table; two tables may each have an action of the same short name.
+
+        Args:
+            table: the table's P4Info.
+            name: full name or a suffix that is unique in this table.
+
+        Raises:
+            SwitchError: the table does not take it; names those that it takes.
+        """
+        where = f"in table {self.short_name('table', table.preamble.name)}"
+        return self._kinds["action"][_resolve(name, self._actions_of(table), "action", where)]
+
+    def action_name(self, table: Any, full: str) -> str:
+        """The shortest name of an action that is unique in its table."""
+        return _shortest(full, self._actions_of(table))
+
+    def _actions_of(self, table: Any) -> list[str]:
+        return [self.by_id(reference.id).preamble.name for reference in table.action_refs]
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the program has exactly one such object."""
@@ -90,14 +101,35 @@ class P4Info:
             ) from None
 
     def short_name(self, kind: str, full: str) -> str:
-        """The shortest suffix of a name that is still unique among its kind."""
-        parts = full.split(".")
-        for count in range(1, len(parts)):
-            suffix = ".".join(parts[-count:])
-            if sum(n == suffix or n.endswith(f".{suffix}") for n in self._kinds[kind]) == 1:
-                return suffix
-        return full
+        """The shortest suffix of a name that is unique among its kind."""
+        return _shortest(full, self._kinds[kind])
 
 
 def _by_name(objects: Iterable[Any]) -> dict[str, Any]:
     return {entry.preamble.name: entry for entry in objects}
+
+
+def _matches(full: str, suffix: str) -> bool:
+    return full == suffix or full.endswith(f".{suffix}")
+
+
+def _resolve(name: str, names: Iterable[str], kind: str, where: str) -> str:
+    names = list(names)
+    if name in names:
+        return name
+    matches = [full for full in names if _matches(full, name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise SwitchError(f"{kind} {name!r} is ambiguous {where}: {', '.join(sorted(matches))}")
+    raise SwitchError(f"no {kind} {name!r} {where}; there are: {', '.join(sorted(names)) or 'none'}")
+
+
+def _shortest(full: str, names: Iterable[str]) -> str:
+    names = list(names)
+    parts = full.split(".")
+    for count in range(1, len(parts)):
+        suffix = ".".join(parts[-count:])
+        if sum(_matches(name, suffix) for name in names) == 1:
+            return suffix
+    return full

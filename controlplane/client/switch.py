@@ -21,7 +21,8 @@ from controlplane.client.session import Session
 from controlplane.client.values import Value
 
 UpdateKind = Literal["insert", "modify", "delete"]
-_BATCH = 2000
+_BATCH = 64
+"""Updates in a request: gRPC carries the refused ones in at most 16 KiB of metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,198 @@
+"""A P4Runtime server in memory: keeps what is written, answers reads, and fails on request."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from google.rpc import code_pb2, status_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+
+_DETAILS = "grpc-status-details-bin"
+
+
+def entity_key(entity: Any) -> bytes:
+    """What identifies an entity: everything but its value."""
+    key = p4runtime_pb2.Entity()
+    key.CopyFrom(entity)
+    kind = key.WhichOneof("entity")
+    if kind == "table_entry":
+        key.table_entry.ClearField("action")
+        key.table_entry.ClearField("counter_data")
+        matches = sorted(key.table_entry.match, key=lambda m: m.field_id)
+        key.table_entry.ClearField("match")
+        key.table_entry.match.extend(matches)
+    elif kind == "packet_replication_engine_entry":
+        key.packet_replication_engine_entry.multicast_group_entry.ClearField("replicas")
+    elif kind == "register_entry":
+        key.register_entry.ClearField("data")
+    return bytes(key.SerializeToString(deterministic=True))
+
+
+@dataclass
+class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
+    """State and behaviour of the server; tests change the fields.
+
+    Attributes:
+        refuse: entity key -> (code, message) that a write of it gets.
+        no_registers: answer UNIMPLEMENTED to register access, as BMv2 does.
+        silent: never answer anything but the arbitration.
+        no_arbitration: never answer the arbitration.
+        release: set it to wake requests up that hang because of `silent`.
+    """
+
+    device_id: int = 1
+    p4info: Any = None
+    config: bytes = b""
+    entities: dict[bytes, Any] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    refuse: dict[bytes, tuple[int, str]] = field(default_factory=dict)
+    no_registers: bool = False
+    silent: bool = False
+    no_arbitration: bool = False
+    counters: dict[int, int] = field(default_factory=dict)
+    direct: dict[bytes, int] = field(default_factory=dict)
+    primary: tuple[int, int] = (0, 0)
+    release: threading.Event = field(default_factory=threading.Event)
+
+    def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
+        replies: queue.Queue[Any] = queue.Queue()
+
+        def read() -> None:
+            try:
+                for request in requests:
+                    replies.put(request)
+            except grpc.RpcError:
+                pass
+            replies.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        while (request := replies.get()) is not None:
+            if self.no_arbitration:
+                continue
+            asked = (request.arbitration.election_id.high, request.arbitration.election_id.low)
+            if request.arbitration.device_id != self.device_id:
+                context.abort(grpc.StatusCode.NOT_FOUND, f"no device {request.arbitration.device_id}")
+            reply = p4runtime_pb2.StreamMessageResponse()
+            reply.arbitration.device_id = self.device_id
+            if asked > self.primary:
+                self.primary = asked
+            else:
+                reply.arbitration.status.code = code_pb2.ALREADY_EXISTS
+            yield reply
+
+    def _enter(self, name: str, context: Any) -> None:
+        self.log.append(name)
+        if self.silent:
+            self.release.wait(30)
+            context.abort(grpc.StatusCode.UNAVAILABLE, "woken up")
+
+    def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._enter("pipeline", context)
+        self.p4info, self.config = request.config.p4info, request.config.p4_device_config
+        # Like BMv2: the replication engine stays.
+        self.entities = {
+            k: e for k, e in self.entities.items() if e.WhichOneof("entity") == "packet_replication_engine_entry"
+        }
+        return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+
+    def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._enter("get pipeline", context)
+        reply = p4runtime_pb2.GetForwardingPipelineConfigResponse()
+        if self.p4info is not None:
+            reply.config.p4info.CopyFrom(self.p4info)
+        return reply
+
+    def Write(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._enter("write", context)
+        if (request.election_id.high, request.election_id.low) != self.primary:
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, "not primary")
+        outcomes = [self._apply(update) for update in request.updates]
+        if any(code for code, _ in outcomes):
+            details = status_pb2.Status(code=code_pb2.UNKNOWN, message="some updates failed")
+            for code, message in outcomes:
+                error = p4runtime_pb2.Error(canonical_code=code, message=message)
+                details.details.add().Pack(error)
+            context.set_trailing_metadata(((_DETAILS, details.SerializeToString()),))
+            context.abort(grpc.StatusCode.UNKNOWN, "some updates failed")
+        return p4runtime_pb2.WriteResponse()
+
+    def _apply(self, update: Any) -> tuple[int, str]:
+        key = entity_key(update.entity)
+        if key in self.refuse:
+            return self.refuse[key]
+        exists = key in self.entities
+        entry = update.entity.table_entry
+        if update.type == p4runtime_pb2.Update.INSERT and exists:
+            return code_pb2.ALREADY_EXISTS, "entry exists"
+        always = entry.is_default_action or update.entity.HasField("register_entry")
+        if update.type == p4runtime_pb2.Update.MODIFY and not exists and not always:
+            return code_pb2.NOT_FOUND, "no such entry"
+        if update.type == p4runtime_pb2.Update.DELETE:
+            if not exists:
+                return code_pb2.NOT_FOUND, "no such entry"
+            del self.entities[key]
+        else:
+            self.entities[key] = update.entity
+        return code_pb2.OK, ""
+
+    def Read(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+        self._enter("read", context)
+        reply = p4runtime_pb2.ReadResponse()
+        for query in request.entities:
+            kind = query.WhichOneof("entity")
+            if kind == "register_entry" and self.no_registers:
+                context.abort(grpc.StatusCode.UNIMPLEMENTED, "Register reads are not supported yet")
+            if kind == "counter_entry":
+                for index, packets in sorted(self.counters.items()):
+                    cell = reply.entities.add().counter_entry
+                    cell.counter_id = query.counter_entry.counter_id
+                    cell.index.index, cell.data.packet_count = index, packets
+                continue
+            for key, entity in self.entities.items():
+                if kind == "direct_counter_entry":
+                    if entity.table_entry.table_id == query.direct_counter_entry.table_entry.table_id:
+                        out = reply.entities.add().direct_counter_entry
+                        out.table_entry.CopyFrom(entity.table_entry)
+                        out.table_entry.ClearField("action")
+                        out.data.packet_count = self.direct.get(key, 0)
+                elif entity.WhichOneof("entity") == kind and _selected(query, entity, kind):
+                    reply.entities.add().CopyFrom(entity)
+        yield reply
+
+
+def _selected(query: Any, entity: Any, kind: str) -> bool:
+    if kind == "table_entry":
+        same = entity.table_entry.table_id == query.table_entry.table_id
+        return bool(same and entity.table_entry.is_default_action == query.table_entry.is_default_action)
+    if kind == "packet_replication_engine_entry":
+        asked = query.packet_replication_engine_entry.WhichOneof("type")
+        return bool(entity.packet_replication_engine_entry.WhichOneof("type") == asked)
+    return True
+
+
+class RunningFake:
+    """The server on a loopback port; a context manager."""
+
+    def __init__(self, switch: FakeSwitch) -> None:
+        self.switch = switch
+        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(switch, self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+
+    def __enter__(self) -> RunningFake:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the server at once."""
+        self.switch.release.set()
+        self._server.stop(None).wait()

@@ -1,0 +1,287 @@
+"""The P4Runtime client against a server in memory: values, names, and above all what goes wrong."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fake_program import fake_p4info
+from fake_switch import FakeSwitch, RunningFake, entity_key
+from google.protobuf import text_format
+from google.rpc import code_pb2
+from p4.v1 import p4runtime_pb2
+
+from controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
+from controlplane.client.entries import from_message, to_message
+from controlplane.client.pipeline import PipelineConfig
+
+INFO = P4Info(fake_p4info())
+
+
+def l2_entry(number: int, port: int = 3) -> TableEntry:
+    return TableEntry("l2", {"dst": f"02:00:00:00:00:{number:02x}"}, "forward", {"port": port})
+
+
+def random_mac(rng: random.Random) -> str:
+    return ":".join(f"{rng.randrange(256):02x}" for _ in range(6))
+
+
+# Entries and values
+
+
+def test_entries_come_back_as_they_were_written(client: SwitchClient, rng: random.Random) -> None:
+    written = {}
+    for gen in range(1, 40):
+        params = {
+            "dst_mac": random_mac(rng),
+            "dst_ip": f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}",
+            "dst_udp": rng.randrange(1 << 16),
+            "src_mac": random_mac(rng),
+            "src_ip": "0.0.0.0" if gen == 7 else f"192.168.0.{gen}",
+        }
+        written[gen] = TableEntry("receivers", {"gen": gen, "port": rng.randrange(512)}, "rewrite", params)
+    client.insert(*written.values())
+    assert {int(e.match["gen"]): e for e in client.read("receivers")} == written
+
+
+@pytest.mark.parametrize(
+    ("match", "shown"),
+    [
+        ({"dst_ip": "10.1.2.3/8"}, {"ipv4.dst_ip": "10.0.0.0/8"}),
+        ({"ipv4.dst_ip": "10.1.2.3"}, {"ipv4.dst_ip": "10.1.2.3/32"}),
+        ({"dst_ip": "0.0.0.0/0"}, {}),
+        ({"flags": "0x15&&&0x0f"}, {"flags": "5&&&0xf"}),
+        ({"flags": 3}, {"flags": "3&&&0xff"}),
+        ({"flags": "1&&&0"}, {}),
+        ({"port": "10..20"}, {"port": "10..20"}),
+        ({"port": 10}, {"port": "10..10"}),
+        ({"vlan": 5}, {"vlan": 5}),
+        ({"vlan": "*"}, {}),
+    ],
+)
+def test_every_match_kind(match: dict[str, int | str], shown: dict[str, int | str]) -> None:
+    entry = TableEntry("everything", match, "forward", {"port": 1}, priority=4)
+    assert from_message(to_message(entry, INFO), INFO).match == shown
+
+
+def test_what_is_read_can_be_written_again() -> None:
+    entry = TableEntry("everything", {"dst_ip": "10.0.0.0/8", "flags": "5&&&0xf", "port": "1..2", "vlan": 9}, "forward",
+                       {"port": 1}, priority=4)  # fmt: skip
+    message = to_message(entry, INFO)
+    assert to_message(from_message(message, INFO), INFO) == message
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        (TableEntry("jbos", {}, "x"), r"no table 'jbos' .*In\.admission\.jobs"),
+        (TableEntry("jobs", {"gen": 1}, "root"), r"jobs\.port: an exact key field needs a value"),
+        (TableEntry("jobs", {"gen": 1, "prot": 1}, "root"), r"no key field 'prot'; its key is: gen, port"),
+        (TableEntry("jobs", {"gen": 1, "port": 1}, "flood"), r"no action 'flood' in table jobs; there are: .*worker"),
+        (TableEntry("jobs", {"gen": 1, "port": 1}), "no action given"),
+        (
+            TableEntry("jobs", {"gen": 1, "port": 1}, "root", {"mode": 1, "jbo": 2, "group": 3}),
+            r"root takes \(mode, job, group\); unknown: jbo; missing: job",
+        ),
+        (TableEntry("jobs", {"gen": 65536, "port": 1}, "root"), r"jobs\.gen: 65536 does not fit in 16 bits"),
+        (TableEntry("jobs", {"gen": -1, "port": 1}, "root"), "does not fit"),
+        (TableEntry("jobs", {"gen": "ten", "port": 1}, "root"), r"'ten' is neither a number .* nor an IPv4 address"),
+        (TableEntry("own_addresses", {"target": "10.0.0.300"}, "answer"), "not an IPv4 address"),
+        (TableEntry("everything", {"port": "20..10"}, "forward"), "empty range"),
+        (TableEntry("everything", {"dst_ip": "10.0.0.0/33"}, "forward"), "prefix length 33 is longer"),
+    ],
+)
+def test_mistakes_are_named(entry: TableEntry, complaint: str) -> None:
+    with pytest.raises(SwitchError, match=complaint):
+        to_message(entry, INFO)
+
+
+def test_ambiguous_names_list_the_candidates() -> None:
+    with pytest.raises(SwitchError, match=r"ambiguous.*Eg\.faults\.maybe_drop, In\.faults\.maybe_drop"):
+        INFO.find("action", "maybe_drop")
+    table = INFO.find("table", "egress_faults")
+    assert INFO.find_action(table, "maybe_drop").preamble.name == "Eg.faults.maybe_drop"
+
+
+def test_modify_delete_and_defaults(client: SwitchClient) -> None:
+    client.insert(l2_entry(1), l2_entry(2))
+    client.modify(l2_entry(1, port=9))
+    client.delete(TableEntry("l2", l2_entry(2).match))
+    assert client.read("l2") == [l2_entry(1, port=9)]
+    client.set_default("l2", "flood", {"group": 5})
+    default = client.read_default("l2")
+    assert default is not None
+    assert (default.action, default.params) == ("flood", {"group": 5})
+    assert len(client.read("l2")) == 1, "the default action is not an entry"
+
+
+def test_groups(client: SwitchClient) -> None:
+    client.set_group(2, [3, 1, 1])
+    assert client.groups() == {2: [1, 3]}
+    client.set_group(2, [4])
+    client.set_group(3, [5])
+    client.delete_group(3)
+    assert client.groups() == {2: [4]}
+
+
+def test_counters(client: SwitchClient, fake: RunningFake) -> None:
+    fake.switch.counters = {0: 0, 8: 12}
+    assert {c.index: c.packets for c in client.counter("drops")} == {0: 0, 8: 12}
+    entry = TableEntry("jobs", {"gen": 7, "port": 2}, "root", {"mode": 1, "job": 0, "group": 2})
+    client.insert(entry)
+    (key,) = fake.switch.entities
+    fake.switch.direct[key] = 99
+    (counted,) = client.direct_counters("jobs")
+    assert (counted.match, counted.packets) == ({"gen": 7, "port": 2}, 99)
+
+
+def test_registers(client: SwitchClient, fake: RunningFake) -> None:
+    client.write_register("tag", 3, 0xAABBCCDDEEFF)
+    assert client.register("tag", 3) == {3: 0xAABBCCDDEEFF}
+    fake.switch.no_registers = True
+    with pytest.raises(SwitchError, match=r"s1 .*register tag failed: UNIMPLEMENTED.*target does not offer") as info:
+        client.register("tag")
+    assert info.value.code == "UNIMPLEMENTED"
+
+
+# Refusals
+
+
+def test_each_refused_update_is_reported_and_only_those(client: SwitchClient, fake: RunningFake) -> None:
+    """p4runtime-shell's own client never returns from a batch whose first update is fine."""
+    client.insert(l2_entry(2), l2_entry(4))
+    with pytest.raises(SwitchError) as info:
+        client.insert(*(l2_entry(n) for n in range(1, 6)))
+    assert [(f.index, f.code) for f in info.value.failures] == [(1, "ALREADY_EXISTS"), (3, "ALREADY_EXISTS")]
+    assert "s1" in str(info.value)
+    assert "2 of 5 update(s) refused" in str(info.value)
+    assert "insert l2[dst=02:00:00:00:00:04]: ALREADY_EXISTS: entry exists" in str(info.value)
+    assert len(client.read("l2")) == 5, "the other updates of the batch stay"
+
+
+def test_unknown_status_codes_are_shown_as_they_are(client: SwitchClient, fake: RunningFake) -> None:
+    entity = p4runtime_pb2.Entity(table_entry=to_message(l2_entry(1), INFO))
+    fake.switch.refuse[entity_key(entity)] = (77, "")
+    with pytest.raises(SwitchError, match="code 77: no reason given"):
+        client.insert(l2_entry(1))
+
+
+def test_large_batches_name_the_right_update(client: SwitchClient, fake: RunningFake) -> None:
+    entries = [TableEntry("l2", {"dst": n}, "forward", {"port": 1}) for n in range(1, 501)]
+    last = p4runtime_pb2.Entity(table_entry=to_message(entries[432], INFO))
+    fake.switch.refuse[entity_key(last)] = (code_pb2.RESOURCE_EXHAUSTED, "table full")
+    with pytest.raises(SwitchError, match=r"dst=433\]: RESOURCE_EXHAUSTED: table full"):
+        client.insert(*entries)
+
+
+# Connections
+
+
+def test_nothing_listens() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(SwitchError, match=rf"switch s9 \({address}\): no P4Runtime server answers"):
+            SwitchClient.connect(address, name="s9", timeout=0.3)
+
+
+def test_something_else_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(SwitchError, match="no P4Runtime server answers"):
+            SwitchClient.connect(address, name="s9", timeout=0.3)
+
+
+def test_a_switch_that_never_arbitrates_is_an_error_not_an_exit() -> None:
+    with (
+        RunningFake(FakeSwitch(no_arbitration=True)) as fake,
+        pytest.raises(SwitchError, match="no answer to the request to become its controller"),
+    ):
+        SwitchClient.connect(fake.address, name="s1", timeout=0.3)
+
+
+def test_a_wrong_device_id_says_what_the_switch_said(fake: RunningFake) -> None:
+    with pytest.raises(SwitchError, match="no device 9"):
+        SwitchClient.connect(fake.address, 9, name="s1", timeout=3.0)
+
+
+def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
+    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=0.3) as client:
+        fake.switch.silent = True
+        for request in (lambda: client.insert(l2_entry(1)), lambda: client.read("l2"), client.groups):
+            with pytest.raises(SwitchError, match=r"s1.*DEADLINE_EXCEEDED.*did not answer in time"):
+                request()
+        fake.switch.release.set()
+
+
+def test_a_switch_that_dies_is_named(fake: RunningFake) -> None:
+    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=1.0) as client:
+        fake.stop()
+        with pytest.raises(SwitchError, match=r"switch s1 .*(UNAVAILABLE|DEADLINE_EXCEEDED)"):
+            client.insert(l2_entry(1))
+
+
+def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: RunningFake, client: SwitchClient) -> None:
+    with SwitchClient.connect(fake.address, name="s1", timeout=3.0) as newer:
+        newer.insert(l2_entry(1))
+        client.insert(l2_entry(2))
+        newer.insert(l2_entry(3))
+    assert len(client.read("l2")) == 3
+
+
+def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchClient) -> None:
+    before = fake.switch.primary
+    with SwitchClient.connect(fake.address, name="s1", read_only=True) as looker:
+        assert looker.read("l2") == []
+        with pytest.raises(SwitchError, match="opened for reading"):
+            looker.insert(l2_entry(1))
+    assert fake.switch.primary == before
+
+
+def test_no_thread_remains_after_close(fake: RunningFake) -> None:
+    with SwitchClient.connect(fake.address, name="gone", timeout=3.0):
+        assert any(t.name.startswith("p4runtime-switch gone") for t in threading.enumerate())
+    deadline = time.monotonic() + 5
+    while any(t.name.startswith("p4runtime-switch gone") for t in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# Pipelines
+
+
+def test_a_new_pipeline_starts_without_groups(client: SwitchClient, fake: RunningFake, tmp_path: Path) -> None:
+    info, config = tmp_path / "p.p4info.txt", tmp_path / "p.bin"
+    info.write_text(text_format.MessageToString(fake_p4info()))
+    config.write_bytes(b"\x00code\xff")
+    client.set_group(2, [1])
+    client.insert(l2_entry(1))
+    client.push_pipeline(PipelineConfig(info, config))
+    assert fake.switch.config == b"\x00code\xff"
+    assert client.groups() == {}
+    assert client.read("l2") == []
+
+
+def test_pipeline_files_that_are_missing_or_wrong(client: SwitchClient, tmp_path: Path) -> None:
+    info, config = tmp_path / "p.p4info.txt", tmp_path / "p.bin"
+    with pytest.raises(SwitchError, match=r"cannot read P4Info .*p\.p4info\.txt.*compile"):
+        client.push_pipeline(PipelineConfig(info, config))
+    info.write_text("tables { preamble {")
+    with pytest.raises(SwitchError, match="not P4Info text"):
+        client.push_pipeline(PipelineConfig(info, config))
+    info.write_text(text_format.MessageToString(fake_p4info()))
+    with pytest.raises(SwitchError, match="no compiled program"):
+        client.push_pipeline(PipelineConfig(info, config))
+
+
+def test_a_switch_without_a_program_says_so() -> None:
+    with (
+        RunningFake(FakeSwitch()) as fake,
+        SwitchClient.connect(fake.address, name="s1", timeout=3.0) as client,
+        pytest.raises(SwitchError, match="has no program yet"),
+    ):
+        client.read("l2")
