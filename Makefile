@@ -39,7 +39,9 @@ $(VENV)/.installed: requirements.txt pyproject.toml | packages
 
 .PHONY: native
 native: $(VENV)/.installed ## build the switch and the endpoint
-	@test -f $(NATIVE)/build.ninja || $(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >$(NATIVE).log 2>&1 || { mkdir -p build; cat $(NATIVE).log; exit 1; }
+	@mkdir -p build
+	@test -f $(NATIVE)/build.ninja || $(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >build/configure.log || { cat build/configure.log; exit 1; }
 	@$(BIN)/cmake --build $(NATIVE)
 
 # ---- use ---------------------------------------------------------------------------------------
