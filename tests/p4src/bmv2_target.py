@@ -1,0 +1,229 @@
+"""luwu.p4 compiled by p4c and run by simple_switch_grpc, where both are on the PATH.
+
+Frames go in and out over BMv2's own gRPC packet stream: no interfaces, no privileges.
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from p4runtime_rows import Names
+from scenarios import Build
+from switch_rows import rows
+from targets import Output
+
+from sim.golden.switch_tables import Tables
+
+ROOT = Path(__file__).resolve().parents[2]
+DEVICE = 1
+ELECTION = p4runtime_pb2.Uint128(high=0, low=1)
+
+
+def missing() -> str | None:
+    """What is not installed, None if all is."""
+    absent = [tool for tool in ("p4c-bm2-ss", "simple_switch_grpc") if shutil.which(tool) is None]
+    return f"not on the PATH: {', '.join(absent)} (docs/bmv2.md says how to get them)" if absent else None
+
+
+def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:
+    """(JSON, P4Info text) of luwu.p4.  CalledProcessError when p4c refuses."""
+    json_path, info_path = directory / "luwu.json", directory / "luwu.p4info.txtpb"
+    subprocess.run(
+        [
+            "p4c-bm2-ss",
+            "--std",
+            "p4-16",
+            *(f"-D{k}={v}" for k, v in build.defines.items()),
+            "-o",
+            json_path,
+            "--p4runtime-files",
+            info_path,
+            ROOT / "p4src/luwu.p4",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json_path, info_path
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _packet_types() -> tuple[Any, Any]:
+    """Message classes of p4.bm.DataplaneInterface.PacketStream."""
+    file = descriptor_pb2.FileDescriptorProto(name="bm_packets.proto", package="p4.bm", syntax="proto3")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name in ("PacketStreamRequest", "PacketStreamResponse"):
+        message = file.message_type.add(name=name)
+        for number, (field, kind) in enumerate(
+            [
+                ("id", kinds.TYPE_UINT64),
+                ("device_id", kinds.TYPE_UINT64),
+                ("port", kinds.TYPE_UINT32),
+                ("packet", kinds.TYPE_BYTES),
+            ],
+            start=1,
+        ):
+            message.field.add(name=field, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    request, response = (
+        factory.GetPrototype(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}")) for way in ("Request", "Response")
+    )
+    return request, response
+
+
+class Bmv2Target:
+    """One simple_switch_grpc process."""
+
+    def __init__(self, build: Build, directory: Path) -> None:
+        json_path, info_path = compile_program(build, directory)
+        self.info = text_format.Parse(info_path.read_text(), p4info_pb2.P4Info())
+        self.names = Names(self.info)
+        control, data, thrift = _free_port(), _free_port(), _free_port()
+        self._log = (directory / "bmv2.log").open("wb")
+        self.process = subprocess.Popen(
+            [
+                "simple_switch_grpc",
+                "--no-p4",
+                "--device-id",
+                str(DEVICE),
+                "--thrift-port",
+                str(thrift),
+                "--",
+                "--grpc-server-addr",
+                f"127.0.0.1:{control}",
+                "--dp-grpc-server-addr",
+                f"127.0.0.1:{data}",
+            ],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._outbox: queue.Queue[Any] = queue.Queue()
+        self._inbox: queue.Queue[tuple[int, bytes]] = queue.Queue()
+        self._commands: queue.Queue[Any] = queue.Queue()
+        self._channels = [grpc.insecure_channel(f"127.0.0.1:{port}") for port in (control, data)]
+        for channel in self._channels:
+            grpc.channel_ready_future(channel).result(timeout=60)
+        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channels[0])
+        self._become_primary()
+        self._set_pipeline(json_path)
+        self._open_packets()
+
+    def _become_primary(self) -> None:
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = DEVICE
+        request.arbitration.election_id.CopyFrom(ELECTION)
+        self._commands.put(request)
+        self._stream = self._stub.StreamChannel(iter(self._commands.get, None))
+        assert next(self._stream).arbitration.status.code == 0
+
+    def _set_pipeline(self, json_path: Path) -> None:
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=DEVICE, election_id=ELECTION)
+        request.action = request.VERIFY_AND_COMMIT
+        request.config.p4info.CopyFrom(self.info)
+        request.config.p4_device_config = json_path.read_bytes()
+        self._stub.SetForwardingPipelineConfig(request)
+
+    def _open_packets(self) -> None:
+        self._request, response = _packet_types()
+        call = self._channels[1].stream_stream(
+            "/p4.bm.DataplaneInterface/PacketStream",
+            request_serializer=self._request.SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        packets = call(iter(self._outbox.get, None))
+
+        def receive() -> None:
+            try:
+                for packet in packets:
+                    self._inbox.put((packet.port, packet.packet))
+            except grpc.RpcError:
+                return  # the switch ended
+
+        threading.Thread(target=receive, daemon=True).start()
+
+    def _write(self, updates: list[p4runtime_pb2.Update]) -> None:
+        request = p4runtime_pb2.WriteRequest(device_id=DEVICE, election_id=ELECTION, updates=updates)
+        self._stub.Write(request)
+
+    def load(self, tables: Tables) -> None:
+        updates = []
+        for group, ports in tables.groups.items():
+            update = p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT)
+            entry = update.entity.packet_replication_engine_entry.multicast_group_entry
+            entry.multicast_group_id = group
+            for instance, port in enumerate(ports, start=1):
+                entry.replicas.add(egress_port=port, instance=instance)
+            updates.append(update)
+        for row in rows(tables):
+            kind = p4runtime_pb2.Update.INSERT if row.match else p4runtime_pb2.Update.MODIFY
+            update = p4runtime_pb2.Update(type=kind)
+            update.entity.table_entry.CopyFrom(self.names.entry(row))
+            updates.append(update)
+        self._write(updates)
+
+    def run(self, traffic: list[tuple[int, bytes]], expected: list[Output]) -> list[Output]:
+        """Waits for as many frames as the model sent; what nobody expected shows up in a later frame's output."""
+        outputs: list[Output] = []
+        for (port, frame), want in zip(traffic, expected, strict=True):
+            self._outbox.put(self._request(device_id=DEVICE, port=port, packet=frame))
+            output: Output = []
+            deadline = time.monotonic() + 5
+            while len(output) < len(want) and time.monotonic() < deadline:
+                try:
+                    output.append(self._inbox.get(timeout=deadline - time.monotonic()))
+                except queue.Empty:
+                    break
+            outputs.append(output)
+        return outputs
+
+    def _read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
+        request = p4runtime_pb2.ReadRequest(device_id=DEVICE, entities=[entity])
+        for answer in self._stub.Read(request):
+            yield from answer.entities
+
+    def drops(self) -> dict[int, int]:
+        [counter] = [c for c in self.info.counters if c.preamble.name == "drops"]
+        entity = p4runtime_pb2.Entity()
+        entity.counter_entry.counter_id = counter.preamble.id
+        cells = (e.counter_entry for e in self._read(entity))
+        return {c.index.index: c.data.packet_count for c in cells if c.data.packet_count}
+
+    def job_packets(self) -> dict[tuple[int, int], int]:
+        entity = p4runtime_pb2.Entity()
+        entity.direct_counter_entry.table_entry.table_id = self.names.tables["jobs"].preamble.id
+        counted = {}
+        for found in self._read(entity):
+            cell = found.direct_counter_entry
+            gen, port = (int.from_bytes(m.exact.value, "big") for m in cell.table_entry.match)
+            if cell.data.packet_count:
+                counted[(gen, port)] = cell.data.packet_count
+        return counted
+
+    def close(self) -> None:
+        self._outbox.put(None)
+        self._commands.put(None)
+        for channel in self._channels:
+            channel.close()
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        self._log.close()

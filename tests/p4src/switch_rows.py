@@ -1,0 +1,44 @@
+"""The model's tables as P4Runtime-shaped rows: names as in P4Info, integers as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+
+from sim.golden.switch_tables import Fault, Tables, Worker
+
+
+@dataclass(frozen=True)
+class Row:
+    """One entry; `match` values are integers, or (value, mask) for ternary fields; no match: the default action."""
+
+    table: str
+    action: str
+    match: dict[str, int | tuple[int, int]] = field(default_factory=dict)
+    params: dict[str, int] = field(default_factory=dict)
+    priority: int = 0
+
+
+def rows(tables: Tables) -> Iterator[Row]:
+    """Every row of `tables` but the multicast groups."""
+    for (gen, port), entry in tables.jobs.items():
+        action = "worker" if isinstance(entry, Worker) else "root"
+        yield Row("jobs", action, {"gen": gen, "port": port}, {k: int(v) for k, v in asdict(entry).items()})
+    for (gen, port), receiver in tables.receivers.items():
+        yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
+    for ip, mac in tables.own_addresses.items():
+        yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
+    for mac, port in tables.l2.items():
+        yield Row("l2", "forward", {"dst": mac}, {"port": port})
+    if tables.flood_group is not None:
+        yield Row("l2", "flood", {}, {"group": tables.flood_group})
+    for name, faults in (("ingress_faults", tables.ingress_faults), ("egress_faults", tables.egress_faults)):
+        for fault in faults:
+            yield _fault(name, fault)
+
+
+def _fault(table: str, fault: Fault) -> Row:
+    match: dict[str, int | tuple[int, int]] = {"port": fault.port}
+    if fault.type_mask:
+        match["type"] = (fault.type, fault.type_mask)
+    return Row(table, "maybe_drop", match, {"threshold": fault.threshold}, fault.priority)
