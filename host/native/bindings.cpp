@@ -1,0 +1,329 @@
+// The Python module host._native; host/_native.pyi has its types.
+#include <pybind11/pybind11.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "endpoint.hpp"
+#include "numbers.hpp"
+
+namespace py = pybind11;
+
+namespace catchment::host {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+// How long a wait goes without looking for signals.
+constexpr std::chrono::milliseconds kSignalInterval{50};
+
+double seconds(std::uint64_t nanos) { return static_cast<double>(nanos) / kNanosPerSecond; }
+
+py::object to_dict(const std::optional<Failure>& failure) {
+  if (!failure) return py::none();
+  py::dict result;
+  result["message"] = failure->message;
+  result["kind"] = failure->kind;
+  result["stream"] = failure->stream;
+  result["seq"] = failure->seq ? py::object(py::int_(*failure->seq)) : py::object(py::none());
+  result["peer"] = failure->peer;
+  result["hint"] = failure->hint;
+  result["fatal"] = failure->fatal;
+  return result;
+}
+
+py::dict to_dict(const Durations& durations) {
+  py::dict result;
+  const std::uint64_t count = durations.count.get();
+  result["count"] = count;
+  result["total"] = seconds(durations.total.get());
+  result["min"] = seconds(durations.least.get());
+  result["max"] = seconds(durations.most.get());
+  result["mean"] = count == 0 ? 0.0 : seconds(durations.total.get()) / static_cast<double>(count);
+  return result;
+}
+
+py::dict to_dict(const Stats& stats) {
+  py::dict result;
+  result["frames_sent"] = stats.frames_sent.get();
+  result["frames_received"] = stats.frames_received.get();
+  result["bytes_sent"] = stats.bytes_sent.get();
+  result["bytes_received"] = stats.bytes_received.get();
+  result["retransmissions"] = stats.retransmissions.get();
+  result["timeouts"] = stats.timeouts.get();
+  result["heartbeats_sent"] = stats.heartbeats_sent.get();
+  result["heartbeats_received"] = stats.heartbeats_received.get();
+  result["holes_reported"] = stats.holes_reported.get();
+  result["saturated"] = stats.saturated.get();
+  result["nonfinite"] = stats.nonfinite.get();
+  result["socket_errors"] = stats.socket_errors.get();
+  py::dict rejects;
+  for (std::size_t i = 0; i < kRejectCount; ++i) {
+    rejects[py::str(std::string(name(static_cast<Reject>(i))))] = stats.rejects[i].get();
+  }
+  result["rejects"] = rejects;
+  py::dict stalls;
+  stalls["credit"] = to_dict(stats.credit_stalls);
+  stalls["pull"] = to_dict(stats.pull_stalls);
+  stalls["socket"] = to_dict(stats.socket_stalls);
+  result["stalls"] = stalls;
+  result["push_latency"] = to_dict(stats.push_latency);
+  result["pull_latency"] = to_dict(stats.pull_latency);
+  result["round_trip"] = seconds(stats.round_trip.get());
+  result["retransmit_timeout"] = seconds(stats.retransmit_timeout.get());
+  result["in_flight"] = stats.in_flight.get();
+  result["held"] = stats.held.get();
+  return result;
+}
+
+// A buffer held in place for as long as this lives.
+class Pinned {
+ public:
+  Pinned(const py::object& exporter, bool writable) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(exporter.ptr(), &view_, flags) != 0) throw py::error_already_set();
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  ~Pinned() { PyBuffer_Release(&view_); }
+
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(view_.buf); }
+  std::size_t nbytes() const { return static_cast<std::size_t>(view_.len); }
+  std::size_t itemsize() const { return static_cast<std::size_t>(view_.itemsize); }
+  std::string format() const { return view_.format == nullptr ? "B" : view_.format; }
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(view_.buf); }
+
+ private:
+  Py_buffer view_{};
+};
+
+bool wait(Request& request, const py::object& timeout) {
+  const bool forever = timeout.is_none();
+  const double limit = forever ? 0.0 : std::clamp(timeout.cast<double>(), 0.0, 1e9);
+  const Nanos until =
+      forever ? kNever : monotonic_now() + static_cast<Nanos>(limit * kNanosPerSecond);
+  while (!request.done()) {
+    const Nanos left = until - monotonic_now();
+    if (left <= 0) return false;
+    {
+      const py::gil_scoped_release release;
+      request.wait_for(
+          std::min<std::chrono::nanoseconds>(std::chrono::nanoseconds(left), kSignalInterval));
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+  return true;
+}
+
+// Keeps the buffers of unfinished requests alive, whatever the caller does with its references.
+class BoundEndpoint {
+ public:
+  explicit BoundEndpoint(EndpointConfig config)
+      : process_(getpid()), endpoint_(std::make_unique<Endpoint>(std::move(config))) {}
+  BoundEndpoint(const BoundEndpoint&) = delete;
+  BoundEndpoint& operator=(const BoundEndpoint&) = delete;
+  ~BoundEndpoint() {
+    if (forked()) {
+      // The thread exists in the parent only; its state here can be neither joined nor freed.
+      [[maybe_unused]] const Endpoint* const abandoned = endpoint_.release();
+      return;
+    }
+    const py::gil_scoped_release release;
+    endpoint_->close(0);
+  }
+
+  std::shared_ptr<Request> push(std::uintptr_t address, std::size_t elements, int dtype,
+                                int exponent, py::object keepalive) {
+    return keep(usable().push(memory(address, elements, dtype), exponent), std::move(keepalive));
+  }
+  std::shared_ptr<Request> pull(std::uintptr_t address, std::size_t elements, int dtype,
+                                py::object keepalive) {
+    return keep(usable().pull(memory(address, elements, dtype)), std::move(keepalive));
+  }
+
+  py::object failure() const {
+    if (forked()) {
+      Failure failure;
+      failure.message = "the endpoint belongs to the process that forked this one";
+      failure.kind = "closed";
+      failure.hint = "make endpoints after fork()";
+      failure.fatal = true;
+      return to_dict(std::optional(failure));
+    }
+    return to_dict(endpoint_->failure());
+  }
+
+  py::list stalled() const {
+    py::list result;
+    if (forked()) return result;
+    const Nanos now = monotonic_now();
+    for (const Stall& stall : endpoint_->stalled()) {
+      py::dict entry;
+      entry["stream"] = stall.stream;
+      entry["seconds"] = static_cast<double>(now - stall.since) / kNanosPerSecond;
+      entry["seq"] = stall.seq;
+      entry["cause"] = stall.cause;
+      result.append(entry);
+    }
+    return result;
+  }
+
+  py::dict stats() const { return to_dict(endpoint_->stats()); }
+
+  void close(double linger) {
+    if (forked()) return;
+    const double nanos = std::clamp(linger, 0.0, 60.0) * kNanosPerSecond;
+    {
+      const py::gil_scoped_release release;
+      endpoint_->close(static_cast<Nanos>(nanos));
+    }
+    kept_.clear();
+  }
+
+  std::pair<std::string, int> local() const {
+    const UdpAddress address = endpoint_->local();
+    return {address.host, address.port};
+  }
+
+ private:
+  bool forked() const { return getpid() != process_; }
+
+  Endpoint& usable() {
+    if (forked()) throw std::runtime_error("the endpoint belongs to another process");
+    return *endpoint_;
+  }
+
+  static Memory memory(std::uintptr_t address, std::size_t elements, int dtype) {
+    return {reinterpret_cast<std::uint8_t*>(address), elements, static_cast<wire::DataType>(dtype)};
+  }
+
+  std::shared_ptr<Request> keep(std::shared_ptr<Request> request, py::object keepalive) {
+    std::erase_if(kept_, [](const auto& entry) { return entry.first->done(); });
+    kept_.emplace_back(request, std::move(keepalive));
+    return request;
+  }
+
+  pid_t process_;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::vector<std::pair<std::shared_ptr<Request>, py::object>> kept_;  // under the GIL
+};
+
+StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32_t window) {
+  StreamConfig config;
+  const auto slots = fields["slots"].cast<std::uint32_t>();
+  config.name = name + " gen " + std::to_string(fields["gen"].cast<int>());
+  config.gen = fields["gen"].cast<std::uint16_t>();
+  config.workers = fields["workers"].cast<std::uint32_t>();
+  config.window = window == 0 ? slots : std::min(window, slots);
+  config.base = fields["base_seq"].cast<std::uint32_t>();
+  config.lanes = fields["lanes"].cast<std::uint32_t>();
+  config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();
+  return config;
+}
+
+UdpAddress address(const py::handle& pair) {
+  const auto both = pair.cast<std::pair<std::string, std::uint16_t>>();
+  return {both.first, both.second};
+}
+
+std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
+  EndpointConfig config;
+  const auto role = fields["role"].cast<std::string>();
+  const auto window = fields["window"].cast<std::uint32_t>();
+  const auto streams = fields["streams"].cast<py::dict>();
+  const auto pick = [&](const char* name) -> std::optional<StreamConfig> {
+    if (!streams.contains(name)) return std::nullopt;
+    return stream(name, streams[name].cast<py::dict>(), window);
+  };
+  if (role == "peer") {
+    config.role = Role::kPeer;
+    config.out = config.in = pick("stream");
+  } else {
+    config.role = role == "root" ? Role::kRoot : Role::kWorker;
+    config.out = pick(role == "root" ? "parameters" : "gradients");
+    config.in = pick(role == "root" ? "gradients" : "parameters");
+  }
+  config.wid = fields["wid"].cast<std::uint8_t>();
+  config.local = address(fields["local"]);
+  config.peer = address(fields["switch"]);
+  config.timeout =
+      static_cast<Nanos>(std::min(fields["timeout"].cast<double>(), 1e8) * kNanosPerSecond);
+  try {
+    return std::make_unique<BoundEndpoint>(std::move(config));
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    PyErr_SetFromErrno(PyExc_OSError);
+    throw py::error_already_set();
+  }
+}
+
+std::pair<std::uint32_t, std::uint32_t> quantize_buffer(const Pinned& source, int dtype,
+                                                        int exponent, int headroom,
+                                                        const Pinned& lanes) {
+  const auto type = static_cast<wire::DataType>(dtype);
+  const std::size_t count = source.nbytes() / item_bytes(type);
+  if (lanes.nbytes() < count * wire::kLaneBytes) throw py::value_error("the lanes do not fit");
+  const Cut cut = quantize(type, source.data(), count, exponent, headroom, lanes.data());
+  return {cut.saturated, cut.nonfinite};
+}
+
+std::uint32_t dequantize_buffer(const Pinned& lanes, int exponent, int headroom, int dtype,
+                                const Pinned& target) {
+  const auto type = static_cast<wire::DataType>(dtype);
+  const std::size_t count = lanes.nbytes() / wire::kLaneBytes;
+  if (target.nbytes() < count * item_bytes(type)) throw py::value_error("the elements do not fit");
+  return dequantize(lanes.data(), count, exponent, headroom, type, target.data());
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_native, module) {
+  py::class_<Pinned>(module, "Pinned")
+      .def(py::init<py::object, bool>(), py::arg("exporter"), py::arg("writable"))
+      .def_property_readonly("address", &Pinned::address)
+      .def_property_readonly("nbytes", &Pinned::nbytes)
+      .def_property_readonly("itemsize", &Pinned::itemsize)
+      .def_property_readonly("format", &Pinned::format);
+
+  py::class_<Request, std::shared_ptr<Request>>(module, "Request")
+      .def("wait", &wait, py::arg("timeout"))
+      .def_property_readonly("done", &Request::done)
+      .def_property_readonly("ok", [](const Request& r) { return r.done() && !r.outcome.failure; })
+      .def_property_readonly(
+          "failure",
+          [](const Request& r) { return r.done() ? to_dict(r.outcome.failure) : py::none(); })
+      .def_property_readonly("flags",
+                             [](const Request& r) { return r.done() ? r.outcome.flags : 0; })
+      .def_property_readonly("max_abs",
+                             [](const Request& r) { return r.done() ? r.outcome.max_abs : 0.0; })
+      .def_property_readonly("max_raw",
+                             [](const Request& r) { return r.done() ? r.outcome.max_raw : 0U; })
+      .def_property_readonly("exponent",
+                             [](const Request& r) { return r.done() ? r.outcome.exponent : 0; })
+      .def_property_readonly("saturated",
+                             [](const Request& r) { return r.done() ? r.outcome.saturated : 0U; })
+      .def_property_readonly("nonfinite",
+                             [](const Request& r) { return r.done() ? r.outcome.nonfinite : 0U; })
+      .def_property_readonly("latency", [](const Request& r) {
+        return r.done() ? static_cast<double>(r.outcome.latency) / kNanosPerSecond : 0.0;
+      });
+
+  py::class_<BoundEndpoint>(module, "Endpoint")
+      .def(py::init(&make), py::arg("config"))
+      .def("push", &BoundEndpoint::push)
+      .def("pull", &BoundEndpoint::pull)
+      .def("failure", &BoundEndpoint::failure)
+      .def("stalled", &BoundEndpoint::stalled)
+      .def("stats", &BoundEndpoint::stats)
+      .def("close", &BoundEndpoint::close, py::arg("linger"))
+      .def_property_readonly("local", &BoundEndpoint::local);
+
+  module.def("quantize", &quantize_buffer);
+  module.def("dequantize", &dequantize_buffer);
+}
+
+}  // namespace catchment::host

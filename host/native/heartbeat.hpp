@@ -1,0 +1,57 @@
+// When a receiver says how far it is.  Pure: times are nanoseconds that the caller passes.
+//
+// A heartbeat is due
+//   - at once when a quarter of the window moved since the last one, when a message ended, when a
+//     hole opened or moved, or when a duplicate shows that the sender missed the last heartbeat;
+//   - kDelay after anything moved;
+//   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
+//     switch merges only once it has heard everyone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "retransmit_timer.hpp"
+#include "serial.hpp"
+
+namespace catchment::host {
+
+struct HeartbeatTimes {
+  Nanos delay = 300'000;
+  Nanos shortest = 2'000'000;
+  Nanos longest = 50'000'000;
+};
+
+class Heartbeat {
+ public:
+  Heartbeat(Seq base, std::uint32_t depth, HeartbeatTimes times);
+
+  // Ack or credit may have moved.
+  void on_window(Seq ack, Seq credit, Nanos now);
+  // Say so at once, if there is anything new to say.
+  void on_message_end() { flush_ = true; }
+  void on_hole(std::optional<Seq> hole_end);
+  // Repeat at once even if nothing is new.
+  void on_duplicate() { urgent_ = true; }
+
+  bool due(Nanos now) const { return now >= deadline(); }
+  Nanos deadline() const;
+
+  // A heartbeat, or a frame that carries the same fields, was sent.
+  void on_sent(Seq ack, Seq credit, Nanos now);
+
+ private:
+  std::uint32_t quarter_;
+  HeartbeatTimes times_;
+  Seq sent_ack_;
+  Seq sent_credit_;
+  std::optional<Seq> hole_;
+  bool changed_ = false;
+  bool flush_ = false;
+  bool urgent_ = false;
+  Nanos changed_at_ = 0;
+  Nanos periodic_at_ = 0;  // the first is due at once
+  Nanos period_;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,234 @@
+// Written so that the compiler vectorizes every loop: no branches, no calls, unaligned access by
+// memcpy.  Needs -fno-math-errno -fno-trapping-math; the default rounding mode, denormals on.
+#include "numbers.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace catchment::host {
+namespace {
+
+using wire::DataType;
+
+constexpr std::uint32_t kExponentBits = 0x7f80'0000U;
+
+template <typename Word>
+Word load(const std::uint8_t* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+
+template <typename Word>
+void store(std::uint8_t* to, Word word) {
+  std::memcpy(to, &word, sizeof word);
+}
+
+std::uint32_t load_lane(const std::uint8_t* from) {
+  const auto word = load<std::uint32_t>(from);
+  return std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
+}
+
+void store_lane(std::uint8_t* to, std::uint32_t lane) {
+  store(to, std::endian::native == std::endian::little ? __builtin_bswap32(lane) : lane);
+}
+
+// 2^power for a power that a normal float has.
+float power_of_two(int power) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(power + 127) << 23);
+}
+
+// ---- element types: the fp32 bits of an element (exact), and an element from a sum --------------
+
+struct Fp32 {
+  using Word = std::uint32_t;
+  static std::uint32_t widen(Word word) { return word; }
+};
+
+struct Bf16 {
+  using Word = std::uint16_t;
+  static std::uint32_t widen(Word word) { return static_cast<std::uint32_t>(word) << 16; }
+  // Half even on the lower 16 bits; a carry into the exponent is right, up to infinity.
+  static Word narrow(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return static_cast<Word>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+  }
+};
+
+struct Fp16 {
+  using Word = std::uint16_t;
+  static std::uint32_t widen(Word word) {
+    const std::uint32_t magnitude = (word & 0x7fffU) << 13;
+    // The exponent moves by 112; the multiplication also normalizes denormals.
+    const float value = std::bit_cast<float>(magnitude) * 0x1p112F;
+    const std::uint32_t special = (word & 0x7c00U) == 0x7c00U ? kExponentBits : 0U;
+    return std::bit_cast<std::uint32_t>(value) | special |
+           (static_cast<std::uint32_t>(word & 0x8000U) << 16);
+  }
+  static Word narrow(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & 0x7fff'ffffU;
+    const std::uint32_t normal =
+        (magnitude - (112U << 23) + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+    // Adding 0.5 leaves a multiple of 2^-24, rounded half even by the addition.
+    const std::uint32_t denormal =
+        std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
+        std::bit_cast<std::uint32_t>(0.5F);
+    std::uint32_t half = magnitude < 0x3880'0000U ? denormal : normal;  // 2^-14
+    half = magnitude >= 0x477f'f000U ? 0x7c00U : half;                  // 65520 rounds to infinity
+    return static_cast<Word>(half | (bits >> 31 << 15));
+  }
+};
+
+// ---- to lanes ----------------------------------------------------------------------------------
+
+template <typename Type>
+Cut quantize_floats(const std::uint8_t* __restrict source, std::size_t count, int power,
+                    float limit, std::uint8_t* __restrict lanes) {
+  // Two factors, because 2^158 is no float.  A product that underflows or overflows here is one
+  // that rounds to 0 or saturates anyway.
+  const float first = power_of_two(power > 64 ? 64 : power);
+  const float second = power_of_two(power > 64 ? power - 64 : 0);
+  const auto most = static_cast<std::int32_t>(limit);
+  std::uint32_t saturated = 0;
+  std::uint32_t nonfinite = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t bits =
+        Type::widen(load<typename Type::Word>(source + i * sizeof(typename Type::Word)));
+    const float scaled = std::bit_cast<float>(bits) * first * second;
+    const bool inside = std::fabs(scaled) <= limit;  // false for NaN
+    const float kept = inside ? scaled : 0.0F;
+    const auto rounded = static_cast<std::int32_t>(__builtin_rintf(kept));
+    const std::int32_t end = (bits >> 31) != 0 ? -most : most;
+    store_lane(lanes + i * 4, static_cast<std::uint32_t>(inside ? rounded : end));
+    saturated += inside ? 0U : 1U;
+    nonfinite += (bits & kExponentBits) == kExponentBits ? 1U : 0U;
+  }
+  return {saturated, nonfinite};
+}
+
+// ---- from lanes --------------------------------------------------------------------------------
+
+std::uint32_t magnitude_of(std::uint32_t lane) {
+  return static_cast<std::int32_t>(lane) < 0 ? 0U - lane : lane;
+}
+
+std::uint32_t copy_lanes(const std::uint8_t* __restrict lanes, std::size_t count,
+                         std::uint8_t* __restrict target) {
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t lane = load_lane(lanes + i * 4);
+    const std::uint32_t magnitude = magnitude_of(lane);
+    most = magnitude > most ? magnitude : most;
+    store(target + i * 4, lane);
+  }
+  return most;
+}
+
+std::uint32_t to_fp32(const std::uint8_t* __restrict lanes, std::size_t count, int power,
+                      std::uint8_t* __restrict target) {
+  std::uint32_t most = 0;
+  const float scale = power_of_two(power);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t lane = load_lane(lanes + i * 4);
+    const std::uint32_t magnitude = magnitude_of(lane);
+    most = magnitude > most ? magnitude : most;
+    store(target + i * 4, static_cast<float>(static_cast<std::int32_t>(lane)) * scale);
+  }
+  return most;
+}
+
+// The 16-bit types must not be rounded twice: from 2^24 on, the lower byte becomes one sticky bit,
+// so that the float holds the value exactly or on the right side of every boundary.
+template <typename Type>
+std::uint32_t to_16_bit(const std::uint8_t* __restrict lanes, std::size_t count, int power,
+                        std::uint8_t* __restrict target) {
+  std::uint32_t most = 0;
+  const float scale = power_of_two(power);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t lane = load_lane(lanes + i * 4);
+    const std::uint32_t magnitude = magnitude_of(lane);
+    most = magnitude > most ? magnitude : most;
+    const std::uint32_t sticky = (magnitude & ~0xffU) | ((magnitude & 0xffU) != 0 ? 0x80U : 0U);
+    const std::uint32_t exact = magnitude < (1U << 24) ? magnitude : sticky;
+    // exact <= 2^31 has at most 24 significant bits; halved, it is a signed integer.
+    const float value = exact < (1U << 30)
+                            ? static_cast<float>(static_cast<std::int32_t>(exact))
+                            : 2.0F * static_cast<float>(static_cast<std::int32_t>(exact >> 1));
+    const std::uint32_t sign = lane & 0x8000'0000U;
+    const float scaled = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value * scale) | sign);
+    store(target + i * 2, Type::narrow(scaled));
+  }
+  return most;
+}
+
+// For scales below the normal floats: slow, and exact through double with rounding to odd.
+template <typename Type>
+std::uint32_t to_tiny(const std::uint8_t* lanes, std::size_t count, int power,
+                      std::uint8_t* target) {
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t lane = load_lane(lanes + i * 4);
+    const std::uint32_t magnitude = magnitude_of(lane);
+    most = magnitude > most ? magnitude : most;
+    const double exact = std::ldexp(static_cast<double>(static_cast<std::int32_t>(lane)), power);
+    const auto nearest = static_cast<float>(exact);
+    if constexpr (sizeof(typename Type::Word) == 4) {
+      store(target + i * 4, nearest);
+    } else {
+      auto bits = std::bit_cast<std::uint32_t>(nearest);
+      if (static_cast<double>(nearest) != exact) {
+        if (std::fabs(static_cast<double>(nearest)) > std::fabs(exact)) --bits;
+        bits |= 1U;
+      }
+      store(target + i * 2, Type::narrow(std::bit_cast<float>(bits)));
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+Cut quantize(DataType type, const std::uint8_t* source, std::size_t count, int exponent,
+             int headroom, std::uint8_t* lanes) {
+  const int power = 30 - headroom - exponent;
+  const float limit = power_of_two(30 - headroom);
+  switch (type) {
+    case DataType::kFP32:
+      return quantize_floats<Fp32>(source, count, power, limit, lanes);
+    case DataType::kFP16:
+      return quantize_floats<Fp16>(source, count, power, limit, lanes);
+    case DataType::kBF16:
+      return quantize_floats<Bf16>(source, count, power, limit, lanes);
+    case DataType::kINT32:
+    case DataType::kBYTES:
+      break;
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    store_lane(lanes + i * 4, load<std::uint32_t>(source + i * 4));
+  return {};
+}
+
+std::uint32_t dequantize(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
+                         DataType type, std::uint8_t* target) {
+  const int power = exponent + headroom - 30;
+  const bool normal = power >= -126;
+  switch (type) {
+    case DataType::kFP32:
+      return normal ? to_fp32(lanes, count, power, target)
+                    : to_tiny<Fp32>(lanes, count, power, target);
+    case DataType::kFP16:
+      return normal ? to_16_bit<Fp16>(lanes, count, power, target)
+                    : to_tiny<Fp16>(lanes, count, power, target);
+    case DataType::kBF16:
+      return normal ? to_16_bit<Bf16>(lanes, count, power, target)
+                    : to_tiny<Bf16>(lanes, count, power, target);
+    case DataType::kINT32:
+    case DataType::kBYTES:
+      break;
+  }
+  return copy_lanes(lanes, count, target);
+}
+
+}  // namespace catchment::host

@@ -1,0 +1,31 @@
+// What the I/O thread sleeps on: its socket, a timer, and a wake-up from other threads.
+#pragma once
+
+#include "file_descriptor.hpp"
+#include "retransmit_timer.hpp"
+
+namespace catchment::host {
+
+Nanos monotonic_now();
+
+class Poller {
+ public:
+  explicit Poller(int socket);
+
+  // Sleeps until the socket is readable (or writable, if asked for), `deadline`, or wake().
+  void wait(Nanos deadline, bool writable);
+  // From any thread.
+  void wake();
+
+ private:
+  void arm(Nanos deadline);
+
+  int socket_;
+  FileDescriptor epoll_;
+  FileDescriptor timer_;
+  FileDescriptor wakeup_;
+  bool writable_ = false;
+  Nanos armed_ = kNever;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,38 @@
+// How frames leave and arrive: UDP today, shared memory beside it later.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace catchment::host {
+
+class Port {
+ public:
+  Port() = default;
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  virtual ~Port() = default;
+
+  // Room for one frame, or nullptr when the port takes no more for now.
+  virtual std::uint8_t* stage() = 0;
+  // Queues what was written to the staged room.
+  virtual void commit(std::size_t bytes) = 0;
+  // Sends what is queued; false when the port is full: wait until it is writable.
+  virtual bool flush() = 0;
+
+  // The frames that have arrived, at most one batch; valid until the next call.
+  virtual std::span<const std::span<const std::uint8_t>> receive() = 0;
+  // The last receive() returned as much as it can: more may be waiting.
+  virtual bool more() const = 0;
+
+  // For epoll.
+  virtual int descriptor() const = 0;
+  // Errors that the network reported so far, and the last one (errno), 0 when there was none.
+  virtual std::uint64_t errors() const = 0;
+  virtual int last_error() const = 0;
+  // Frames dropped because they did not come from the switch.
+  virtual std::uint64_t foreign() const = 0;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,90 @@
+// The pull side of a stream: frames become the contents of posted buffers, in order.
+//
+// A frame that is next in order and has a buffer waiting is converted straight from the socket's
+// batch into that buffer.  Everything else waits in a ring of D payloads, which the credit bounds.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "consumer_window.hpp"
+#include "heartbeat.hpp"
+#include "port.hpp"
+#include "request.hpp"
+#include "stats.hpp"
+#include "stream_config.hpp"
+#include "transmitter.hpp"
+#include "wire.hpp"
+
+namespace catchment::host {
+
+class Receiver {
+ public:
+  // type: kFA or kPARAM.
+  Receiver(const StreamConfig& config, wire::PacketType type, std::uint8_t wid, Stats& stats);
+
+  void submit(std::shared_ptr<Request> request, Nanos now);
+
+  // A frame that frame_check has passed.  The reason when it is refused.
+  std::optional<Reject> on_frame(const wire::Header& header, std::span<const std::uint8_t> payload,
+                                 Nanos now);
+
+  // Stages a heartbeat if one is due and the port has room.
+  void beat(Port& port, Nanos now);
+  Nanos deadline() const { return heartbeat_.deadline(); }
+
+  Piggyback piggyback() const { return {window_.ack(), window_.credit()}; }
+  // A data frame carried the piggyback.
+  void on_carried(Nanos now);
+
+  bool busy() const { return !pulls_.empty(); }
+  Nanos progressed_at() const { return progressed_at_; }
+  // When the last frame of this stream arrived, new or not.
+  Nanos heard_at() const { return heard_at_; }
+  const ConsumerWindow& window() const { return window_; }
+  const std::string& name() const { return config_.name; }
+  void fail_all(const Failure& failure, Nanos now);
+
+ private:
+  struct Frame {
+    std::uint8_t flags = 0;
+    std::uint8_t dtype = 0;
+    std::int8_t exponent = 0;
+    std::uint16_t bytes = 0;
+  };
+  struct Pull {
+    std::shared_ptr<Request> request;
+    std::size_t done = 0;  // elements
+    bool started = false;
+  };
+
+  bool takes() const { return skipping_ || !pulls_.empty(); }
+  void deliver(const Frame& frame, const std::uint8_t* payload, Nanos now);
+  void place(Pull& pull, const Frame& frame, const std::uint8_t* payload);
+  std::optional<Failure> mismatch(const Pull& pull, const Frame& frame, std::size_t count) const;
+  void drain(Nanos now);
+  void after_change(Nanos now);
+
+  StreamConfig config_;
+  wire::PacketType type_;
+  std::uint8_t wid_;
+  int headroom_;
+  Stats& stats_;
+  ConsumerWindow window_;
+  Heartbeat heartbeat_;
+  std::size_t payload_bytes_;  // of a place in the ring
+  std::vector<std::uint8_t> ring_;
+  std::vector<Frame> frames_;
+  std::deque<Pull> pulls_;
+  bool skipping_ = false;  // the rest of a message whose pull failed
+  Nanos progressed_at_ = 0;
+  Nanos heard_at_ = 0;
+  std::optional<Nanos> full_since_;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,88 @@
+// One push or pull (LuWu, Table 1: vaddr, len, cmptPtr) and its completion.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "retransmit_timer.hpp"
+#include "serial.hpp"
+#include "wire.hpp"
+
+namespace catchment::host {
+
+// What host.EndpointError carries.
+struct Failure {
+  std::string message;
+  std::string kind;
+  std::string stream;
+  std::optional<Seq> seq;
+  std::string peer;
+  std::string hint;
+  bool fatal = false;
+};
+
+// The memory a request moves; the caller keeps it alive and in place until the request is done.
+struct Memory {
+  std::uint8_t* address = nullptr;
+  std::size_t elements = 0;
+  wire::DataType type = wire::DataType::kBYTES;
+};
+
+// What a completed request learned; valid once it is done.
+struct Outcome {
+  std::uint8_t flags = 0;  // of all its frames, ORed
+  int exponent = 0;
+  std::uint32_t max_raw = 0;  // largest |q| pulled
+  double max_abs = 0;
+  std::uint64_t saturated = 0;
+  std::uint64_t nonfinite = 0;
+  Nanos latency = 0;
+  std::optional<Failure> failure;
+};
+
+class Request {
+ public:
+  Request(Memory memory, int exponent, Nanos now) : memory(memory), submitted(now) {
+    outcome.exponent = exponent;
+  }
+
+  const Memory memory;
+  const Nanos submitted;
+  Outcome outcome;  // the I/O thread's until done
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+
+  // By the I/O thread, once.
+  void finish(Nanos now) {
+    outcome.latency = now - submitted;
+    {
+      const std::scoped_lock lock(mutex_);
+      done_.store(true, std::memory_order_release);
+    }
+    finished_.notify_all();
+  }
+
+  void fail(Failure failure, Nanos now) {
+    outcome.failure = std::move(failure);
+    finish(now);
+  }
+
+  // True when it is done within `limit`.
+  bool wait_for(std::chrono::nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    return finished_.wait_for(lock, limit, [this] { return done(); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,51 @@
+#include "retransmit_timer.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace catchment::host {
+
+RetransmitTimer::RetransmitTimer(RetransmitLimits limits, std::uint32_t jitter_seed)
+    : limits_(limits), random_(jitter_seed * 2'654'435'761U + 1U), timeout_(limits.first) {}
+
+void RetransmitTimer::on_sent(Seq seq, Nanos now) {
+  if (!timed_) {
+    timed_ = seq;
+    timed_at_ = now;
+  }
+  if (deadline_ == kNever) deadline_ = now + timeout_ + jitter();
+}
+
+void RetransmitTimer::on_progress(Seq acked, bool outstanding, Nanos now) {
+  if (timed_ && newer(acked, *timed_)) {
+    const Nanos sample = now - timed_at_;
+    if (smoothed_ == 0) {
+      smoothed_ = sample;
+      variation_ = sample / 2;
+    } else {
+      variation_ += (std::abs(sample - smoothed_) - variation_) / 4;
+      smoothed_ += (sample - smoothed_) / 8;
+    }
+    timed_.reset();
+  }
+  timeout_ = base();
+  deadline_ = outstanding ? now + timeout_ + jitter() : kNever;
+}
+
+void RetransmitTimer::on_expired(Nanos now) {
+  timed_.reset();  // its acknowledgement could belong to either transmission
+  timeout_ = std::min(2 * timeout_, limits_.most);
+  deadline_ = now + timeout_ + jitter();
+}
+
+Nanos RetransmitTimer::base() const {
+  if (smoothed_ == 0) return limits_.first;
+  return std::clamp(smoothed_ + 4 * variation_, limits_.least, limits_.most);
+}
+
+Nanos RetransmitTimer::jitter() {
+  random_ = random_ * 1'664'525U + 1'013'904'223U;
+  return timeout_ / 4 * (random_ >> 16) / 65'536;
+}
+
+}  // namespace catchment::host

@@ -1,0 +1,74 @@
+// The sender's side of the protocol: which frame may or must be sent next.  Pure: no clock, no
+// socket; the endpoint tells it what arrived and when a timer ran out.
+//
+//   ma ............ resend cursor ............ next ............ end
+//   everyone has    [ma, next) is in flight,   [next, end) is queued and sent while
+//   all below ma    kept until acknowledged    newer(credit, next)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "serial.hpp"
+
+namespace catchment::host {
+
+enum class AckOutcome : std::uint8_t {
+  kAdvanced,    // ma moved
+  kCreditOnly,  // only the credit moved
+  kNothing,     // known already, or older than what is known
+  kImpossible,  // acknowledges what was never sent, or more credit than a window
+};
+
+struct Transmission {
+  Seq seq;
+  bool again;  // a retransmission
+};
+
+class SenderWindow {
+ public:
+  // window: how many frames the slowest receiver may hold; the first credit is base + window.
+  SenderWindow(Seq base, std::uint32_t window);
+
+  // Appends frames to what is to be sent.
+  void queue(std::uint32_t frames) { end_ += frames; }
+
+  // The next frame to send now, retransmissions first; nothing when all is sent or no credit is
+  // left.
+  std::optional<Transmission> take();
+
+  AckOutcome on_ack(Seq ack, Seq credit);
+
+  // No progress for the retransmission timeout: resend ma, and as acks return, twice as many each
+  // time up to what was in flight now.
+  void on_timeout();
+
+  // A receiver said that it lacks ack .. end-1 but holds `end`: resend those, once.
+  void on_hole(Seq ack, Seq end);
+
+  Seq acked() const { return ma_; }
+  Seq next() const { return next_; }
+  Seq end() const { return end_; }
+  Seq credit() const { return credit_; }
+  std::uint32_t window() const { return window_; }
+  bool outstanding() const { return ma_ != next_; }
+  bool idle() const { return ma_ == end_; }
+  // Something is queued and only credit is missing.
+  bool starved() const { return next_ != end_ && !newer(credit_, next_); }
+
+ private:
+  void schedule(Seq from, Seq to);
+
+  std::uint32_t window_;
+  Seq ma_;
+  Seq next_;
+  Seq end_;
+  Seq credit_;
+  Seq resend_;               // [resend_, resend_end_) is to be sent again
+  Seq resend_end_;           //
+  Seq hinted_;               // holes below this were already answered
+  Seq recover_;              // while recovering: what was in flight when the timer ran out
+  std::uint32_t burst_ = 0;  // 0: not recovering
+};
+
+}  // namespace catchment::host

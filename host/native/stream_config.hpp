@@ -1,0 +1,21 @@
+// What an endpoint is told about a stream; checked by host/stream.py.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "serial.hpp"
+
+namespace catchment::host {
+
+struct StreamConfig {
+  std::string name;  // "gradients", "parameters", "stream"
+  std::uint16_t gen = 0;
+  std::uint32_t workers = 1;
+  std::uint32_t window = 1;  // D <= T: frames in flight or held
+  Seq base = 0;
+  std::uint32_t lanes = 0;
+  std::uint32_t param_bytes = 0;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,173 @@
+#include "transmitter.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "numbers.hpp"
+
+namespace catchment::host {
+
+using wire::Flag;
+using wire::PacketType;
+
+namespace {
+
+// Half of the sequence space, less room for a window: beyond, newer() would be ambiguous.
+constexpr std::uint64_t kMostQueued = 1U << 30;
+
+}  // namespace
+
+Transmitter::Transmitter(const StreamConfig& config, PacketType type, std::uint8_t wid,
+                         Stats& stats)
+    : config_(config),
+      type_(type),
+      wid_(wid),
+      per_frame_(type == PacketType::kPARAM ? config.param_bytes : config.lanes),
+      headroom_(headroom(config.workers)),
+      stats_(stats),
+      window_(config.base, config.window),
+      timer_(RetransmitLimits{}, wid) {}
+
+bool Transmitter::submit(std::shared_ptr<Request> request) {
+  const std::uint64_t frames = (request->memory.elements + per_frame_ - 1) / per_frame_;
+  if (frames + distance(window_.acked(), window_.end()) > kMostQueued) return false;
+  if (pushes_.empty()) progressed_at_ = request->submitted;
+  pushes_.push_back({std::move(request), window_.end(), static_cast<std::uint32_t>(frames)});
+  window_.queue(static_cast<std::uint32_t>(frames));
+  return true;
+}
+
+const Transmitter::Push& Transmitter::owner(Seq seq) {
+  // Frames leave in order but for retransmissions, so the cursor is nearly always right.
+  if (cursor_ >= pushes_.size() || newer(pushes_[cursor_].start, seq)) cursor_ = 0;
+  while (distance(pushes_[cursor_].start, seq) >= pushes_[cursor_].frames) ++cursor_;
+  return pushes_[cursor_];
+}
+
+std::size_t Transmitter::pump(Port& port, const std::optional<Piggyback>& piggyback, Nanos now,
+                              std::size_t budget) {
+  std::size_t staged = 0;
+  while (staged < budget) {
+    std::uint8_t* const room = port.stage();
+    if (room == nullptr) break;
+    const auto transmission = window_.take();
+    if (!transmission) break;
+    stage(room, *transmission, piggyback, port);
+    if (transmission->again) {
+      stats_.retransmissions.add();
+    } else {
+      timer_.on_sent(transmission->seq, now);
+    }
+    ++staged;
+  }
+  note_stall(now);
+  stats_.in_flight.set(distance(window_.acked(), window_.next()));
+  return staged;
+}
+
+void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
+                        const std::optional<Piggyback>& piggyback, Port& port) {
+  const Push& push = owner(transmission.seq);
+  const Memory& memory = push.request->memory;
+  const std::uint32_t index = distance(push.start, transmission.seq);
+  const std::size_t first = static_cast<std::size_t>(index) * per_frame_;
+  const std::size_t count = std::min<std::size_t>(per_frame_, memory.elements - first);
+  const std::uint8_t* const source = memory.address + first * item_bytes(memory.type);
+  std::uint8_t* const payload = room + wire::kHeaderBytes;
+
+  wire::Header header;
+  header.version = wire::kVersion;
+  header.type = static_cast<std::uint8_t>(type_);
+  header.gen = config_.gen;
+  header.wid = wid_;
+  header.dtype = static_cast<std::uint8_t>(memory.type);
+  header.exp = static_cast<std::int8_t>(push.request->outcome.exponent);
+  header.seq = transmission.seq;
+  if (transmission.again) header.flags |= static_cast<std::uint8_t>(Flag::kRETX);
+  if (index + 1 == push.frames) header.flags |= static_cast<std::uint8_t>(Flag::kLAST);
+  if (piggyback) {
+    header.flags |= static_cast<std::uint8_t>(Flag::kACKV);
+    header.ack = piggyback->ack;
+    header.credit = piggyback->credit;
+  }
+
+  std::size_t payload_bytes = count;
+  if (type_ == PacketType::kPARAM) {
+    std::memcpy(payload, source, count);
+    header.lanes = static_cast<std::uint16_t>(count);
+  } else {
+    const Cut cut =
+        quantize(memory.type, source, count, push.request->outcome.exponent, headroom_, payload);
+    payload_bytes = static_cast<std::size_t>(per_frame_) * wire::kLaneBytes;
+    std::memset(payload + count * wire::kLaneBytes, 0, payload_bytes - count * wire::kLaneBytes);
+    header.lanes = static_cast<std::uint16_t>(per_frame_);
+    if (cut.saturated != 0) header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+    if (!transmission.again) {
+      Outcome& outcome = push.request->outcome;
+      outcome.saturated += cut.saturated;
+      outcome.nonfinite += cut.nonfinite;
+      if (cut.saturated != 0) outcome.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+      stats_.saturated.add(cut.saturated);
+      stats_.nonfinite.add(cut.nonfinite);
+    }
+  }
+  wire::encode(header, room);
+  port.commit(wire::kHeaderBytes + payload_bytes);
+  stats_.frames_sent.add();
+  stats_.bytes_sent.add(wire::kHeaderBytes + payload_bytes);
+}
+
+std::optional<Reject> Transmitter::on_ack(const wire::Header& header, Nanos now) {
+  const AckOutcome outcome = window_.on_ack(header.ack, header.credit);
+  if (outcome == AckOutcome::kImpossible) return Reject::kAck;
+  if (outcome == AckOutcome::kAdvanced) {
+    progressed_at_ = now;
+    timer_.on_progress(window_.acked(), window_.outstanding(), now);
+    stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
+    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+    complete(now);
+  }
+  const bool hole = header.type == static_cast<std::uint8_t>(PacketType::kMH) &&
+                    wire::has(header.flags, Flag::kRETX);
+  if (hole) window_.on_hole(header.ack, header.seq);
+  return std::nullopt;
+}
+
+void Transmitter::complete(Nanos now) {
+  while (!pushes_.empty()) {
+    const Push& push = pushes_.front();
+    if (distance(push.start, window_.acked()) < push.frames || newer(push.start, window_.acked())) {
+      return;
+    }
+    stats_.push_latency.add(now - push.request->submitted);
+    push.request->finish(now);
+    pushes_.pop_front();
+    if (cursor_ != 0) --cursor_;
+  }
+}
+
+void Transmitter::on_timer(Nanos now) {
+  if (!timer_.expired(now)) return;
+  window_.on_timeout();
+  timer_.on_expired(now);
+  stats_.timeouts.add();
+  stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+}
+
+void Transmitter::note_stall(Nanos now) {
+  if (window_.starved() == starved_since_.has_value()) return;
+  if (starved_since_) {
+    stats_.credit_stalls.add(now - *starved_since_);
+    starved_since_.reset();
+  } else {
+    starved_since_ = now;
+  }
+}
+
+void Transmitter::fail_all(const Failure& failure, Nanos now) {
+  for (Push& push : pushes_) push.request->fail(failure, now);
+  pushes_.clear();
+}
+
+}  // namespace catchment::host
