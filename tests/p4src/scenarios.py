@@ -191,7 +191,7 @@ class Traffic:
             target = rng.choice([SWITCH_IP, SECOND_IP, host_ip(3)])
             return port, arp(rng.choice([1, 1, 1, 2]), port=port, target_ip=target, pad=rng.choice([0, 18]))
         if what == 1:
-            return port, rng.randbytes(rng.randrange(80))
+            return port, rng.randbytes(rng.randrange(1, 80))
         if what == 2:
             ether_type = rng.choice([0x0800, 0x0806, 0x86DD, 0x8100])
             head = known.to_bytes(6, "big") + bytes(6) + ether_type.to_bytes(2, "big")

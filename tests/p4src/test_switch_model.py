@@ -1,0 +1,240 @@
+"""What the switch does, example by example: these pin the model to docs/protocol.md and docs/p4-luwu.md."""
+
+from __future__ import annotations
+
+import pytest
+from frame_builder import (
+    SWITCH_IP,
+    SWITCH_MAC,
+    arp,
+    ethernet,
+    host_ip,
+    host_mac,
+    job_frame,
+    pack_values,
+    udp_frame,
+)
+from scenarios import FLOOD_GROUP, PORTS, base_tables
+
+from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum, ipv4, vector
+from sim.golden.switch_model import SwitchModel
+from sim.golden.switch_tables import Fault
+from wire.generated.constants import DropReason, Flag, Header, PacketType
+
+LANES = 8
+REDUCE, BCAST, ALLREDUCE, LEAF = 10, 11, 0xFFFE, 30  # generations in the scenario's tables
+
+
+@pytest.fixture
+def switch() -> SwitchModel:
+    model = SwitchModel(LANES, 16, 8, 4)
+    model.tables = base_tables()
+    return model
+
+
+def pa(gen: int, port: int, seq: int, values: list[int], **fields: int) -> bytes:
+    header = Header(**{"type": PacketType.PA, "gen": gen, "lanes": LANES, "seq": seq, "wid": 99, **fields})
+    return job_frame(header, pack_values(values), port=port)
+
+
+def hb(gen: int, port: int, ack: int, credit: int) -> bytes:
+    return job_frame(Header(type=PacketType.HB, flags=Flag.ACKV, gen=gen, ack=ack, credit=credit), port=port)
+
+
+def header_of(frame: bytes) -> Header:
+    return Header.unpack(frame, HEADER_OFFSET)
+
+
+def ramp(start: int) -> list[int]:
+    return [start * 1000 + lane * 7 for lane in range(LANES)]
+
+
+def test_reduce_sends_one_sum_to_the_root(switch: SwitchModel) -> None:
+    assert switch.inject(1, pa(REDUCE, 1, 5, ramp(1), flags=Flag.EXPV, next_exp=-3)) == []
+    assert switch.inject(2, pa(REDUCE, 2, 5, ramp(2), flags=Flag.EXPV | Flag.SAT, next_exp=-7)) == []
+    assert switch.inject(2, pa(REDUCE, 2, 5, ramp(2), flags=Flag.RETX)) == []
+    [(port, frame)] = switch.inject(3, pa(REDUCE, 3, 5, ramp(3), flags=Flag.EXPV | Flag.ACKV, next_exp=-5, ack=9))
+    header = header_of(frame)
+    assert port == 4
+    assert list(vector(frame, LANES)) == [6000 + lane * 21 for lane in range(LANES)]
+    assert (header.type, header.wid, header.next_exp, header.ack) == (PacketType.FA, 2, -3, 0)
+    assert header.flags == Flag.EXPV | Flag.SAT
+    assert frame[:12] == ethernet(host_mac(4), SWITCH_MAC, 0)[:12]
+    assert internet_sum(frame[14:34]) == 0
+    assert frame[26:34] == SWITCH_IP.to_bytes(4, "big") + host_ip(4).to_bytes(4, "big")
+    assert frame[34:42] == bytes.fromhex("ca7c") + (51840).to_bytes(2, "big") + (62).to_bytes(2, "big") + b"\0\0"
+    # Asked again, the sum goes out again; asked for an older round, nothing does.
+    assert switch.inject(1, pa(REDUCE, 1, 5, ramp(1), flags=Flag.RETX))[0][1][PAYLOAD_OFFSET:] == frame[PAYLOAD_OFFSET:]
+    assert switch.inject(1, pa(REDUCE, 1, 1, ramp(1))) == []
+    assert switch.drops == {DropReason.OLD_SEQ: 1}
+
+
+def test_sums_wrap_and_sequence_numbers_wrap(switch: SwitchModel) -> None:
+    last = (1 << 32) - 1
+    for seq in (last - 1, 2):  # the same slot of four, before and after the wrap
+        switch.inject(1, pa(REDUCE, 1, seq, [last] * LANES))
+        switch.inject(2, pa(REDUCE, 2, seq, [3] * LANES))
+        [(_, frame)] = switch.inject(3, pa(REDUCE, 3, seq, ramp(0)))
+        assert list(vector(frame, LANES)) == [2 + lane * 7 for lane in range(LANES)]
+    assert not switch.drops
+
+
+def test_all_reduce_answers_a_duplicate_to_the_sender_alone(switch: SwitchModel) -> None:
+    switch.inject(5, pa(ALLREDUCE, 5, 8, ramp(1)))
+    first = switch.inject(6, pa(ALLREDUCE, 6, 8, ramp(2)))
+    assert [port for port, _ in first] == [5, 6]
+    again = switch.inject(5, pa(ALLREDUCE, 5, 8, ramp(1), flags=Flag.RETX))
+    assert [port for port, _ in again] == [5]
+    assert vector(again[0][1], LANES) == vector(first[0][1], LANES)
+
+
+def test_all_reduce_carries_the_minimum_once_everyone_has_spoken(switch: SwitchModel) -> None:
+    switch.inject(5, pa(ALLREDUCE, 5, 8, ramp(1), flags=Flag.ACKV, ack=8, credit=12))
+    [(_, frame), _] = switch.inject(6, pa(ALLREDUCE, 6, 8, ramp(2)))
+    assert not header_of(frame).flags & Flag.ACKV
+    switch.inject(5, pa(ALLREDUCE, 5, 9, ramp(1), flags=Flag.ACKV, ack=9, credit=13))
+    [(_, frame), _] = switch.inject(6, pa(ALLREDUCE, 6, 9, ramp(2), flags=Flag.ACKV, ack=7, credit=14))
+    assert header_of(frame).flags & Flag.ACKV
+    assert (header_of(frame).ack, header_of(frame).credit) == (7, 13)
+
+
+def test_heartbeats_merge(switch: SwitchModel) -> None:
+    assert switch.inject(1, hb(BCAST, 1, 5, 20)) == []
+    assert switch.inject(2, hb(BCAST, 2, 6, 19)) == []
+    [(port, frame)] = switch.inject(3, hb(BCAST, 3, 7, 30))
+    assert (port, header_of(frame).type, header_of(frame).ack, header_of(frame).credit) == (4, PacketType.MH, 5, 19)
+    assert switch.inject(3, hb(BCAST, 3, 8, 30)) == []  # the minimum has not moved
+    assert len(switch.inject(1, hb(BCAST, 1, 4, 18))) == 1  # worker 0 repeats; an older word moves nothing back
+    assert header_of(switch.inject(1, hb(BCAST, 1, 6, 21))[0][1]).ack == 6
+    [(_, frame)] = switch.inject(2, hb(BCAST, 2, 6, 25))
+    assert header_of(frame).credit == 21
+    assert not switch.drops
+
+
+def test_from_the_root(switch: SwitchModel) -> None:
+    relayed = switch.inject(4, hb(REDUCE, 4, 3, 7))
+    assert [(port, header_of(f).type, header_of(f).ack) for port, f in relayed] == [
+        (p, PacketType.MH, 3) for p in (1, 2, 3)
+    ]
+    payload = bytes(range(99))
+    sent = switch.inject(4, job_frame(Header(type=PacketType.PARAM, gen=BCAST, lanes=99, wid=4), payload, port=4))
+    assert [(port, f[PAYLOAD_OFFSET:], header_of(f).wid) for port, f in sent] == [(p, payload, 0) for p in (1, 2, 3)]
+
+
+def test_a_rack_is_one_worker_of_its_parent(switch: SwitchModel) -> None:
+    ports = (7, 8, 1, 2, 3, 4, 5, 6)
+    for port in ports[:-1]:
+        assert switch.inject(port, pa(LEAF, port, 2, ramp(port))) == []
+    for _ in range(2):  # also when it is a duplicate
+        [(port, frame)] = switch.inject(6, pa(LEAF, 6, 2, ramp(6)))
+        assert (port, header_of(frame).type, header_of(frame).wid) == (9, PacketType.PA, 17)
+        assert list(vector(frame, LANES)) == [36000 + lane * 56 for lane in range(LANES)]
+    down = job_frame(header_of(frame), frame[PAYLOAD_OFFSET:], port=9)
+    assert switch.inject(9, down) == [] and switch.drops == {DropReason.WRONG_DIRECTION: 1}
+    full = job_frame(header_of(frame)._replace(type=PacketType.FA), frame[PAYLOAD_OFFSET:], port=9)
+    assert [port for port, _ in switch.inject(9, full)] == list(ports)
+
+
+def test_arp_for_the_switch(switch: SwitchModel) -> None:
+    [(port, frame)] = switch.inject(3, arp(1, port=3, target_ip=SWITCH_IP))
+    assert port == 3
+    assert frame[:14] == ethernet(host_mac(3), SWITCH_MAC, 0x0806)
+    assert frame[20:42] == (
+        b"\0\2"
+        + SWITCH_MAC.to_bytes(6, "big")
+        + SWITCH_IP.to_bytes(4, "big")
+        + host_mac(3).to_bytes(6, "big")
+        + host_ip(3).to_bytes(4, "big")
+    )
+
+
+def test_plain_traffic_is_not_touched(switch: SwitchModel) -> None:
+    known = udp_frame(b"hello", port=1, dst_ip=host_ip(2), dst_mac=host_mac(2), dst_udp=53, checksum=77)
+    assert switch.inject(1, known) == [(2, known)]
+    unknown = b"\xff" * 6 + known[6:]
+    assert switch.inject(1, unknown) == [(p, unknown) for p in PORTS if p != 1]
+    assert switch.drops == {DropReason.FLOOD_SOURCE: 1}
+    claims = udp_frame(pa(REDUCE, 1, 0, ramp(1))[42:], port=1, dst_ip=host_ip(2), dst_mac=host_mac(2))
+    assert switch.inject(1, claims) == [(2, claims)]
+    question = arp(1, port=1, target_ip=host_ip(2))
+    assert [p for p, _ in switch.inject(1, question)] == [p for p in PORTS if p != 1]
+    switch.tables.flood_group = None
+    assert switch.inject(1, unknown) == [] and switch.drops[DropReason.NO_ROUTE] == 1
+    assert FLOOD_GROUP in switch.tables.groups
+
+
+def ip_changed(frame: bytes, offset: int, value: int, *, repair: bool = True) -> bytes:
+    data = bytearray(frame)
+    data[offset] = value
+    if repair:
+        data[24:26] = b"\0\0"
+        data[24:26] = internet_sum(bytes(data[14:34])).to_bytes(2, "big")
+    return bytes(data)
+
+
+GOOD = pa(REDUCE, 1, 0, ramp(1))
+EMPTY = hb(REDUCE, 4, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("port", "frame", "reason"),
+    [
+        (1, GOOD[:13], DropReason.PARSE_ERROR),
+        (1, GOOD[:50], DropReason.PARSE_ERROR),
+        (1, GOOD[:-1], DropReason.PARSE_ERROR),
+        (1, ip_changed(GOOD, 14, 0x46), DropReason.BAD_IPV4),
+        (1, ip_changed(GOOD, 20, 0x20), DropReason.BAD_IPV4),
+        (1, ip_changed(GOOD, 21, 1), DropReason.BAD_IPV4),
+        (1, ip_changed(GOOD, 22, 9, repair=False), DropReason.BAD_IPV4),
+        (1, ip_changed(GOOD, 17, 81), DropReason.BAD_LENGTH),
+        (1, GOOD + b"x", DropReason.BAD_LENGTH),
+        (1, GOOD[:HEADER_OFFSET] + b"\x21" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_VERSION),
+        (1, GOOD[:HEADER_OFFSET] + b"\x10" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
+        (1, GOOD[:HEADER_OFFSET] + b"\x16" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
+        (1, pa(REDUCE, 1, 0, ramp(1), flags=0x20), DropReason.BAD_FLAGS),
+        (4, job_frame(Header(type=PacketType.HB, gen=REDUCE), port=4), DropReason.BAD_FLAGS),
+        (1, pa(REDUCE, 1, 0, ramp(1), lanes=7), DropReason.BAD_LANES),
+        (4, EMPTY[:-1], DropReason.PARSE_ERROR),
+        (4, job_frame(header_of(EMPTY)._replace(lanes=1), b"x", port=4), DropReason.BAD_LENGTH),
+        (4, job_frame(header_of(EMPTY), b"x", port=4), DropReason.BAD_LENGTH),
+        (5, GOOD, DropReason.UNKNOWN_JOB),
+        (1, pa(0, 1, 0, ramp(1)), DropReason.UNKNOWN_JOB),
+        (1, pa(BCAST, 1, 0, ramp(1)), DropReason.WRONG_DIRECTION),
+        (4, pa(REDUCE, 4, 0, ramp(1)), DropReason.WRONG_DIRECTION),
+        (1, pa(REDUCE, 1, 0, ramp(1), type=PacketType.FA), DropReason.WRONG_DIRECTION),
+        (1, hb(REDUCE, 1, 0, 0), DropReason.WRONG_DIRECTION),
+        *((1, pa(gen, 1, 3, ramp(1)), DropReason.BAD_SLOT) for gen in (70, 71, 72, 73, 74)),
+    ],
+)
+def test_bad_frames_change_nothing_but_a_counter(
+    switch: SwitchModel, port: int, frame: bytes, reason: DropReason
+) -> None:
+    assert switch.inject(port, frame) == []
+    assert switch.drops == {reason: 1}
+    assert all(slot.gen == 0 for slot in switch.slots.slots) and not switch.heartbeats.heard
+
+
+def test_faults(switch: SwitchModel) -> None:
+    switch.dice = lambda: 499
+    switch.tables.ingress_faults = [Fault(1, PacketType.PA, 0xF, 500), Fault(2, 0, 0, 499)]
+    assert switch.inject(1, GOOD) == [] and switch.drops == {DropReason.FAULT_INGRESS: 1}
+    switch.inject(2, pa(REDUCE, 2, 0, ramp(1)))
+    assert switch.drops == {DropReason.FAULT_INGRESS: 1}
+    switch.tables.egress_faults = [Fault(2, PacketType.MH, 0xF, 500), Fault(2, 0, 0, 0, priority=9)]
+    assert [p for p, _ in switch.inject(4, EMPTY)] == [1, 2, 3]  # the larger priority wins
+    switch.tables.egress_faults.pop()
+    assert [p for p, _ in switch.inject(4, EMPTY)] == [1, 3]
+    assert switch.drops[DropReason.FAULT_EGRESS] == 1
+
+
+def test_no_receiver(switch: SwitchModel) -> None:
+    del switch.tables.receivers[(REDUCE, 2)]
+    assert [p for p, _ in switch.inject(4, EMPTY)] == [1, 3]
+    assert switch.drops == {DropReason.NO_RECEIVER: 1}
+
+
+def test_header_checks_of_ip(switch: SwitchModel) -> None:
+    ip = ipv4(GOOD)
+    assert ip is not None and ip.checksum_good
+    assert not ipv4(ip_changed(GOOD, 22, 9, repair=False)).checksum_good  # type: ignore[union-attr]
+    assert switch.tables.own_addresses[ip.dst] == SWITCH_MAC
