@@ -1,51 +1,52 @@
 // The packet thread: AF_PACKET ports, one epoll loop, batches in and out.
 #pragma once
 
-#include "catchment/softswitch/dataplane.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "catchment/softswitch/dataplane.hpp"
+
 namespace catchment::softswitch {
 
 struct PortStatus {
-    std::uint32_t port = 0;
-    std::string interface;
-    bool up = false;
-    PortStatistics statistics;
+  std::uint32_t port = 0;
+  std::string interface;
+  bool up = false;
+  PortStatistics statistics;
 };
 
 class PortLoop {
-  public:
-    /// `dataplane` must outlive the loop.
-    explicit PortLoop(Dataplane& dataplane);
-    ~PortLoop();
-    PortLoop(const PortLoop&) = delete;
-    PortLoop& operator=(const PortLoop&) = delete;
+ public:
+  /// `dataplane` must outlive the loop.
+  explicit PortLoop(Dataplane& dataplane);
+  ~PortLoop();
+  PortLoop(const PortLoop&) = delete;
+  PortLoop& operator=(const PortLoop&) = delete;
 
-    /// Binds a port number (1..511 without the CPU and drop ports; 0 is allowed) to a network interface. Needs CAP_NET_RAW.
-    Status add_port(std::uint32_t port, const std::string& interface);
-    Status remove_port(std::uint32_t port);
+  /// Binds a port number (1..511 without the CPU and drop ports; 0 is allowed) to a network
+  /// interface. Needs CAP_NET_RAW.
+  Status add_port(std::uint32_t port, const std::string& interface);
+  Status remove_port(std::uint32_t port);
 
-    /// Moves frames until stop(); run it on a thread of its own. A removed or downed interface is reported through
-    /// on_event and served again when it is back up.
-    void run();
-    /// From any thread or a signal handler.
-    void stop();
+  /// Moves frames until stop(); run it on a thread of its own. A removed or downed interface is
+  /// reported through on_event and served again when it is back up.
+  void run();
+  /// From any thread or a signal handler.
+  void stop();
 
-    /// A frame from the controller enters the pipeline by the CPU port, as BMv2 does.
-    void packet_out(std::string frame);
+  /// A frame from the controller enters the pipeline by the CPU port, as BMv2 does.
+  void packet_out(std::string frame);
 
-    [[nodiscard]] std::vector<PortStatus> ports() const;
-    /// Messages for an operator ("port 3 (s1-eth3): network is down"). Runs on the packet thread.
-    void on_event(std::function<void(const std::string&)> hook);
+  [[nodiscard]] std::vector<PortStatus> ports() const;
+  /// Messages for an operator ("port 3 (s1-eth3): network is down"). Runs on the packet thread.
+  void on_event(std::function<void(const std::string&)> hook);
 
-  private:
-    class Impl;
-    std::unique_ptr<Impl> impl_;
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
-} // namespace catchment::softswitch
+}  // namespace catchment::softswitch

@@ -1,0 +1,146 @@
+// What a running program is given besides its own state: frames in and out, replication, time,
+// randomness, hooks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "catchment/softswitch/entities.hpp"
+
+namespace catchment::softswitch::rt {
+
+struct InputFrame {
+  const std::uint8_t* data = nullptr;
+  std::uint32_t length = 0;
+  std::uint32_t port = 0;
+};
+
+struct OutFrame {
+  std::uint8_t* data = nullptr;  // goes back to the pool when sent
+  std::uint32_t length = 0;
+  std::uint32_t port = 0;
+};
+
+/// Frames that are to leave, in buffers of one size from a bounded pool. Last freed, first used:
+/// they stay in cache.
+class Output {
+ public:
+  /// `capacity` bytes each, `count` of them.
+  Output(std::size_t count, std::size_t capacity)
+      : capacity_(capacity), slab_(count * capacity), frames_(count), free_(count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      free_[i] = slab_.data() + (count - 1 - i) * capacity;
+    }
+    free_count_ = count;
+  }
+
+  /// nullptr: none is left.
+  std::uint8_t* reserve() { return free_count_ == 0 ? nullptr : free_[--free_count_]; }
+  void release(std::uint8_t* buffer) { free_[free_count_++] = buffer; }
+  void commit(std::uint8_t* buffer, std::uint32_t length, std::uint32_t port) {
+    frames_[frame_count_++] = {buffer, length, port};
+  }
+
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] std::size_t size() const { return frame_count_; }
+  [[nodiscard]] const OutFrame& operator[](std::size_t i) const { return frames_[i]; }
+  /// Takes frame `from` to place `to` of the list.
+  void move(std::size_t from, std::size_t to) { frames_[to] = frames_[from]; }
+  /// Forgets all frames from place `count` on; they are somebody else's.
+  void truncate(std::size_t count) { frame_count_ = count; }
+
+ private:
+  std::size_t capacity_;
+  std::vector<std::uint8_t> slab_;
+  std::vector<OutFrame> frames_;
+  std::vector<std::uint8_t*> free_;
+  std::size_t frame_count_ = 0;
+  std::size_t free_count_ = 0;
+};
+
+struct ReplicaList {
+  const Replica* replicas = nullptr;
+  std::uint32_t count = 0;
+};
+
+struct CloneTarget {
+  ReplicaList to;
+  std::uint32_t truncate_to = 0;  // bytes, 0: whole
+  bool present = false;
+};
+
+inline constexpr std::size_t kGroups = 65536;
+inline constexpr std::size_t kSessions = 32768;
+inline constexpr std::size_t kPorts = 512;
+
+/// Drop causes by number as in DropCause (dataplane.hpp).
+inline constexpr std::size_t kEngineDropCauses = 7;
+
+struct PortCounters {
+  std::uint64_t rx_packets = 0;
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t tx_packets = 0;
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t drops[kEngineDropCauses] = {};
+};
+
+/// xorshift128+: fast, and the same sequence for the same seed.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed = 1)
+      : a_(seed ^ 0x9E3779B97F4A7C15U), b_(seed * 0xBF58476D1CE4E5B9U + 1) {
+    for (int i = 0; i < 16; ++i) {
+      (void)next();
+    }
+  }
+  std::uint64_t next() {
+    std::uint64_t x = a_;
+    const std::uint64_t y = b_;
+    a_ = y;
+    x ^= x << 23;
+    b_ = x ^ y ^ (x >> 17) ^ (y >> 26);
+    return b_ + y;
+  }
+  /// Uniform in low .. high, both inclusive; `low` if low > high.
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    if (low >= high) {
+      return low;
+    }
+    const std::uint64_t span = high - low + 1;
+    if (span == 0) {
+      return next();
+    }
+    return low + static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * span) >> 64);
+  }
+
+ private:
+  std::uint64_t a_;
+  std::uint64_t b_;
+};
+
+/// What the packet thread hands to the control side; implemented by the Dataplane.
+class Hooks {
+ public:
+  virtual ~Hooks() = default;
+  virtual void digest(std::uint32_t digest_id, std::vector<std::string> members) = 0;
+  virtual void log(const std::string& message) = 0;
+};
+
+struct Engine {
+  Output out;
+  std::vector<ReplicaList> groups{kGroups};
+  std::vector<CloneTarget> sessions{kSessions};
+  std::vector<PortCounters> ports{kPorts};
+  Random random;
+  Hooks* hooks = nullptr;
+  std::uint64_t now_us = 0;  // since the switch started
+  std::uint32_t drop_port = 511;
+  std::uint32_t max_passes = 64;
+  std::uint32_t max_frame_bytes = 9728;
+
+  Engine(std::size_t buffers, std::size_t capacity) : out(buffers, capacity) {}
+};
+
+}  // namespace catchment::softswitch::rt

@@ -1,0 +1,109 @@
+// Stateful externs as the packet thread sees them: registers, counters, meters.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "catchment/softswitch/rt/bits.hpp"
+#include "catchment/softswitch/rt/table.hpp"
+
+namespace catchment::softswitch::rt {
+
+/// One register array. Cells of arrays that are used together lie side by side: `stride` is the
+/// distance between two cells of one array, so that all cells of one index are one run of cache
+/// lines.
+template <unsigned W>
+struct Register {
+  std::uint8_t* base = nullptr;
+  std::uint64_t size = 0;
+  std::uint64_t stride = sizeof(bits<W>);
+
+  /// Outside the array: zero.
+  [[gnu::always_inline]] bits<W> read(std::uint64_t index) const {
+    bits<W> value{};
+    if (index < size) {
+      std::memcpy(&value, base + index * stride, sizeof value);
+    }
+    return value;
+  }
+  /// Outside the array: ignored.
+  [[gnu::always_inline]] void write(std::uint64_t index, const bits<W>& value) const {
+    if (index < size) {
+      std::memcpy(base + index * stride, &value, sizeof value);
+    }
+  }
+  /// The k-th of the arrays laid out side by side.
+  [[gnu::always_inline]] Register neighbour(std::size_t k) const {
+    return {base + k * sizeof(bits<W>), size, stride};
+  }
+};
+
+struct CounterState {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Counter {
+  CounterState* cells = nullptr;
+  std::uint64_t size = 0;
+
+  void count(std::uint64_t index, std::uint64_t length) const {
+    if (index < size) {
+      cells[index].packets += 1;
+      cells[index].bytes += length;
+    }
+  }
+};
+
+/// A two-rate three-colour marker as BMv2 runs it: the peak bucket is asked first, each bucket is
+/// charged when passed.
+struct MeterState {
+  bool configured = false;
+  std::uint64_t since_us = 0;
+  struct Bucket {
+    double per_us = 0;
+    std::uint64_t burst = 0;
+    std::uint64_t tokens = 0;
+    std::uint64_t granted = 0;
+  };
+  Bucket peak;
+  Bucket committed;
+
+  static bool take(Bucket& bucket, std::uint64_t elapsed_us, std::uint64_t units) {
+    const auto granted =
+        static_cast<std::uint64_t>(static_cast<double>(elapsed_us) * bucket.per_us);
+    bucket.tokens = std::min(bucket.tokens + (granted - bucket.granted), bucket.burst);
+    bucket.granted = granted;
+    if (bucket.tokens < units) {
+      return false;
+    }
+    bucket.tokens -= units;
+    return true;
+  }
+  /// 0 green, 1 yellow, 2 red.
+  std::uint32_t execute(std::uint64_t now_us, std::uint64_t units) {
+    if (!configured) {
+      return 0;
+    }
+    const std::uint64_t elapsed = now_us - since_us;
+    if (!take(peak, elapsed, units)) {
+      return 2;
+    }
+    return take(committed, elapsed, units) ? 0 : 1;
+  }
+};
+
+struct Meter {
+  MeterState* cells = nullptr;
+  std::uint64_t size = 0;
+  bool by_bytes = false;
+
+  /// Outside the array: `before`, unchanged.
+  std::uint32_t execute(std::uint64_t index, std::uint64_t now_us, std::uint64_t length,
+                        std::uint32_t before) const {
+    return index < size ? cells[index].execute(now_us, by_bytes ? length : 1) : before;
+  }
+};
+
+}  // namespace catchment::softswitch::rt

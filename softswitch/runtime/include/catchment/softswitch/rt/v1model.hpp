@@ -1,0 +1,306 @@
+// The v1model pipeline around a compiled program: what happens between its blocks, as simple_switch
+// does it.
+//
+//   frame -> parser -> verify checksum -> ingress -> clone | digest | resubmit | multicast | drop |
+//   unicast
+//         -> egress -> clone | drop -> compute checksum -> deparser -> recirculate | out
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "catchment/softswitch/rt/packet.hpp"
+#include "catchment/softswitch/rt/program.hpp"
+
+namespace catchment::softswitch::rt {
+
+enum class InstanceType : std::uint32_t {
+  normal = 0,
+  ingress_clone = 1,
+  egress_clone = 2,
+  recirculated = 4,
+  replication = 5,
+  resubmitted = 6,
+};
+
+/// What a program asks of the pipeline while one block of it runs.
+struct Requests {
+  std::uint32_t clone_session = 0;  // with kRequested
+  std::uint32_t clone_list = 0;
+  std::uint32_t resubmit_list = 0;     // with kRequested
+  std::uint32_t recirculate_list = 0;  // with kRequested
+  std::uint32_t truncate_to = ~0U;
+
+  static constexpr std::uint32_t kRequested = 1U << 31;
+};
+
+/// One packet on its way; passed to every block.
+struct PacketContext {
+  Engine& engine;
+  Requests requests;
+  const std::uint8_t* payload = nullptr;  // what the parser left
+  std::uint32_t payload_length = 0;
+  std::uint32_t length = 0;  // of the packet as it came in
+  std::uint32_t ingress_port = 0;
+  bool checksum_error = false;
+};
+
+/// P is the compiled program. It has the types Headers, Metadata, StandardMetadata and, each taking
+/// (PacketContext&, ...): parse, verify, ingress, egress, compute, deparse; and preserve(list,
+/// from, to) for field lists; kMaxHeaderBytes.
+template <class P>
+class V1Model {
+ public:
+  using Headers = typename P::Headers;
+  using Metadata = typename P::Metadata;
+  using StandardMetadata = typename P::StandardMetadata;
+
+  struct State {
+    Headers headers{};
+    Metadata metadata{};
+    StandardMetadata standard{};
+  };
+
+  explicit V1Model(P& program) : program_(program) {}
+
+  void run(std::span<const InputFrame> frames, Engine& engine) {
+    for (const InputFrame& frame : frames) {
+      PortCounters& counters = engine.ports[frame.port % kPorts];
+      counters.rx_packets += 1;
+      counters.rx_bytes += frame.length;
+      again_.clear();
+      enter(engine, frame, frame.port, InstanceType::normal, nullptr, 0);
+      for (std::size_t i = 0; i < again_.size(); ++i) {
+        if (i >= engine.max_passes) {
+          counters.drops[kLoopLimit] += again_.size() - i;
+          break;
+        }
+        const Again next = std::move(again_[i]);
+        enter(engine,
+              {next.bytes.data(), static_cast<std::uint32_t>(next.bytes.size()), frame.port},
+              next.visible_port, next.type, next.metadata.get(), next.list);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kProgram = 1;  // DropCause
+  static constexpr std::size_t kNoSuchPort = 2;
+  static constexpr std::size_t kTxFull = 3;
+  static constexpr std::size_t kTooLong = 4;
+  static constexpr std::size_t kLoopLimit = 6;
+
+  /// A packet that starts over: resubmitted or recirculated.
+  struct Again {
+    std::vector<std::uint8_t> bytes;
+    std::unique_ptr<Metadata> metadata;
+    std::uint32_t list = 0;
+    std::uint32_t visible_port = 0;
+    InstanceType type = InstanceType::normal;
+  };
+
+  void start(PacketContext& packet, State& state, std::uint32_t visible_port, InstanceType type) {
+    std::memset(static_cast<void*>(&state), 0, sizeof state);
+    state.standard.ingress_port = static_cast<std::uint16_t>(visible_port);
+    state.standard.packet_length = packet.length;
+    state.standard.instance_type = static_cast<std::uint32_t>(type);
+    state.standard.ingress_global_timestamp = packet.engine.now_us;
+  }
+
+  void parse(PacketContext& packet, const InputFrame& frame, State& state) {
+    PacketIn in{frame.data, frame.data, frame.data + frame.length};
+    state.standard.parser_error =
+        program_.parse(packet, in, state.headers, state.metadata, state.standard);
+    packet.payload = in.at;
+    packet.payload_length = static_cast<std::uint32_t>(in.left());
+  }
+
+  void enter(Engine& engine, const InputFrame& frame, std::uint32_t visible_port, InstanceType type,
+             const Metadata* kept, std::uint32_t list) {
+    PacketContext packet{
+        .engine = engine, .requests = {}, .length = frame.length, .ingress_port = frame.port};
+    State& state = state_;
+    start(packet, state, visible_port, type);
+    if (kept != nullptr) {
+      program_.preserve(list, *kept, state.metadata);
+    }
+    parse(packet, frame, state);
+    program_.verify(packet, state.headers, state.metadata);
+    state.standard.checksum_error = packet.checksum_error ? 1 : 0;
+    program_.ingress(packet, state.headers, state.metadata, state.standard);
+
+    const Requests asked = packet.requests;
+    packet.requests = {};
+    packet.requests.truncate_to = asked.truncate_to;
+    if (asked.clone_session != 0) [[unlikely]] {
+      clone_ingress(packet, frame, state, asked);
+    }
+    if (asked.resubmit_list != 0) [[unlikely]] {
+      Again again;
+      again.bytes.assign(frame.data, frame.data + frame.length);
+      again.metadata = std::make_unique<Metadata>(state.metadata);
+      again.list = asked.resubmit_list & ~Requests::kRequested;
+      again.type = InstanceType::resubmitted;
+      again_.push_back(std::move(again));
+      return;
+    }
+    state.standard.enq_timestamp = static_cast<std::uint32_t>(engine.now_us);
+    if (state.standard.mcast_grp != 0) {
+      state.standard.instance_type = static_cast<std::uint32_t>(InstanceType::replication);
+      replicate(packet, engine.groups[state.standard.mcast_grp], state);
+      return;
+    }
+    if (state.standard.egress_spec == engine.drop_port) {
+      engine.ports[packet.ingress_port % kPorts].drops[kProgram] += 1;
+      return;
+    }
+    state.standard.instance_type = static_cast<std::uint32_t>(InstanceType::normal);
+    leave(packet, state, state.standard.egress_spec);
+  }
+
+  /// Every copy but the last works on its own state.
+  void replicate(PacketContext& packet, const ReplicaList& list, State& state) {
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+      const Replica& replica = list.replicas[i];
+      PacketContext copy = packet;
+      State& own = i + 1 == list.count ? state : copies_.emplace();
+      if (&own != &state) {
+        own = state;
+      }
+      own.standard.egress_rid = static_cast<std::uint16_t>(replica.instance);
+      leave(copy, own, replica.port);
+      if (&own != &state) {
+        copies_.pop();
+      }
+    }
+  }
+
+  void clone_ingress(PacketContext& packet, const InputFrame& frame, const State& state,
+                     const Requests& asked) {
+    const CloneTarget& target = packet.engine.sessions[asked.clone_session % kSessions];
+    if (!target.present) {
+      return;
+    }
+    PacketContext copy{.engine = packet.engine,
+                       .requests = {},
+                       .length = frame.length,
+                       .ingress_port = frame.port};
+    State& cloned = copies_.emplace();
+    start(copy, cloned, frame.port, InstanceType::normal);
+    parse(copy, frame, cloned);
+    finish_clone(copy, cloned, state.metadata, asked, target, InstanceType::ingress_clone);
+    copies_.pop();
+  }
+
+  void clone_egress(PacketContext& packet, const State& state, const Requests& asked) {
+    const CloneTarget& target = packet.engine.sessions[asked.clone_session % kSessions];
+    if (!target.present) {
+      return;
+    }
+    if (++clone_depth_ > packet.engine.max_passes) {
+      packet.engine.ports[packet.ingress_port % kPorts].drops[kLoopLimit] += 1;
+    } else {
+      PacketContext copy = packet;
+      copy.requests = {};
+      State& cloned = copies_.emplace();
+      cloned.headers = state.headers;
+      finish_clone(copy, cloned, state.metadata, asked, target, InstanceType::egress_clone);
+      copies_.pop();
+    }
+    --clone_depth_;
+  }
+
+  void finish_clone(PacketContext& copy, State& cloned, const Metadata& original,
+                    const Requests& asked, const CloneTarget& target, InstanceType type) {
+    std::memset(static_cast<void*>(&cloned.metadata), 0, sizeof cloned.metadata);
+    std::memset(static_cast<void*>(&cloned.standard), 0, sizeof cloned.standard);
+    program_.preserve(asked.clone_list, original, cloned.metadata);
+    cloned.standard.instance_type = static_cast<std::uint32_t>(type);
+    if (target.truncate_to != 0) {
+      copy.requests.truncate_to = target.truncate_to;
+    }
+    replicate(copy, target.to, cloned);
+  }
+
+  void leave(PacketContext& packet, State& state, std::uint32_t port) {
+    Engine& engine = packet.engine;
+    PortCounters& counters = engine.ports[packet.ingress_port % kPorts];
+    state.standard.egress_port = static_cast<std::uint16_t>(port);
+    state.standard.egress_spec = 0;
+    state.standard.packet_length = packet.length;
+    state.standard.egress_global_timestamp = engine.now_us;
+    program_.egress(packet, state.headers, state.metadata, state.standard);
+
+    const Requests asked = packet.requests;
+    packet.requests = {};
+    packet.requests.truncate_to = asked.truncate_to;
+    if (asked.clone_session != 0) [[unlikely]] {
+      clone_egress(packet, state, asked);
+    }
+    if (state.standard.egress_spec == engine.drop_port) {
+      counters.drops[kProgram] += 1;
+      return;
+    }
+    program_.compute(packet, state.headers, state.metadata);
+
+    std::uint8_t* buffer = engine.out.reserve();
+    if (buffer == nullptr) [[unlikely]] {
+      engine.ports[port % kPorts].drops[kTxFull] += 1;
+      return;
+    }
+    PacketOut out{buffer, buffer + engine.out.capacity()};
+    program_.deparse(packet, out, state.headers);
+    const auto header_length = static_cast<std::size_t>(out.at - buffer);
+    std::size_t length = header_length + packet.payload_length;
+    const std::size_t keep = std::min<std::size_t>(length, asked.truncate_to);
+    if (out.overflow || keep > engine.max_frame_bytes) [[unlikely]] {
+      counters.drops[kTooLong] += 1;
+      engine.out.release(buffer);
+      return;
+    }
+    if (keep > header_length) {
+      std::memcpy(out.at, packet.payload, keep - header_length);
+    }
+    length = keep;
+
+    if (asked.recirculate_list != 0) [[unlikely]] {
+      Again again;
+      again.bytes.assign(buffer, buffer + length);
+      again.metadata = std::make_unique<Metadata>(state.metadata);
+      again.list = asked.recirculate_list & ~Requests::kRequested;
+      again.type = InstanceType::recirculated;
+      again_.push_back(std::move(again));
+      engine.out.release(buffer);
+      return;
+    }
+    engine.out.commit(buffer, static_cast<std::uint32_t>(length), port);
+  }
+
+  /// States of copies in flight, a stack: addresses stay, memory is kept.
+  class Copies {
+   public:
+    State& emplace() {
+      if (depth_ == states_.size()) {
+        states_.push_back(std::make_unique<State>());
+      }
+      return *states_[depth_++];
+    }
+    void pop() { --depth_; }
+
+   private:
+    std::vector<std::unique_ptr<State>> states_;
+    std::size_t depth_ = 0;
+  };
+
+  P& program_;
+  State state_;
+  Copies copies_;
+  std::vector<Again> again_;
+  std::uint32_t clone_depth_ = 0;
+};
+
+}  // namespace catchment::softswitch::rt

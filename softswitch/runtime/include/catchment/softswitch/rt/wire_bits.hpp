@@ -1,0 +1,111 @@
+// Numbers on the wire: big-endian bit fields at any bit offset.
+#pragma once
+
+#include <bit>
+#include <cstring>
+
+#include "catchment/softswitch/rt/bits.hpp"
+
+namespace catchment::softswitch::rt {
+
+template <class T>
+inline T load_be(const std::uint8_t* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  if constexpr (sizeof(T) == 2) {
+    v = static_cast<T>(__builtin_bswap16(v));
+  } else if constexpr (sizeof(T) == 4) {
+    v = static_cast<T>(__builtin_bswap32(v));
+  } else if constexpr (sizeof(T) == 8) {
+    v = static_cast<T>(__builtin_bswap64(v));
+  }
+  return v;
+}
+
+template <class T>
+inline void store_be(std::uint8_t* p, T v) {
+  if constexpr (sizeof(T) == 2) {
+    v = static_cast<T>(__builtin_bswap16(v));
+  } else if constexpr (sizeof(T) == 4) {
+    v = static_cast<T>(__builtin_bswap32(v));
+  } else if constexpr (sizeof(T) == 8) {
+    v = static_cast<T>(__builtin_bswap64(v));
+  }
+  std::memcpy(p, &v, sizeof v);
+}
+
+/// The W bits that begin `offset` bits after `p`, most significant first.
+template <unsigned W>
+inline bits<W> load_bits(const std::uint8_t* p, std::size_t offset) {
+  p += offset / 8;
+  const unsigned skip = static_cast<unsigned>(offset % 8);
+  if constexpr (W == 8 || W == 16 || W == 32 || W == 64) {
+    if (skip == 0) {
+      return load_be<bits<W>>(p);
+    }
+  }
+  if constexpr (W <= 120) {
+    using Acc = std::conditional_t<W <= 56, std::uint64_t, u128>;
+    Acc acc = 0;
+    const unsigned bytes = (skip + W + 7) / 8;
+    for (unsigned i = 0; i < bytes; ++i) {
+      acc = static_cast<Acc>((acc << 8) | p[i]);
+    }
+    return mask<W>(acc >> (8 * bytes - skip - W));
+  } else {
+    // Limb by limb from the least significant end.
+    std::array<std::uint64_t, (W + 63) / 64> limbs{};
+    for (std::size_t i = 0; i < limbs.size(); ++i) {
+      const std::size_t high = W - 64 * i;  // bits of the field down to this limb's end
+      const std::size_t take = high < 64 ? high : 64;
+      const std::size_t start = skip + high - take;
+      u128 acc = 0;
+      const std::size_t first = start / 8;
+      const std::size_t last = (start + take + 7) / 8;
+      for (std::size_t b = first; b < last; ++b) {
+        acc = (acc << 8) | p[b];
+      }
+      acc >>= 8 * last - start - take;
+      limbs[i] = take == 64 ? static_cast<std::uint64_t>(acc)
+                            : static_cast<std::uint64_t>(acc) & ((std::uint64_t{1} << take) - 1);
+    }
+    return from_limbs<W>(limbs);
+  }
+}
+
+/// Writes up to 64 bits, leaving the neighbours in the first and last byte as they are.
+inline void store_bits64(std::uint8_t* p, std::size_t offset, unsigned width, std::uint64_t value) {
+  p += offset / 8;
+  const unsigned skip = static_cast<unsigned>(offset % 8);
+  const unsigned bytes = (skip + width + 7) / 8;
+  const unsigned below = 8 * bytes - skip - width;
+  const std::uint64_t ones = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+  u128 field = static_cast<u128>(value & ones) << below;
+  u128 hole = static_cast<u128>(ones) << below;
+  for (unsigned i = bytes; i-- > 0;) {
+    p[i] = static_cast<std::uint8_t>((p[i] & ~static_cast<std::uint8_t>(hole)) |
+                                     static_cast<std::uint8_t>(field));
+    field >>= 8;
+    hole >>= 8;
+  }
+}
+
+/// Writes the W bits of `value` at `offset` bits after `p`, leaving the neighbouring bits as they
+/// are.
+template <unsigned W>
+inline void store_bits(std::uint8_t* p, std::size_t offset, const bits<W>& value) {
+  if constexpr (W == 8 || W == 16 || W == 32 || W == 64) {
+    if (offset % 8 == 0) {
+      store_be<bits<W>>(p + offset / 8, value);
+      return;
+    }
+  }
+  constexpr std::size_t limbs = (W + 63) / 64;
+  for (std::size_t i = 0; i < limbs; ++i) {
+    const std::size_t high = W - 64 * i;
+    const std::size_t take = high < 64 ? high : 64;
+    store_bits64(p, offset + high - take, static_cast<unsigned>(take), limb_of(value, i));
+  }
+}
+
+}  // namespace catchment::softswitch::rt

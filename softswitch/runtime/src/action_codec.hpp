@@ -1,0 +1,33 @@
+// ActionCall <-> the words that a compiled action reads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "catchment/softswitch/entities.hpp"
+#include "catchment/softswitch/rt/table.hpp"
+#include "catchment/softswitch/status.hpp"
+#include "value_codec.hpp"
+
+namespace catchment::softswitch {
+
+/// A bound action and the storage of its arguments. The address is what rows point to.
+struct StoredAction {
+  rt::BoundAction bound;
+  Words data;
+};
+
+enum class ActionPlace : std::uint8_t { entry, default_action };
+
+/// Checks the call against the table's actions and the action's parameters.
+Result<std::unique_ptr<StoredAction>> bind_action(const ProgramInfo& program,
+                                                  const TableInfo& table, const ActionCall& call,
+                                                  ActionPlace place);
+
+/// The call with every value in its shortest form and parameters in order.
+ActionCall canonical_call(const ProgramInfo& program, const ActionCall& call);
+
+/// nullptr when the program has none of that id.
+const ActionInfo* find_action(const ProgramInfo& program, std::uint32_t id);
+
+}  // namespace catchment::softswitch

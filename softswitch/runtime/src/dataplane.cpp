@@ -1,0 +1,237 @@
+#include "catchment/softswitch/dataplane.hpp"
+
+#include <random>
+
+#include "dataplane_impl.hpp"
+
+namespace catchment::softswitch {
+
+const char* drop_cause_name(DropCause cause) {
+  switch (cause) {
+    case DropCause::parser:
+      return "parser error";
+    case DropCause::program:
+      return "dropped by the program";
+    case DropCause::no_such_port:
+      return "no such port";
+    case DropCause::tx_full:
+      return "transmit queue full";
+    case DropCause::too_long:
+      return "frame too long";
+    case DropCause::no_program:
+      return "no program loaded";
+    case DropCause::loop_limit:
+      return "resubmitted or recirculated too often";
+  }
+  return "unknown";
+}
+
+namespace {
+
+constexpr std::size_t kBuffers = 4096;
+/// Room for headers that a program adds to the longest frame.
+constexpr std::size_t kHeaderRoom = 4096;
+
+}  // namespace
+
+Dataplane::Impl::Impl(DataplaneOptions given)
+    : options(given),
+      engine(kBuffers, given.max_frame_bytes + kHeaderRoom),
+      replication(engine),
+      started(std::chrono::steady_clock::now()) {
+  engine.random = rt::Random(given.random_seed != 0 ? given.random_seed : std::random_device{}());
+  engine.drop_port = given.drop_port;
+  engine.max_passes = given.max_passes;
+  engine.max_frame_bytes = given.max_frame_bytes;
+  engine.hooks = this;
+}
+
+std::uint64_t Dataplane::Impl::now_us() const {
+  const auto since = std::chrono::steady_clock::now() - started;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+}
+
+Status Dataplane::Impl::not_loaded() {
+  return {StatusCode::failed_precondition, "no program is loaded; set a forwarding pipeline first"};
+}
+
+void Dataplane::Impl::digest(std::uint32_t digest_id, std::vector<std::string> members) {
+  if (digest_hook) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    digest_hook({digest_id, std::move(members),
+                 std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()});
+  }
+}
+
+void Dataplane::Impl::log(const std::string& message) {
+  if (log_hook) {
+    log_hook(message);
+  }
+}
+
+/// Under the lock. Frames to the CPU port leave the list here.
+void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames) {
+  if (program == nullptr) {
+    for (const rt::InputFrame& frame : frames) {
+      rt::PortCounters& counters = engine.ports[frame.port % rt::kPorts];
+      counters.rx_packets += 1;
+      counters.rx_bytes += frame.length;
+      counters.drops[static_cast<std::size_t>(DropCause::no_program)] += 1;
+    }
+    return;
+  }
+  engine.now_us = now_us();
+  program->process(frames, engine);
+  if (!packet_in_hook) {
+    return;
+  }
+  rt::Output& out = engine.out;
+  std::size_t kept = 0;
+  const std::size_t count = out.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const rt::OutFrame frame = out[i];
+    if (frame.port != options.cpu_port) {
+      out.move(i, kept++);
+      continue;
+    }
+    packet_in_hook({std::string(reinterpret_cast<const char*>(frame.data), frame.length)});
+    engine.ports[frame.port].tx_packets += 1;
+    engine.ports[frame.port].tx_bytes += frame.length;
+    out.release(frame.data);
+  }
+  out.truncate(kept);
+}
+
+void Dataplane::Impl::process(std::span<const rt::InputFrame> frames) {
+  const Gate::Batch batch(gate);
+  run_batch(frames);
+}
+
+void Dataplane::Impl::count_sent(std::uint32_t port, std::uint32_t bytes) {
+  engine.ports[port % rt::kPorts].tx_packets += 1;
+  engine.ports[port % rt::kPorts].tx_bytes += bytes;
+}
+
+void Dataplane::Impl::count_drop(std::uint32_t port, DropCause cause) {
+  engine.ports[port % rt::kPorts].drops[static_cast<std::size_t>(cause)] += 1;
+}
+
+Dataplane::Dataplane(DataplaneOptions options) : impl_(std::make_unique<Impl>(options)) {}
+Dataplane::~Dataplane() = default;
+
+Status Dataplane::load(const std::string& shared_object) {
+  auto loaded = LoadedProgram::open(shared_object);
+  if (!loaded.ok()) {
+    return loaded.status();
+  }
+  auto running = RunningProgram::start(std::move(loaded.value()));
+  if (!running.ok()) {
+    return running.status();
+  }
+  std::unique_ptr<RunningProgram> old;  // ends after the lock is given back
+  const Gate::Control lock(impl_->gate);
+  old = std::move(impl_->program);
+  impl_->program = std::move(running.value());
+  impl_->program->set_down_ports(impl_->down_ports);
+  impl_->replication.clear();
+  return {};
+}
+
+Status Dataplane::verify(const std::string& shared_object) {
+  auto loaded = LoadedProgram::open(shared_object);
+  if (!loaded.ok()) {
+    return loaded.status();
+  }
+  return RunningProgram::start(std::move(loaded.value())).status();
+}
+
+bool Dataplane::loaded() const {
+  const Gate::Control lock(impl_->gate);
+  return impl_->program != nullptr;
+}
+
+std::shared_ptr<const ProgramInfo> Dataplane::info() const {
+  const Gate::Control lock(impl_->gate);
+  return impl_->program == nullptr ? nullptr : impl_->program->shared_info();
+}
+
+const DataplaneOptions& Dataplane::options() const { return impl_->options; }
+
+void Dataplane::on_packet_in(std::function<void(PacketIn&&)> hook) {
+  const Gate::Control lock(impl_->gate);
+  impl_->packet_in_hook = std::move(hook);
+}
+
+void Dataplane::on_digest(std::function<void(DigestMessage&&)> hook) {
+  const Gate::Control lock(impl_->gate);
+  impl_->digest_hook = std::move(hook);
+}
+
+void Dataplane::on_idle_timeout(std::function<void(IdleNotification&&)> hook) {
+  const Gate::Control lock(impl_->gate);
+  impl_->idle_hook = std::move(hook);
+}
+
+void Dataplane::on_log(std::function<void(const std::string&)> hook) {
+  const Gate::Control lock(impl_->gate);
+  impl_->log_hook = std::move(hook);
+}
+
+void Dataplane::expire_idle(std::int64_t now_ns) {
+  const Gate::Control lock(impl_->gate);
+  if (impl_->program == nullptr || !impl_->idle_hook) {
+    return;
+  }
+  for (const auto& table : impl_->program->tables()) {
+    table->expire(impl_->now_us(),
+                  [&](const TableEntry& entry) { impl_->idle_hook({entry, now_ns}); });
+  }
+}
+
+Result<std::vector<OutputFrame>> Dataplane::inject(std::uint32_t port, std::string_view frame) {
+  if (port >= rt::kPorts) {
+    return Status(StatusCode::invalid_argument,
+                  "port " + std::to_string(port) + " is not below " + std::to_string(rt::kPorts));
+  }
+  if (frame.size() > impl_->options.max_frame_bytes) {
+    return Status(StatusCode::invalid_argument, "a frame of " + std::to_string(frame.size()) +
+                                                    " bytes is longer than " +
+                                                    std::to_string(impl_->options.max_frame_bytes));
+  }
+  const Gate::Control lock(impl_->gate);
+  if (impl_->program == nullptr) {
+    return Impl::not_loaded();
+  }
+  const rt::InputFrame input{reinterpret_cast<const std::uint8_t*>(frame.data()),
+                             static_cast<std::uint32_t>(frame.size()), port};
+  impl_->run_batch({&input, 1});
+  rt::Output& out = impl_->engine.out;
+  std::vector<OutputFrame> result;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    result.push_back(
+        {out[i].port, std::string(reinterpret_cast<const char*>(out[i].data), out[i].length)});
+    impl_->count_sent(out[i].port, out[i].length);
+    out.release(out[i].data);
+  }
+  out.truncate(0);
+  return result;
+}
+
+PortStatistics Dataplane::statistics(std::uint32_t port) const {
+  const Gate::Control lock(impl_->gate);
+  PortStatistics out;
+  if (port < rt::kPorts) {
+    const rt::PortCounters& counters = impl_->engine.ports[port];
+    out.rx_packets = counters.rx_packets;
+    out.rx_bytes = counters.rx_bytes;
+    out.tx_packets = counters.tx_packets;
+    out.tx_bytes = counters.tx_bytes;
+    std::copy(std::begin(counters.drops), std::end(counters.drops), std::begin(out.drops));
+  }
+  return out;
+}
+
+Packets& Dataplane::packets() { return *impl_; }
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,42 @@
+// What a Dataplane owns; shared by the files that implement it.
+#pragma once
+
+#include <chrono>
+
+#include "catchment/softswitch/dataplane.hpp"
+#include "catchment/softswitch/packets.hpp"
+#include "gate.hpp"
+#include "replication_store.hpp"
+#include "running_program.hpp"
+
+namespace catchment::softswitch {
+
+class Dataplane::Impl final : public Packets, public rt::Hooks {
+ public:
+  explicit Impl(DataplaneOptions given);
+
+  void process(std::span<const rt::InputFrame> frames) override;
+  rt::Output& output() override { return engine.out; }
+  void count_sent(std::uint32_t port, std::uint32_t bytes) override;
+  void count_drop(std::uint32_t port, DropCause cause) override;
+  void digest(std::uint32_t digest_id, std::vector<std::string> members) override;
+  void log(const std::string& message) override;
+
+  void run_batch(std::span<const rt::InputFrame> frames);
+  [[nodiscard]] std::uint64_t now_us() const;
+  static Status not_loaded();
+
+  const DataplaneOptions options;
+  Gate gate;
+  rt::Engine engine;
+  ReplicationStore replication;
+  std::unique_ptr<RunningProgram> program;
+  DownPorts down_ports;
+  std::chrono::steady_clock::time_point started;
+  std::function<void(PacketIn&&)> packet_in_hook;
+  std::function<void(DigestMessage&&)> digest_hook;
+  std::function<void(IdleNotification&&)> idle_hook;
+  std::function<void(const std::string&)> log_hook;
+};
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,143 @@
+#include "match_index.hpp"
+
+#include <algorithm>
+
+namespace catchment::softswitch {
+
+RowHash::RowHash(std::size_t words) : words_(words), slots_(capacity_ * (words + 1), 0) {}
+
+std::uint64_t RowHash::home(const std::uint64_t* key) const {
+  std::uint64_t hash = rt::kHashSeed;
+  for (std::size_t i = 0; i < words_; ++i) {
+    hash = rt::hash_word(hash, key[i]);
+  }
+  return hash;
+}
+
+/// The key's slot, or the empty one where it would go.
+std::uint64_t* RowHash::find(const std::uint64_t* key) {
+  for (std::uint64_t at = home(key);; ++at) {
+    std::uint64_t* s = slot(at);
+    if (s[words_] == 0 || std::equal(key, key + words_, s)) {
+      return s;
+    }
+  }
+}
+
+void RowHash::grow() {
+  const std::vector<std::uint64_t> old = std::move(slots_);
+  capacity_ *= 2;
+  slots_.assign(capacity_ * (words_ + 1), 0);
+  for (std::size_t i = 0; i < old.size(); i += words_ + 1) {
+    if (old[i + words_] != 0) {
+      std::copy_n(old.data() + i, words_ + 1, find(old.data() + i));
+    }
+  }
+}
+
+void RowHash::insert(std::span<const std::uint64_t> key, rt::Row& row) {
+  if (2 * (used_ + 1) > capacity_) {
+    grow();
+  }
+  std::uint64_t* s = find(key.data());
+  if (s[words_] == 0) {
+    std::copy(key.begin(), key.end(), s);
+    ++used_;
+  }
+  auto* head = reinterpret_cast<rt::Row*>(s[words_]);
+  if (head == nullptr || head->rank < row.rank) {
+    row.next = head;
+    s[words_] = reinterpret_cast<std::uint64_t>(&row);
+    return;
+  }
+  rt::Row* before = head;
+  while (before->next != nullptr && before->next->rank >= row.rank) {
+    before = const_cast<rt::Row*>(before->next);
+  }
+  row.next = before->next;
+  before->next = &row;
+}
+
+void RowHash::remove(std::span<const std::uint64_t> key, rt::Row& row) {
+  std::uint64_t* s = find(key.data());
+  auto* head = reinterpret_cast<rt::Row*>(s[words_]);
+  if (head != &row) {
+    rt::Row* before = head;
+    while (before->next != &row) {
+      before = const_cast<rt::Row*>(before->next);
+    }
+    before->next = row.next;
+    return;
+  }
+  s[words_] = reinterpret_cast<std::uint64_t>(row.next);
+  if (row.next == nullptr) {
+    --used_;
+    erase(s);
+  }
+}
+
+/// Moves later members of the probe run back over an emptied slot, so that no probe ends too early.
+void RowHash::erase(std::uint64_t* hole) {
+  const std::size_t stride = words_ + 1;
+  auto at = static_cast<std::uint64_t>(hole - slots_.data()) / stride;
+  for (std::uint64_t next = at + 1;; ++next) {
+    std::uint64_t* s = slot(next);
+    if (s[words_] == 0) {
+      break;
+    }
+    const std::uint64_t distance = (next - home(s)) & (capacity_ - 1);
+    if (distance >= next - at) {
+      std::copy_n(s, stride, slot(at));
+      at = next;
+    }
+  }
+  std::fill_n(slot(at), stride, 0);
+}
+
+MatchIndex::MatchIndex(std::size_t words, bool exact)
+    : words_(words), exact_(exact), exact_rows_(words) {}
+
+void MatchIndex::insert(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
+                        rt::Row& row) {
+  if (exact_) {
+    exact_rows_.insert(key, row);
+    return;
+  }
+  auto found = std::find_if(tuples_.begin(), tuples_.end(),
+                            [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
+  if (found == tuples_.end()) {
+    tuples_.push_back(
+        std::make_unique<TupleStore>(TupleStore{{mask.begin(), mask.end()}, RowHash(words_), {}}));
+    found = std::prev(tuples_.end());
+  }
+  (*found)->rows.insert(key, row);
+  (*found)->ranks.insert(row.rank);
+}
+
+void MatchIndex::remove(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
+                        rt::Row& row) {
+  if (exact_) {
+    exact_rows_.remove(key, row);
+    return;
+  }
+  auto found = std::find_if(tuples_.begin(), tuples_.end(),
+                            [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
+  (*found)->rows.remove(key, row);
+  (*found)->ranks.erase((*found)->ranks.find(row.rank));
+  if ((*found)->ranks.empty()) {
+    tuples_.erase(found);
+  }
+}
+
+void MatchIndex::publish(rt::Table& table) {
+  table.exact = exact_rows_.view();
+  view_.clear();
+  for (const auto& t : tuples_) {
+    view_.push_back({t->mask.data(), t->rows.view(), *t->ranks.rbegin()});
+  }
+  std::ranges::sort(view_, std::greater{}, &rt::Tuple::max_rank);
+  table.tuples = view_.data();
+  table.tuple_count = view_.size();
+}
+
+}  // namespace catchment::softswitch

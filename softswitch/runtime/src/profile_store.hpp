@@ -1,0 +1,76 @@
+// Members and groups of one action profile or selector.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "action_codec.hpp"
+
+namespace catchment::softswitch {
+
+/// Ports that are down; a member that watches one is passed over.
+using DownPorts = std::set<std::uint64_t>;
+
+/// A selector group as rows point to it; its address stays while it lives.
+struct StoredGroup {
+  rt::SelectorGroup view;
+  std::vector<const rt::BoundAction*> expanded;
+  ProfileGroup config;
+  std::uint64_t uses = 0;
+};
+
+class ProfileStore {
+ public:
+  /// `tables`: those whose implementation this profile is; at least one.
+  ProfileStore(const ProgramInfo& program, const ProfileInfo& info,
+               std::vector<const TableInfo*> tables);
+
+  Status insert(const ProfileMember& member);
+  Status modify(const ProfileMember& member);
+  Status remove(const ProfileMember& key);
+  Status insert(const ProfileGroup& group);
+  Status modify(const ProfileGroup& group);
+  Status remove(const ProfileGroup& key);
+  [[nodiscard]] Result<std::vector<ProfileMember>> members(std::uint32_t member_id) const;
+  [[nodiscard]] Result<std::vector<ProfileGroup>> groups(std::uint32_t group_id) const;
+
+  [[nodiscard]] const ProfileInfo& info() const { return info_; }
+  /// For rows. nullptr: there is none of that id. Callers count their use.
+  const rt::BoundAction* member_action(std::uint32_t member_id) const;
+  StoredGroup* group(std::uint32_t group_id);
+  void use_member(std::uint32_t member_id, int change);
+
+  void set_down_ports(const DownPorts& down);
+
+ private:
+  struct StoredMember {
+    rt::BoundAction bound;  // rows point here; a modify changes it in place
+    Words data;
+    ProfileMember config;
+    std::uint64_t uses = 0;
+  };
+  Status check(const ProfileGroup& group) const;
+  void expand(StoredGroup& group);
+  [[nodiscard]] std::string member_name(std::uint32_t id) const;
+  [[nodiscard]] std::string group_name(std::uint32_t id) const;
+
+  const ProgramInfo& program_;
+  const ProfileInfo& info_;
+  std::vector<const TableInfo*> tables_;
+  std::map<std::uint32_t, std::unique_ptr<StoredMember>> members_;
+  std::map<std::uint32_t, std::unique_ptr<StoredGroup>> groups_;
+  DownPorts down_;
+};
+
+/// The live actions of a weighted list: weights as repetitions, at most 256 in all.
+std::vector<const rt::BoundAction*> expand_weights(
+    const std::vector<std::pair<const rt::BoundAction*, std::int32_t>>& members);
+
+/// Whether a member with this watch port (byte string, may be empty) is passed over.
+bool is_down(const DownPorts& down, const std::string& watch_port);
+
+}  // namespace catchment::softswitch

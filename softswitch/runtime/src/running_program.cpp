@@ -1,0 +1,140 @@
+#include "running_program.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+namespace catchment::softswitch {
+
+Arena::Arena(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 64)) {
+  void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  madvise(p, bytes_, MADV_HUGEPAGE);  // only a hint
+  data_ = static_cast<std::uint8_t*>(p);
+}
+
+Arena::~Arena() { munmap(data_, bytes_); }
+
+RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program)
+    : program_(std::move(program)),
+      info_(std::make_shared<const ProgramInfo>((*program_)->info())),
+      layout_((*program_)->layout()),
+      arena_(layout_.arena_bytes) {}
+
+Result<std::unique_ptr<RunningProgram>> RunningProgram::start(
+    std::unique_ptr<LoadedProgram> program) {
+  std::unique_ptr<RunningProgram> running(new RunningProgram(std::move(program)));
+  running->make_tables();
+  running->make_value_sets();
+  for (const CounterInfo& counter : running->info_->counters) {
+    running->counters_.emplace_back(counter.table_id == 0 ? counter.size : 0);
+  }
+  for (const MeterInfo& meter : running->info_->meters) {
+    const std::uint64_t size = meter.table_id == 0 ? meter.size : 0;
+    running->meters_.push_back(
+        {std::vector<rt::MeterState>(size), std::vector<std::optional<MeterConfig>>(size)});
+  }
+  running->bind();
+  if (Status status = running->put_initial_entries(); !status.ok()) {
+    return status;
+  }
+  return running;
+}
+
+void RunningProgram::make_tables() {
+  for (const ProfileInfo& profile : info_->profiles) {
+    std::vector<const TableInfo*> users;
+    for (const TableInfo& table : info_->tables) {
+      if (table.profile_id == profile.id) {
+        users.push_back(&table);
+      }
+    }
+    profiles_.push_back(users.empty() ? nullptr
+                                      : std::make_unique<ProfileStore>(*info_, profile, users));
+  }
+  for (std::size_t i = 0; i < info_->tables.size(); ++i) {
+    const TableInfo& table = info_->tables[i];
+    ProfileStore* profile = nullptr;
+    for (const auto& candidate : profiles_) {
+      if (candidate != nullptr && candidate->info().id == table.profile_id) {
+        profile = candidate.get();
+      }
+    }
+    tables_.push_back(std::make_unique<TableStore>(*info_, table, layout_.tables[i], profile));
+  }
+}
+
+void RunningProgram::bind() {
+  std::vector<const rt::Table*> tables;
+  for (const auto& table : tables_) {
+    tables.push_back(&table->view());
+  }
+  std::vector<const rt::Table*> value_sets;
+  for (const auto& set : value_sets_) {
+    value_sets.push_back(&set->table->view());
+  }
+  std::vector<rt::Counter> counters;
+  for (auto& cells : counters_) {
+    counters.push_back({cells.data(), cells.size()});
+  }
+  std::vector<rt::Meter> meters;
+  for (std::size_t i = 0; i < meters_.size(); ++i) {
+    meters.push_back({meters_[i].states.data(), meters_[i].states.size(),
+                      info_->meters[i].unit == CounterUnit::bytes});
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const RegisterInfo& info : info_->registers) {
+    sizes.push_back(info.size);
+  }
+  (*program_)->bind({tables, value_sets, counters, meters, sizes, arena_.data()});
+}
+
+Status RunningProgram::put_initial_entries() {
+  for (const TableEntry& entry : (*program_)->initial_entries()) {
+    auto store = table(entry.table_id);
+    if (!store.ok()) {
+      return store.status();
+    }
+    Status status = entry.is_default ? store.value()->set_default(entry, true)
+                                     : store.value()->insert(entry, 0, true);
+    if (!status.ok()) {
+      return {StatusCode::internal, "the program's own entries: " + status.message()};
+    }
+  }
+  return {};
+}
+
+Result<TableStore*> RunningProgram::table(std::uint32_t id) {
+  for (const auto& store : tables_) {
+    if (store->info().id == id) {
+      return store.get();
+    }
+  }
+  return Status(StatusCode::not_found, "the program has no table " + std::to_string(id));
+}
+
+Result<ProfileStore*> RunningProgram::profile(std::uint32_t id) {
+  for (const auto& store : profiles_) {
+    if (store != nullptr && store->info().id == id) {
+      return store.get();
+    }
+  }
+  return Status(StatusCode::not_found,
+                "the program has no action profile " + std::to_string(id) + " in use by a table");
+}
+
+void RunningProgram::set_down_ports(const DownPorts& down) {
+  for (const auto& profile : profiles_) {
+    if (profile != nullptr) {
+      profile->set_down_ports(down);
+    }
+  }
+  for (const auto& table : tables_) {
+    table->set_down_ports(down);
+  }
+}
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,90 @@
+// A compiled program with everything it runs on: tables, profiles, counters, meters, registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "program_loader.hpp"
+#include "table_store.hpp"
+
+namespace catchment::softswitch {
+
+/// Zeroed memory from the system, page aligned.
+class Arena {
+ public:
+  explicit Arena(std::size_t bytes);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  [[nodiscard]] std::uint8_t* data() const { return data_; }
+
+ private:
+  std::uint8_t* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+class RunningProgram {
+ public:
+  /// Builds the state, binds the program to it and puts in the program's own entries.
+  static Result<std::unique_ptr<RunningProgram>> start(std::unique_ptr<LoadedProgram> program);
+
+  [[nodiscard]] const ProgramInfo& info() const { return *info_; }
+  [[nodiscard]] std::shared_ptr<const ProgramInfo> shared_info() const { return info_; }
+  void process(std::span<const rt::InputFrame> frames, rt::Engine& engine) {
+    (*program_)->process(frames, engine);
+  }
+
+  Result<TableStore*> table(std::uint32_t id);
+  Result<ProfileStore*> profile(std::uint32_t id);
+  [[nodiscard]] const std::vector<std::unique_ptr<TableStore>>& tables() const { return tables_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<ProfileStore>>& profiles() const {
+    return profiles_;
+  }
+
+  Result<std::vector<CounterCell>> read_counter(std::uint32_t id,
+                                                std::optional<std::uint64_t> index) const;
+  Status write_counter(std::uint32_t id, std::optional<std::uint64_t> index, CounterValue value);
+  Result<std::vector<RegisterCell>> read_register(std::uint32_t id,
+                                                  std::optional<std::uint64_t> index) const;
+  Status write_register(std::uint32_t id, std::optional<std::uint64_t> index,
+                        const std::string& value);
+  Result<std::vector<MeterCell>> read_meter(std::uint32_t id,
+                                            std::optional<std::uint64_t> index) const;
+  Status write_meter(std::uint32_t id, std::optional<std::uint64_t> index,
+                     std::optional<MeterConfig> config, std::uint64_t now_us);
+  Status write(const ValueSetEntry& entry);
+  Result<std::vector<ValueSetEntry>> read(const ValueSetEntry& filter) const;
+  void set_down_ports(const DownPorts& down);
+
+ private:
+  explicit RunningProgram(std::unique_ptr<LoadedProgram> program);
+  void make_tables();
+  void make_value_sets();
+  void bind();
+  Status put_initial_entries();
+
+  struct MeterStore {
+    std::vector<rt::MeterState> states;
+    std::vector<std::optional<MeterConfig>> configs;
+  };
+  struct ValueSetStore {
+    TableInfo info;  // a value set is an internal table whose hit is membership
+    std::unique_ptr<TableStore> table;
+    ValueSetEntry entry;
+  };
+
+  std::unique_ptr<LoadedProgram> program_;
+  std::shared_ptr<const ProgramInfo> info_;
+  const rt::Layout& layout_;
+  Arena arena_;
+  std::vector<std::unique_ptr<ProfileStore>> profiles_;
+  std::vector<std::unique_ptr<TableStore>> tables_;
+  std::vector<std::unique_ptr<ValueSetStore>> value_sets_;
+  std::vector<std::vector<rt::CounterState>> counters_;
+  std::vector<MeterStore> meters_;
+};
+
+}  // namespace catchment::softswitch

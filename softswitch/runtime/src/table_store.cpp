@@ -1,0 +1,406 @@
+#include "table_store.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace catchment::softswitch {
+
+void configure_meter(rt::MeterState& state, const std::optional<MeterConfig>& config,
+                     std::uint64_t now_us) {
+  state = {};
+  if (!config) {
+    return;
+  }
+  const auto bucket = [](std::int64_t rate, std::int64_t burst) {
+    const auto size = static_cast<std::uint64_t>(std::max<std::int64_t>(0, burst));
+    return rt::MeterState::Bucket{static_cast<double>(rate) / 1e6, size, size, 0};
+  };
+  state.configured = true;
+  state.since_us = now_us;
+  state.peak = bucket(config->pir, config->pburst);
+  state.committed = bucket(config->cir, config->cburst);
+}
+
+TableStore::TableStore(const ProgramInfo& program, const TableInfo& info,
+                       const rt::TableLayout& layout, ProfileStore* profile)
+    : program_(program),
+      info_(info),
+      layout_(layout),
+      profile_(profile),
+      index_(layout.key_words, layout.exact) {
+  for (const MatchFieldInfo& field : info.fields) {
+    needs_priority_ |= field.kind != MatchKind::exact && field.kind != MatchKind::lpm;
+  }
+  index_.publish(view_);
+}
+
+Status TableStore::check_writable(const char* verb) const {
+  if (info_.const_entries) {
+    return {StatusCode::permission_denied,
+            std::string(verb) + ": the entries of table " + info_.name + " are const"};
+  }
+  return {};
+}
+
+void TableStore::count_uses(const Stored& stored, int change) {
+  if (profile_ == nullptr) {
+    return;
+  }
+  if (const auto* member = std::get_if<MemberRef>(&stored.entry.action)) {
+    profile_->use_member(member->member_id, change);
+  } else if (const auto* ref = std::get_if<GroupRef>(&stored.entry.action)) {
+    if (StoredGroup* group = profile_->group(ref->group_id)) {
+      group->uses += static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
+    }
+  }
+}
+
+void TableStore::expand_one_shot(Stored& stored) {
+  const auto& set = std::get<OneShot>(stored.entry.action);
+  std::vector<std::pair<const rt::BoundAction*, std::int32_t>> live;
+  for (std::size_t i = 0; i < set.actions.size(); ++i) {
+    if (!is_down(down_, set.actions[i].watch_port)) {
+      live.emplace_back(&stored.one_shot[i]->bound, set.actions[i].weight);
+    }
+  }
+  StoredGroup& group = *stored.one_shot_group;
+  group.expanded = expand_weights(live);
+  group.view = {group.expanded.data(), static_cast<std::uint32_t>(group.expanded.size())};
+}
+
+Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
+  if (profile_ == nullptr || !profile_->info().selector) {
+    return {StatusCode::invalid_argument, "table " + info_.name + " has no action selector"};
+  }
+  OneShot canonical;
+  for (const OneShotAction& one : set.actions) {
+    if (one.weight < 1) {
+      return {StatusCode::invalid_argument, "table " + info_.name + ": weights must be > 0"};
+    }
+    auto action = bind_action(program_, info_, one.action, ActionPlace::entry);
+    if (!action.ok()) {
+      return action.status();
+    }
+    stored.one_shot.push_back(std::move(action.value()));
+    canonical.actions.push_back({canonical_call(program_, one.action), one.weight, one.watch_port});
+  }
+  if (set.actions.empty()) {
+    return {StatusCode::invalid_argument, "table " + info_.name + ": the action set is empty"};
+  }
+  stored.entry.action = std::move(canonical);
+  stored.one_shot_group = std::make_unique<StoredGroup>();
+  expand_one_shot(stored);
+  stored.row.group = &stored.one_shot_group->view;
+  return {};
+}
+
+/// Points the row at its action; `stored.entry.action` becomes the canonical form.
+Status TableStore::bind(Stored& stored, const TableAction& action, ActionPlace place) {
+  if (const auto* call = std::get_if<ActionCall>(&action)) {
+    if (profile_ != nullptr && place == ActionPlace::entry) {
+      return {StatusCode::invalid_argument, "table " + info_.name + " takes members of " +
+                                                profile_->info().name + ", not direct actions"};
+    }
+    auto bound = bind_action(program_, info_, *call, place);
+    if (!bound.ok()) {
+      return bound.status();
+    }
+    stored.action = std::move(bound.value());
+    stored.row.action = &stored.action->bound;
+    stored.entry.action = canonical_call(program_, *call);
+    return {};
+  }
+  if (const auto* set = std::get_if<OneShot>(&action)) {
+    return bind_one_shot(stored, *set);
+  }
+  if (profile_ == nullptr) {
+    return {StatusCode::invalid_argument, "table " + info_.name + ": an entry needs an action"};
+  }
+  if (const auto* member = std::get_if<MemberRef>(&action)) {
+    stored.row.action = profile_->member_action(member->member_id);
+    if (stored.row.action == nullptr) {
+      return {StatusCode::not_found, "member " + std::to_string(member->member_id) + " of " +
+                                         profile_->info().name + " does not exist"};
+    }
+  } else if (const auto* ref = std::get_if<GroupRef>(&action)) {
+    const StoredGroup* group = profile_->group(ref->group_id);
+    if (group == nullptr) {
+      return {StatusCode::not_found, "group " + std::to_string(ref->group_id) + " of " +
+                                         profile_->info().name + " does not exist"};
+    }
+    stored.row.group = &group->view;
+  } else {
+    return {StatusCode::invalid_argument, "table " + info_.name + ": an entry needs an action"};
+  }
+  stored.entry.action = action;
+  return {};
+}
+
+void TableStore::set_meter(Stored& stored, const std::optional<MeterConfig>& config,
+                           std::uint64_t now_us) {
+  stored.entry.meter = config;
+  configure_meter(stored.meter, config, now_us);
+  stored.row.meter = &stored.meter;
+}
+
+Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool initial) {
+  if (entry.is_default) {
+    return {StatusCode::invalid_argument,
+            "table " + info_.name + ": the default entry is modified, not inserted"};
+  }
+  if (!initial) {
+    if (Status status = check_writable("insert"); !status.ok()) {
+      return status;
+    }
+  }
+  auto key = make_key(entry);
+  if (!key.ok()) {
+    return key.status();
+  }
+  if (rows_.contains(key.value().identity())) {
+    return {StatusCode::already_exists, "table " + info_.name + " has an entry with this key"};
+  }
+  if (!initial && rows_.size() >= info_.size) {
+    return {StatusCode::resource_exhausted,
+            "table " + info_.name + " is full (" + std::to_string(info_.size) + " entries)"};
+  }
+  auto stored = std::make_unique<Stored>();
+  stored->entry = entry;
+  if (Status status = bind(*stored, entry.action, ActionPlace::entry); !status.ok()) {
+    return status;
+  }
+  stored->key = std::move(key.value());
+  stored->entry.match = stored->key.canonical;
+  stored->entry.is_const = initial && info_.const_entries;
+  set_meter(*stored, entry.meter, now_us);
+  if (entry.counter) {
+    stored->row.packets = entry.counter->packets;
+    stored->row.bytes = entry.counter->bytes;
+  }
+  stored->row.last_hit_us = now_us;
+  count_uses(*stored, 1);
+  link(std::move(stored));
+  index_.publish(view_);
+  return {};
+}
+
+/// Into the index, the order and the map. Of two equal ranks the older wins.
+void TableStore::link(std::unique_ptr<Stored> stored) {
+  stored->row.ranges = stored->key.ranges.data();
+  const std::uint64_t rank =
+      needs_priority_ ? static_cast<std::uint32_t>(stored->key.priority) : stored->key.prefix_len;
+  stored->row.rank = (rank << 32) | (std::numeric_limits<std::uint32_t>::max() - sequence_++);
+  index_.insert(stored->key.key, stored->key.mask, stored->row);
+  stored->place = order_.insert(order_.end(), stored.get());
+  std::string identity = stored->key.identity();
+  rows_.emplace(std::move(identity), std::move(stored));
+}
+
+Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& members) {
+  static constexpr rt::BoundAction kMember;
+  std::vector<std::unique_ptr<Stored>> fresh;
+  for (const auto& member : members) {
+    TableEntry entry;
+    entry.match = member;
+    entry.priority = needs_priority_ ? 1 : 0;
+    auto key = make_key(entry);
+    if (!key.ok()) {
+      return key.status();
+    }
+    fresh.push_back(std::make_unique<Stored>());
+    fresh.back()->key = std::move(key.value());
+    fresh.back()->row.action = &kMember;
+  }
+  rows_.clear();
+  order_.clear();
+  index_ = MatchIndex(layout_.key_words, layout_.exact);
+  for (auto& stored : fresh) {
+    if (!rows_.contains(stored->key.identity())) {
+      link(std::move(stored));
+    }
+  }
+  index_.publish(view_);
+  return {};
+}
+
+Result<TableStore::Stored*> TableStore::find(const TableEntry& entry) const {
+  auto key = make_key(entry);
+  if (!key.ok()) {
+    return key.status();
+  }
+  const auto found = rows_.find(key.value().identity());
+  if (found == rows_.end()) {
+    return Status(StatusCode::not_found, "table " + info_.name + " has no entry with this key");
+  }
+  return found->second.get();
+}
+
+Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
+  if (entry.is_default) {
+    return set_default(entry);
+  }
+  if (Status status = check_writable("modify"); !status.ok()) {
+    return status;
+  }
+  auto found = find(entry);
+  if (!found.ok()) {
+    return found.status();
+  }
+  Stored& stored = *found.value();
+  Stored fresh;
+  if (Status status = bind(fresh, entry.action, ActionPlace::entry); !status.ok()) {
+    return status;
+  }
+  count_uses(stored, -1);
+  stored.action = std::move(fresh.action);
+  stored.one_shot = std::move(fresh.one_shot);
+  stored.one_shot_group = std::move(fresh.one_shot_group);
+  stored.row.action = fresh.row.action;
+  stored.row.group = fresh.row.group;
+  stored.entry.action = std::move(fresh.entry.action);
+  count_uses(stored, 1);
+  stored.entry.controller_metadata = entry.controller_metadata;
+  stored.entry.metadata = entry.metadata;
+  stored.entry.idle_timeout_ns = entry.idle_timeout_ns;
+  stored.row.last_hit_us = now_us;
+  stored.idle_reported = false;
+  set_meter(stored, entry.meter, now_us);
+  if (entry.counter) {
+    stored.row.packets = entry.counter->packets;
+    stored.row.bytes = entry.counter->bytes;
+  }
+  return {};
+}
+
+Status TableStore::remove(const TableEntry& key) {
+  if (key.is_default) {
+    return {StatusCode::invalid_argument,
+            "table " + info_.name + ": the default entry cannot be deleted"};
+  }
+  if (Status status = check_writable("delete"); !status.ok()) {
+    return status;
+  }
+  auto found = find(key);
+  if (!found.ok()) {
+    return found.status();
+  }
+  Stored& stored = *found.value();
+  index_.remove(stored.key.key, stored.key.mask, stored.row);
+  index_.publish(view_);
+  count_uses(stored, -1);
+  order_.erase(stored.place);
+  rows_.erase(stored.key.identity());
+  return {};
+}
+
+Status TableStore::set_default(const TableEntry& entry, bool initial) {
+  if (info_.const_default && !initial) {
+    return {StatusCode::permission_denied,
+            "the default action of table " + info_.name + " is const"};
+  }
+  const bool reset = std::holds_alternative<std::monostate>(entry.action);
+  auto stored = std::make_unique<Stored>();
+  stored->entry.table_id = info_.id;
+  stored->entry.is_default = true;
+  if (Status status =
+          bind(*stored, reset ? initial_default_ : entry.action, ActionPlace::default_action);
+      !status.ok()) {
+    return status;
+  }
+  if (initial) {
+    initial_default_ = stored->entry.action;
+  }
+  if (default_ != nullptr) {
+    count_uses(*default_, -1);
+  }
+  default_ = std::move(stored);
+  count_uses(*default_, 1);
+  view_.default_row = &default_->row;
+  return {};
+}
+
+TableEntry TableStore::describe(const Stored& stored, std::uint64_t now_us) const {
+  TableEntry entry = stored.entry;
+  entry.table_id = info_.id;
+  if (info_.direct_counter_id != 0) {
+    entry.counter = CounterValue{stored.row.packets, stored.row.bytes};
+  }
+  if (info_.idle_timeout && !entry.is_default) {
+    entry.elapsed_ns = static_cast<std::int64_t>((now_us - stored.row.last_hit_us) * 1000);
+  }
+  return entry;
+}
+
+Status TableStore::read(const TableEntry& filter, std::uint64_t now_us,
+                        std::vector<TableEntry>& out) const {
+  if (filter.is_default) {
+    if (default_ != nullptr) {
+      out.push_back(describe(*default_, now_us));
+    }
+    return {};
+  }
+  if (!filter.match.empty()) {
+    auto found = find(filter);
+    if (!found.ok()) {
+      return found.status();
+    }
+    out.push_back(describe(*found.value(), now_us));
+    return {};
+  }
+  for (const Stored* stored : order_) {
+    out.push_back(describe(*stored, now_us));
+  }
+  return {};
+}
+
+Status TableStore::write_counter(const TableEntry& key, CounterValue value) {
+  if (info_.direct_counter_id == 0) {
+    return {StatusCode::invalid_argument, "table " + info_.name + " has no direct counter"};
+  }
+  auto found = find(key);
+  if (!found.ok()) {
+    return found.status();
+  }
+  found.value()->row.packets = value.packets;
+  found.value()->row.bytes = value.bytes;
+  return {};
+}
+
+Status TableStore::write_meter(const TableEntry& key, std::optional<MeterConfig> config,
+                               std::uint64_t now_us) {
+  if (info_.direct_meter_id == 0) {
+    return {StatusCode::invalid_argument, "table " + info_.name + " has no direct meter"};
+  }
+  auto found = find(key);
+  if (!found.ok()) {
+    return found.status();
+  }
+  set_meter(*found.value(), config, now_us);
+  return {};
+}
+
+void TableStore::set_down_ports(const DownPorts& down) {
+  down_ = down;
+  for (Stored* stored : order_) {
+    if (stored->one_shot_group != nullptr) {
+      expand_one_shot(*stored);
+    }
+  }
+}
+
+void TableStore::expire(std::uint64_t now_us,
+                        const std::function<void(const TableEntry&)>& report) {
+  if (!info_.idle_timeout) {
+    return;
+  }
+  for (Stored* stored : order_) {
+    const auto timeout_us = static_cast<std::uint64_t>(stored->entry.idle_timeout_ns / 1000);
+    const bool idle = timeout_us != 0 && now_us - stored->row.last_hit_us >= timeout_us;
+    if (idle && !stored->idle_reported) {
+      report(describe(*stored, now_us));
+    }
+    stored->idle_reported = idle;
+  }
+}
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,102 @@
+// One table: its entries as the control plane wrote them, and the structures the packet thread
+// looks them up in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "action_codec.hpp"
+#include "catchment/softswitch/rt/program.hpp"
+#include "match_index.hpp"
+#include "profile_store.hpp"
+
+namespace catchment::softswitch {
+
+class TableStore {
+ public:
+  /// `profile` may be nullptr.
+  TableStore(const ProgramInfo& program, const TableInfo& info, const rt::TableLayout& layout,
+             ProfileStore* profile);
+
+  /// `initial`: from the program itself, so that const tables take it.
+  Status insert(const TableEntry& entry, std::uint64_t now_us, bool initial = false);
+  Status modify(const TableEntry& entry, std::uint64_t now_us);
+  Status remove(const TableEntry& key);
+  Status set_default(const TableEntry& entry, bool initial = false);
+  /// Appends what the filter selects (see Dataplane::read).
+  Status read(const TableEntry& filter, std::uint64_t now_us, std::vector<TableEntry>& out) const;
+  Status write_counter(const TableEntry& key, CounterValue value);
+  Status write_meter(const TableEntry& key, std::optional<MeterConfig> config,
+                     std::uint64_t now_us);
+
+  /// Of a value set: its rows have no action.
+  Status replace_members(const std::vector<std::vector<FieldMatch>>& members);
+
+  [[nodiscard]] const rt::Table& view() const { return view_; }
+  [[nodiscard]] const TableInfo& info() const { return info_; }
+  void set_down_ports(const DownPorts& down);
+  /// Calls `report` once for every entry that has been idle for its timeout.
+  void expire(std::uint64_t now_us, const std::function<void(const TableEntry&)>& report);
+
+ private:
+  struct Key {
+    Words key;
+    Words mask;
+    Words ranges;
+    std::int32_t priority = 0;
+    std::uint32_t prefix_len = 0;
+    std::vector<FieldMatch> canonical;
+
+    [[nodiscard]] std::string identity() const;
+  };
+  struct Stored {
+    rt::Row row;
+    Key key;
+    TableEntry entry;
+    std::unique_ptr<StoredAction> action;                 // direct action
+    std::vector<std::unique_ptr<StoredAction>> one_shot;  // one-shot members
+    std::unique_ptr<StoredGroup> one_shot_group;
+    rt::MeterState meter;
+    std::list<Stored*>::iterator place;
+    bool idle_reported = false;
+  };
+
+  void link(std::unique_ptr<Stored> stored);
+  Result<Key> make_key(const TableEntry& entry) const;
+  Status match_field(const TableEntry& entry, std::size_t index, Key& key) const;
+  void put(Words& words, const rt::KeySlot& slot, const Words& value) const;
+  Status bind(Stored& stored, const TableAction& action, ActionPlace place);
+  Status bind_one_shot(Stored& stored, const OneShot& set);
+  void expand_one_shot(Stored& stored);
+  void count_uses(const Stored& stored, int change);
+  void set_meter(Stored& stored, const std::optional<MeterConfig>& config, std::uint64_t now_us);
+  [[nodiscard]] Result<Stored*> find(const TableEntry& key) const;
+  [[nodiscard]] TableEntry describe(const Stored& stored, std::uint64_t now_us) const;
+  [[nodiscard]] Status check_writable(const char* verb) const;
+
+  const ProgramInfo& program_;
+  const TableInfo& info_;
+  const rt::TableLayout& layout_;
+  ProfileStore* profile_;
+
+  bool needs_priority_ = false;
+  std::uint64_t sequence_ = 0;
+  MatchIndex index_;
+  std::unordered_map<std::string, std::unique_ptr<Stored>> rows_;
+  std::list<Stored*> order_;
+  std::unique_ptr<Stored> default_;
+  TableAction initial_default_;
+  DownPorts down_;
+  rt::Table view_;
+};
+
+/// Puts a meter to work from now on; unset: always green.
+void configure_meter(rt::MeterState& state, const std::optional<MeterConfig>& config,
+                     std::uint64_t now_us);
+
+}  // namespace catchment::softswitch
