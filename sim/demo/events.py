@@ -1,0 +1,43 @@
+"""What the processes of a run tell the orchestrator: one JSON object per line on their standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+from sim.demo.errors import DemoError
+
+READY, GO, PASS, SKIPPED, DONE, ERROR = "ready", "go", "pass", "skipped", "done", "error"
+
+
+def tell(event: str, **facts: Any) -> None:
+    """Write one event."""
+    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
+    sys.stdout.flush()
+
+
+def parse(line: str) -> dict[str, Any]:
+    """Read one event back; raises DemoError for anything else."""
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DemoError(f"not an event: {line[:200]!r}") from error
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        raise DemoError(f"not an event: {line[:200]!r}")
+    return event
+
+
+def await_go() -> None:
+    """Say that this process is ready, and wait until all are; from then on, end when the orchestrator is gone."""
+    tell(READY, pid=os.getpid())
+    if sys.stdin.readline().strip() != GO:
+        raise DemoError("the orchestrator went away before the run began")
+    threading.Thread(target=_end_with_orchestrator, name="watchdog", daemon=True).start()
+
+
+def _end_with_orchestrator() -> None:
+    sys.stdin.read()
+    os._exit(3)

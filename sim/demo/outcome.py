@@ -1,0 +1,96 @@
+"""What a run measured, as one JSON-able value: the report is drawn from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(slots=True)
+class PassLosses:
+    """Losses of the passes of one training, worker by worker (nats per byte), and how long each pass took (s)."""
+
+    workers: int
+    losses: dict[int, dict[int, float]] = field(default_factory=dict)
+    seconds: dict[int, float] = field(default_factory=dict)
+
+    def add(self, index: int, worker: int, loss: float, seconds: float) -> bool:
+        """Note one worker's loss; True when that completes the pass. A pass is as slow as its slowest worker."""
+        losses = self.losses.setdefault(index, {})
+        losses[worker] = loss
+        self.seconds[index] = max(self.seconds.get(index, 0.0), seconds)
+        return len(losses) == self.workers
+
+    def mean(self, index: int) -> float:
+        """Mean loss of the workers in a pass."""
+        losses = self.losses[index]
+        return sum(losses[worker] for worker in sorted(losses)) / len(losses)
+
+    def series(self, passes: Sequence[bool], train: bool) -> list[float]:
+        """Mean losses of the training or of the validation passes that are complete, in order."""
+        return [
+            self.mean(index)
+            for index, kind in enumerate(passes)
+            if kind is train and len(self.losses.get(index, {})) == self.workers
+        ]
+
+    def rows(self) -> list[list[float]]:
+        """Losses by pass and worker, complete passes in order."""
+        return [
+            [self.losses[index][worker] for worker in range(self.workers)]
+            for index in sorted(self.losses)
+            if len(self.losses[index]) == self.workers
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The in-network training against one in a single process (see docs/demo.md for what is to be expected).
+
+    largest_gap: of the workers' mean loss, over all passes. final_gap: in the last validation pass.
+    tolerance: what largest_gap may be. exact_passes: passes compared bit by bit with integer sums in one process.
+    exact_equal: whether every loss of every worker in those was the same bits.
+    """
+
+    largest_gap: float
+    final_gap: float
+    tolerance: float
+    exact_passes: int
+    exact_equal: bool
+
+    @property
+    def holds(self) -> bool:
+        """Both comparisons came out as they must."""
+        return self.exact_equal and self.largest_gap <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything about a finished run. Bytes are payload; per-step volumes are of one worker."""
+
+    options: dict[str, Any]
+    parameters: int
+    layers: int
+    text_bytes: int
+    text_files: int
+    losses: list[list[float]]
+    reference_losses: list[list[float]]
+    comparison: Comparison | None
+    digest: str
+    seconds: float
+    reference_seconds: float
+    step_seconds: list[float]
+    volumes: list[dict[str, Any]]
+    worker_memory: list[dict[str, int]]
+    endpoint_stats: dict[str, dict[str, Any]]
+    drops: dict[str, int]
+    skipped: list[dict[str, Any]]
+    exponents: dict[str, list[int]]
+    timeline: dict[str, list[dict[str, Any]]]
+
+    def write(self, path: Path) -> None:
+        """Save as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1))

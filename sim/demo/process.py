@@ -1,0 +1,38 @@
+"""The main of a worker's and of the optimizer node's process: set up, wait for the others, run, report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+from host import EndpointError
+from host.layers import TrainingError
+from sim.demo import events, root, worker
+from sim.demo.errors import DemoError
+from sim.demo.options import Plan
+from sim.demo.ports import open_endpoint
+
+
+def member_main() -> None:
+    """Entry point: arguments PLAN.json and the host's name; exit code 0, or 1 with an error event."""
+    path, name = sys.argv[1:3]
+    try:
+        run_member(Plan.read(Path(path)), name)
+    except (DemoError, EndpointError, TrainingError, OSError) as error:
+        events.tell(events.ERROR, kind=type(error).__name__, text=str(error))
+        sys.exit(1)
+
+
+def run_member(plan: Plan, name: str) -> None:
+    """Play the part that the plan gives to host `name`."""
+    torch.set_num_threads(1)  # five processes share the machine; one thread also fixes the order of every sum
+    described = plan.hosts[name]
+    with open_endpoint(name, described, plan.options.timeout) as endpoint:
+        events.await_go()
+        if described["role"] == "root":
+            facts = root.serve(plan.options, endpoint, events.tell)
+        else:
+            facts = worker.train(plan.options, described["wid"], endpoint, events.tell)
+        events.tell(events.DONE, stats=endpoint.stats(), **facts)

@@ -1,0 +1,86 @@
+"""The optimizer node of the demo: holds the weights, streams layers down, updates from the sums.
+
+python -m sim.demo.root PLAN.json NAME
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from host.layers import LayerTable, Timeline, TransferPort
+from host.optimizer import NodeOptions, OptimizerNode, PassRecord
+from host.torch import layers_of, table_of
+from sim.demo import events
+from sim.demo.model import Decoder, initialise
+from sim.demo.options import DemoOptions
+
+Tell = Callable[..., None]
+WEIGHTS_FILE = "weights.pt"
+
+
+def initial_layers(options: DemoOptions) -> tuple[LayerTable, list[torch.Tensor]]:
+    """The table of layers, and each layer's initial weights (flat fp32)."""
+    model = Decoder(options.shape)
+    initialise(model, options.seed)
+    layers = layers_of(model)
+    flat = [torch.cat([p.detach().reshape(-1) for p in layer.module.parameters()]) for layer in layers]
+    return table_of(layers), flat
+
+
+def digest_of(layers: Iterable[torch.Tensor]) -> str:
+    """SHA-256 over the bits of all layers in order."""
+    summary = hashlib.sha256()
+    for layer in layers:
+        summary.update(layer.detach().reshape(-1).contiguous().numpy().tobytes())
+    return summary.hexdigest()
+
+
+def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights under the names and shapes of the model's own state_dict."""
+    return {
+        tensor.name: flat[tensor.span].view(tensor.shape).clone()
+        for layer, flat in zip(table, layers, strict=True)
+        for tensor in layer.tensors
+    }
+
+
+def serve(options: DemoOptions, port: TransferPort, tell: Tell) -> dict[str, Any]:
+    """Run all passes; saves the trained weights and returns the facts for the last event."""
+    table, weights = initial_layers(options)
+    timeline = Timeline()
+    spans: list[dict[str, Any]] = []
+    trained = 0
+
+    def on_pass(record: PassRecord) -> None:
+        nonlocal trained
+        trained += record.train
+        if timeline.enabled:
+            spans.extend(asdict(span) for span in timeline.take())
+        timeline.enabled = trained == options.traced_step
+        if record.skipped:
+            tell(events.SKIPPED, index=record.index, tensors=list(record.skipped))
+
+    settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
+    node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
+    node.run(options.passes)
+    final = [node.weights(layer.index) for layer in table]
+    save_weights(options.output, state_dict_of(table, final))
+    exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
+    return {"digest": digest_of(final), "parameters": table.numel, "exponents": exponents, "timeline": spans}
+
+
+def save_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:
+    """Write the trained model, loadable with torch.load and Decoder.load_state_dict."""
+    torch.save(state, folder / WEIGHTS_FILE)
+
+
+if __name__ == "__main__":
+    from sim.demo.process import member_main
+
+    member_main()

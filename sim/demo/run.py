@@ -1,0 +1,181 @@
+"""The demo from beginning to end: network up, training, the same in one process, comparison, report."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from sim.demo import events
+from sim.demo.compare import compare
+from sim.demo.crew import Crew
+from sim.demo.data import load_corpus
+from sim.demo.errors import DemoError
+from sim.demo.members import REPOSITORY, ProcessMember, member_environment, module_command
+from sim.demo.network import DemoNetwork, MemoryNetwork
+from sim.demo.options import ROOT_HOST, DemoOptions, Plan
+from sim.demo.outcome import Outcome, PassLosses
+from sim.demo.progress import TrainingProgress
+from sim.demo.report import write_report
+from sim.demo.summary import print_summary
+from sim.demo.volumes import luwu, ring_all_reduce, zero3
+
+_FP32 = 4
+
+
+def run(options: DemoOptions, console: Console | None = None) -> Outcome:
+    """Run the demo; writes report.html, report.json and weights.pt into `options.output`.
+
+    Raises:
+        DemoError: the network cannot be built, a member died or stalled (named), or the comparison failed.
+    """
+    console = Console() if console is None else console
+    options.logs.mkdir(parents=True, exist_ok=True)
+    trained = _train_in_network(options, console)
+    reference, exact, reference_seconds = PassLosses(options.workers), PassLosses(options.workers), 0.0
+    if options.reference:
+        reference, exact, reference_seconds = _train_in_one_process(options, console)
+    outcome = _outcome(options, trained, reference, exact, reference_seconds)
+    outcome.write(options.output / "report.json")
+    write_report(outcome, options.output / "report.html")
+    print_summary(outcome, options.output, console)
+    if outcome.comparison is not None and not outcome.comparison.holds:
+        raise DemoError(
+            f"the run differs from the same training in one process: {outcome.comparison}; see {options.output}"
+        )
+    return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Trained:
+    losses: PassLosses
+    done: dict[str, dict[str, Any]]
+    skipped: list[dict[str, Any]]
+    drops: dict[str, int]
+    seconds: float
+
+
+def open_network(options: DemoOptions) -> DemoNetwork:
+    """The network that the options ask for, not yet entered; Mininet is only needed when it is asked for."""
+    if options.network == "memory":
+        return MemoryNetwork(options)
+    from sim.demo.switch_network import SwitchNetwork  # noqa: PLC0415
+
+    return SwitchNetwork(options)
+
+
+def _train_in_network(options: DemoOptions, console: Console) -> _Trained:
+    losses = PassLosses(options.workers)
+    skipped: list[dict[str, Any]] = []
+    with console.status("starting the network and the switch"):
+        network = open_network(options)
+        network.__enter__()
+    try:
+        plan = Plan(options, network.describe())
+        plan.write()
+        with Crew(silence=max(60.0, 3 * options.timeout)) as crew:
+            for host in (*options.worker_names, ROOT_HOST):
+                crew.add(network.start(host, plan, crew.deliver))
+            volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
+            with TrainingProgress(console, "in the network", options.steps, volume) as progress:
+                started = time.monotonic()
+                done = _run_crew(crew, network, _listener(options, plan, losses, skipped, progress))
+                seconds = time.monotonic() - started
+        return _Trained(losses, done, skipped, network.counters(), seconds)
+    finally:
+        network.__exit__(None, None, None)
+
+
+def _listener(
+    options: DemoOptions,
+    plan: Plan,
+    losses: PassLosses,
+    skipped: list[dict[str, Any]],
+    progress: TrainingProgress,
+) -> Callable[[str, dict[str, Any]], None]:
+    def on_event(name: str, event: dict[str, Any]) -> None:
+        if event["event"] == events.SKIPPED:
+            skipped.append({"index": event["index"], "tensors": event["tensors"]})
+            return
+        index = event["index"]
+        complete = losses.add(index, plan.hosts[name]["wid"], event["loss"], event["seconds"])
+        if complete and event["train"]:
+            progress.step(sum(options.passes[: index + 1]), losses.mean(index))
+
+    return on_event
+
+
+def _run_crew(
+    crew: Crew, network: DemoNetwork, on_event: Callable[[str, dict[str, Any]], None]
+) -> dict[str, dict[str, Any]]:
+    try:
+        return crew.run(on_event)
+    except DemoError as error:
+        silent = network.diagnosis()
+        raise DemoError(f"{error}{'; silent: ' + ', '.join(silent) if silent else ''}") from error
+
+
+def _train_in_one_process(options: DemoOptions, console: Console) -> tuple[PassLosses, PassLosses, float]:
+    reference, exact = PassLosses(options.workers), PassLosses(options.workers)
+    command = module_command("sim.demo.single", (str(Plan(options, {}).path),), options.logs / "reference.log")
+
+    def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **settings)
+
+    with (
+        Crew(silence=600.0) as crew,
+        TrainingProgress(console, "in one process", options.steps, 0) as progress,
+    ):
+
+        def on_event(_name: str, event: dict[str, Any]) -> None:
+            index = event["index"]
+            into = exact if event["exact"] else reference
+            for worker, loss in enumerate(event["losses"]):
+                into.add(index, worker, loss, event["seconds"])
+            if event["train"] and not event["exact"]:
+                progress.step(sum(options.passes[: index + 1]), reference.mean(index))
+
+        crew.add(ProcessMember("reference", command, popen, crew.deliver))
+        started = time.monotonic()
+        crew.run(on_event)
+        return reference, exact, time.monotonic() - started
+
+
+def _outcome(
+    options: DemoOptions, trained: _Trained, reference: PassLosses, exact: PassLosses, reference_seconds: float
+) -> Outcome:
+    corpus = load_corpus()
+    root = trained.done[ROOT_HOST]
+    parameters = root["parameters"]
+    size = options.wire_type.size
+    volumes = (
+        luwu(parameters, size),
+        ring_all_reduce(parameters, options.workers, _FP32),
+        zero3(parameters, options.workers, size, _FP32),
+    )
+    members = (*options.worker_names, ROOT_HOST)
+    return Outcome(
+        options=options.to_json(),
+        parameters=parameters,
+        layers=len(root["exponents"]),
+        text_bytes=len(corpus.train) + len(corpus.validation),
+        text_files=corpus.files,
+        losses=trained.losses.rows(),
+        reference_losses=reference.rows(),
+        comparison=compare(options, trained.losses, reference, exact) if options.reference else None,
+        digest=root["digest"],
+        seconds=trained.seconds,
+        reference_seconds=reference_seconds,
+        step_seconds=[trained.losses.seconds[i] for i, train in enumerate(options.passes) if train],
+        volumes=[asdict(volume) for volume in volumes],
+        worker_memory=[trained.done[name]["memory"] for name in options.worker_names],
+        endpoint_stats={name: trained.done[name].get("stats", {}) for name in members},
+        drops=trained.drops,
+        skipped=trained.skipped,
+        exponents=root["exponents"],
+        timeline={name: trained.done[name]["timeline"] for name in members},
+    )

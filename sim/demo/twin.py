@@ -1,0 +1,68 @@
+"""The exact twin: one process, the integers of the wire, and therefore the bits of the in-network run.
+
+The switch adds int32, which no order of arrival, loss or resend can change. So a single process that quantizes each
+worker's gradients with the same exponents, adds and converts back must reach the same weights, bit for bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from host.optimizer import DelayedScaling, ScalingOptions
+from sim.demo import events
+from sim.demo.data import Corpus, load_corpus
+from sim.demo.fabric import _dequantize, _quantize
+from sim.demo.options import DemoOptions
+from sim.demo.reference import Reference
+
+Tell = Callable[..., None]
+
+
+class ExactSum:
+    """Sums of one tensor as worker, switch and optimizer node make them together."""
+
+    def __init__(self, name: str, workers: int) -> None:
+        """With the optimizer node's default scaling."""
+        self._workers = workers
+        self._scaling = DelayedScaling(name, workers, ScalingOptions())
+
+    def mean(self, gradients: list[torch.Tensor]) -> torch.Tensor | None:
+        """The workers' mean as the optimizer node gets it; None when the tensor is to be left alone."""
+        exponent = self._scaling.exponent
+        shape = gradients[0].shape
+        total = np.zeros(gradients[0].numel(), dtype=np.int32)
+        saturated = False
+        for gradient in gradients:
+            lanes, cut = _quantize(gradient.reshape(-1).numpy(), exponent, (self._workers - 1).bit_length())
+            total += lanes
+            saturated |= bool(cut)
+        summed = _dequantize(total, exponent, (self._workers - 1).bit_length())
+        if not self._scaling.observe(float(np.abs(summed).max()), saturated):
+            return None
+        return torch.from_numpy(summed).div_(self._workers).view(shape)
+
+
+def train_exactly(options: DemoOptions, passes: int, tell: Tell, corpus: Corpus | None = None) -> Reference:
+    """Run the first `passes` of the schedule; tells one event per pass with the loss of every worker."""
+    reference = Reference(options, load_corpus() if corpus is None else corpus)
+    sums = [ExactSum(name, options.workers) for name, _ in reference.model.named_parameters()]
+    step = 0
+    for number, training in enumerate(options.passes[:passes]):
+        started = time.monotonic()
+        reference.round_parameters()
+        if training:
+            results = [reference.gradients(worker, step) for worker in range(options.workers)]
+            losses: list[Any] = [loss for loss, _ in results]
+            parts = zip(*(gradients for _, gradients in results), strict=True)
+            reference.update([total.mean(list(each)) for total, each in zip(sums, parts, strict=True)], step)
+            step += 1
+        else:
+            losses = [reference.validate(worker) for worker in range(options.workers)]
+        seconds = time.monotonic() - started
+        tell(events.PASS, exact=True, index=number, train=training, losses=losses, seconds=seconds)
+    return reference

@@ -1,0 +1,69 @@
+"""A worker of the demo: pulls layers, computes on its own text, pushes gradients.
+
+python -m sim.demo.worker PLAN.json NAME
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from host.layers import Timeline, TransferPort
+from host.torch import InNetwork, attach
+from sim.demo import events
+from sim.demo.data import Shard, load_corpus
+from sim.demo.model import Decoder, next_byte_loss
+from sim.demo.options import DemoOptions
+
+Tell = Callable[..., None]
+
+
+def build_model(options: DemoOptions) -> Decoder:
+    """The model without memory for its parameters: they come from the network, layer by layer."""
+    with torch.device("meta"):
+        return Decoder(options.shape)
+
+
+def train(options: DemoOptions, wid: int, port: TransferPort, tell: Tell) -> dict[str, Any]:
+    """Run all passes of the schedule; tells one event per pass and returns the facts for the last one."""
+    shard = Shard(
+        load_corpus(), worker=wid, workers=options.workers, sequence=options.shape.sequence, seed=options.seed
+    )
+    model = build_model(options)
+    timeline = Timeline()
+    network = attach(model, port, wire=options.wire_type, timeline=timeline)
+    step = 0
+    spans: list[dict[str, Any]] = []
+    for number, training in enumerate(options.passes):
+        started = time.monotonic()
+        timeline.enabled = training and step == options.traced_step
+        if training:
+            tokens = shard.batch(step, options.batch)
+            loss = next_byte_loss(model(tokens), tokens)
+            loss.backward()  # type: ignore[no-untyped-call]
+            step += 1
+        else:
+            tokens = shard.validation(options.validation_batch)
+            with torch.no_grad():
+                loss = next_byte_loss(model(tokens), tokens)
+        if timeline.enabled:
+            network.wait()
+            spans = [asdict(span) for span in timeline.take()]
+        tell(events.PASS, index=number, train=training, loss=loss.item(), seconds=time.monotonic() - started)
+    return _facts(network, spans)
+
+
+def _facts(network: InNetwork, spans: list[dict[str, Any]]) -> dict[str, Any]:
+    network.wait()
+    network.detach()
+    return {"memory": asdict(network.memory), "timeline": spans}
+
+
+if __name__ == "__main__":
+    from sim.demo.process import member_main
+
+    member_main()
