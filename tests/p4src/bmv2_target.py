@@ -31,10 +31,19 @@ DEVICE = 1
 ELECTION = p4runtime_pb2.Uint128(high=0, low=1)
 
 
+def _missing(*tools: str) -> str | None:
+    absent = [tool for tool in tools if shutil.which(tool) is None]
+    return f'not on the PATH: {", ".join(absent)} (docs/p4-luwu.md, "On BMv2")' if absent else None
+
+
+def missing_compiler() -> str | None:
+    """Says that p4c is not installed; None if it is."""
+    return _missing("p4c-bm2-ss")
+
+
 def missing() -> str | None:
-    """What is not installed, None if all is."""
-    absent = [tool for tool in ("p4c-bm2-ss", "simple_switch_grpc") if shutil.which(tool) is None]
-    return f"not on the PATH: {', '.join(absent)} (docs/bmv2.md says how to get them)" if absent else None
+    """What of p4c and BMv2 is not installed; None if all is."""
+    return _missing("p4c-bm2-ss", "simple_switch_grpc")
 
 
 def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:

@@ -1,0 +1,45 @@
+"""The P4Info in the repository is what p4c writes: control plane and targets agree on names and ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bmv2_target import ROOT, compile_program, missing_compiler
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
+from scenarios import Build
+
+GOLDEN = ROOT / "p4src/p4info"
+CONTRACT = {
+    "jobs": ["gen", "port"],
+    "receivers": ["gen", "port"],
+    "own_addresses": ["target"],
+    "l2": ["dst"],
+    "ingress_faults": ["port", "type"],
+    "egress_faults": ["port", "type"],
+}
+
+
+def golden(lanes: int) -> p4info_pb2.P4Info:
+    return text_format.Parse((GOLDEN / f"luwu_{lanes}.p4info.txtpb").read_text(), p4info_pb2.P4Info())
+
+
+@pytest.mark.parametrize("lanes", [8, 64, 256])
+def test_names_that_the_control_plane_uses(lanes: int) -> None:
+    info = golden(lanes)
+    tables = {t.preamble.alias: [f.name for f in t.match_fields] for t in info.tables}
+    assert CONTRACT.items() <= tables.items()
+    assert {c.preamble.name for c in info.counters} == {"drops"}
+    assert {c.preamble.alias for c in info.direct_counters} == {"job_packets"}
+    registers = {r.preamble.alias for r in info.registers}
+    assert registers >= {"tag", "bitmap", "last", "next_exp", "slot_flags", "worker31.heartbeat"}
+    assert sum(alias.startswith("lane") for alias in registers) == lanes
+
+
+@pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
+@pytest.mark.parametrize("lanes", [8, 64, 256])
+def test_golden_is_what_p4c_writes(tmp_path: Path, lanes: int) -> None:
+    build = Build(lanes=lanes, slots=1024, max_workers=32, jobs=64)
+    _, info_path = compile_program(build, tmp_path)
+    assert text_format.Parse(info_path.read_text(), p4info_pb2.P4Info()) == golden(lanes)
