@@ -88,6 +88,29 @@ def test_several_jobs_at_once(rng: random.Random) -> None:
     assert all(count == 0 for reason, count in net.switches["s"].drops.items() if reason.name != "OLD_SEQ")
 
 
+def test_a_new_generation_takes_over_the_slots(rng: random.Random) -> None:
+    """Members restart at different times with the next generation while frames of the old one are still about."""
+    for _ in range(6):
+        net = all_reduce(rng, Weather(loss=0.1, duplicate=0.3, tail=60), 3, 5000)
+        rack, stream = Rack("s", (1, 2, 3)), spec(rng, 10)
+
+        def replace_rows(net: Network = net, rack: Rack = rack) -> None:
+            install(net, rack, Mode.ALLREDUCE, Placement(10, 16, WINDOW, 2))
+            for port in rack.ports:
+                del net.switches["s"].tables.jobs[(9, port)]
+
+        def restart(net: Network = net, stream: StreamSpec = stream, place: tuple[str, int] = ("s", 0)) -> None:
+            fresh = Network(rng, Weather())
+            add_all_reduce(fresh, stream, [("s", 1), ("s", 2), ("s", 3)])
+            net.hosts[place] = fresh.hosts[place]
+
+        net.at(60 + rng.random() * 100, replace_rows)
+        for port in rack.ports:
+            net.at(60 + rng.random() * 100, lambda port=port, restart=restart: restart(place=("s", port)))
+        net.run()
+        assert all(host.consumer is not None and host.consumer.spec is stream for host in net.hosts.values())
+
+
 def test_no_progress_is_noticed(rng: random.Random) -> None:
     net = all_reduce(rng, Weather(), 2)
     del net.switches["s"].tables.jobs[(9, 2)]
