@@ -1,0 +1,46 @@
+"""Writes the FileDescriptorSet of P4Runtime, from the descriptors inside the installed Python packages.
+
+`p4runtime` and `googleapis-common-protos` carry the serialized descriptors of every message we need, so no `.proto`
+file is vendored: `protoc --descriptor_set_in=OUTPUT` generates the C++ from them. Debian's protoc (3.21) reads
+exactly the same wire format.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from p4.v1 import p4runtime_pb2
+
+
+def with_dependencies(root: FileDescriptor) -> FileDescriptorSet:
+    """Returns `root` and everything it imports, dependencies first (the order protoc asks for)."""
+    result = FileDescriptorSet()
+    seen: set[str] = set()
+
+    def visit(file: FileDescriptor) -> None:
+        if file.name in seen:
+            return
+        seen.add(file.name)
+        for dependency in file.dependencies:
+            visit(dependency)
+        file.CopyToProto(result.file.add())
+
+    visit(root)
+    return result
+
+
+def main() -> None:
+    """Command line: `dump_descriptors.py OUTPUT`; the file is left alone when it is already right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("output", type=Path)
+    output: Path = parser.parse_args().output
+    content = with_dependencies(p4runtime_pb2.DESCRIPTOR).SerializeToString(deterministic=True)
+    if not output.exists() or output.read_bytes() != content:
+        output.write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

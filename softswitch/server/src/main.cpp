@@ -1,0 +1,204 @@
+// catchment-switch: a packet loop and a P4Runtime server in one process.
+#include <google/protobuf/text_format.h>
+#include <grpcpp/grpcpp.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catchment/softswitch/dataplane.hpp"
+#include "catchment/softswitch/port_loop.hpp"
+#include "options.hpp"
+#include "program_store.hpp"
+#include "rpc_error.hpp"
+#include "service.hpp"
+
+namespace catchment::server {
+
+namespace {
+
+constexpr int kMaxRequestBytes = 256 << 20;
+
+class StartError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void log(const Options& options, LogLevel level, const std::string& text) {
+  if (level <= options.log_level) {
+    // One call, so that lines of several threads stay whole.
+    std::cerr << ("catchment-switch: " + text + "\n");
+  }
+}
+
+std::string json_string(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
+      result += escaped;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string ready_line(const Options& options, const std::string& address, bool has_program) {
+  std::string ports;
+  for (const auto& [number, interface] : options.ports) {
+    ports += (ports.empty() ? "" : ", ") + json_string(std::to_string(number)) + ": " +
+             json_string(interface);
+  }
+  return "{\"event\": \"ready\", \"grpc\": " + json_string(address) +
+         ", \"device_id\": " + std::to_string(options.device_id) +
+         ", \"pid\": " + std::to_string(::getpid()) + ", \"ports\": {" + ports +
+         "}, \"program\": " + (has_program ? json_string(options.program.string()) : "null") + "}";
+}
+
+std::shared_ptr<grpc::ServerCredentials> credentials(const Options& options) {
+  if (options.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  const bool mutual = !options.tls_client_ca.empty();
+  grpc::SslServerCredentialsOptions tls(
+      mutual ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  tls.pem_key_cert_pairs.push_back({read_file(options.tls_key), read_file(options.tls_cert)});
+  if (mutual) {
+    tls.pem_root_certs = read_file(options.tls_client_ca);
+  }
+  return grpc::SslServerCredentials(tls);
+}
+
+p4::v1::ForwardingPipelineConfig first_config(const Options& options) {
+  p4::v1::ForwardingPipelineConfig config;
+  const std::string text = read_file(options.p4info);
+  if (!google::protobuf::TextFormat::ParseFromString(text, config.mutable_p4info())) {
+    throw StartError("--p4info: " + options.p4info.string() +
+                     " is not a P4Info in protobuf text format");
+  }
+  config.set_p4_device_config("sha256:" + sha256_hex(read_file(options.program)));
+  return config;
+}
+
+void bind_ports(const Options& options, softswitch::PortLoop& loop) {
+  for (const auto& [number, interface] : options.ports) {
+    const auto status = loop.add_port(number, interface);
+    if (!status.ok()) {
+      throw StartError("port " + std::to_string(number) + "=" + interface + ": " +
+                       status.message());
+    }
+  }
+}
+
+// Returns the server and the address it listens on, with the port that was chosen when it was 0.
+std::pair<std::unique_ptr<grpc::Server>, std::string> listen(const Options& options,
+                                                             Service& service) {
+  int port = 0;
+  grpc::ServerBuilder builder;
+  // Two switches on one port would each get some of the clients.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder.AddListeningPort(options.grpc, credentials(options), &port);
+  builder.RegisterService(&service);
+  auto server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    throw StartError("cannot listen on " + options.grpc +
+                     " (--grpc): the address is in use or not one of this machine");
+  }
+  const auto colon = options.grpc.rfind(':');
+  const bool has_port = !options.grpc.starts_with("unix:") && colon != std::string::npos;
+  return {std::move(server),
+          has_port ? options.grpc.substr(0, colon + 1) + std::to_string(port) : options.grpc};
+}
+
+class LoopThread {
+ public:
+  explicit LoopThread(softswitch::PortLoop& loop) : loop_(loop), thread_([this] { loop_.run(); }) {}
+  ~LoopThread() {
+    loop_.stop();
+    thread_.join();
+  }
+  LoopThread(const LoopThread&) = delete;
+  LoopThread& operator=(const LoopThread&) = delete;
+
+ private:
+  softswitch::PortLoop& loop_;
+  std::thread thread_;
+};
+
+void run(const Options& options, const sigset_t& endings) {
+  softswitch::DataplaneOptions dataplane_options;
+  dataplane_options.cpu_port = options.cpu_port;
+  dataplane_options.drop_port = options.drop_port;
+  softswitch::Dataplane dataplane(dataplane_options);
+  softswitch::PortLoop loop(dataplane);
+  loop.on_event([&](const std::string& text) { log(options, LogLevel::info, text); });
+  bind_ports(options, loop);
+
+  std::vector<std::filesystem::path> programs;
+  if (!options.program.empty()) {
+    programs.push_back(options.program);
+  }
+  ProgramStore store(options.program_dir, programs);
+  ServiceOptions service_options;
+  service_options.device_id = options.device_id;
+  service_options.max_status_bytes = options.max_status_bytes;
+  Service service(service_options, dataplane, store,
+                  [&](std::string frame) { loop.packet_out(std::move(frame)); });
+  if (!options.program.empty()) {
+    service.start_with(first_config(options));
+  }
+  const auto [server, address] = listen(options, service);
+  {
+    const LoopThread thread(loop);
+    std::cout << ready_line(options, address, !options.program.empty()) << std::endl;
+    log(options, LogLevel::info, "listening on " + address);
+    int signal = 0;
+    sigwait(&endings, &signal);
+    log(options, LogLevel::info, "ending");
+    server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Blocked before any thread starts, so that all inherit it and sigwait gets them.
+  sigset_t endings;
+  sigemptyset(&endings);
+  sigaddset(&endings, SIGTERM);
+  sigaddset(&endings, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &endings, nullptr);
+  try {
+    const Options options = parse_options({argv + 1, argv + argc});
+    if (options.help) {
+      std::cout << usage();
+      return 0;
+    }
+    run(options, endings);
+    return 0;
+  } catch (const UsageError& error) {
+    std::cerr << "catchment-switch: " << error.what() << "\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "catchment-switch: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace catchment::server
+
+int main(int argc, char** argv) { return catchment::server::main(argc, argv); }

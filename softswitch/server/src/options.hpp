@@ -1,0 +1,45 @@
+// The command line of catchment-switch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace catchment::server {
+
+// What is wrong with the command line, for the person who typed it.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class LogLevel { error, info, debug };
+
+struct Options {
+  std::string grpc = "127.0.0.1:9559";
+  std::uint64_t device_id = 1;
+  std::map<std::uint32_t, std::string> ports;  // number -> interface
+  std::filesystem::path program;               // with p4info: runs from the start
+  std::filesystem::path p4info;
+  std::filesystem::path program_dir;
+  std::uint32_t cpu_port = 510;
+  std::uint32_t drop_port = 511;
+  std::size_t max_status_bytes = 8192;
+  std::filesystem::path tls_cert;
+  std::filesystem::path tls_key;
+  std::filesystem::path tls_client_ca;
+  LogLevel log_level = LogLevel::info;
+  bool help = false;
+};
+
+// Returns the options of the arguments after the program's name. Throws UsageError.
+Options parse_options(const std::vector<std::string>& arguments);
+
+// Returns the text of --help.
+std::string usage();
+
+}  // namespace catchment::server

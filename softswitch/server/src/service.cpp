@@ -1,0 +1,234 @@
+#include "service.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "batch_status.hpp"
+#include "entity_reader.hpp"
+#include "entity_sink.hpp"
+#include "entity_writer.hpp"
+#include "packet_codec.hpp"
+#include "rpc_error.hpp"
+
+namespace catchment::server {
+
+namespace {
+
+constexpr char kApiVersion[] = "1.4.1";
+
+// Runs the body of a call; what it throws becomes the call's status.
+template <class Body>
+grpc::Status answer(Body body) {
+  try {
+    return body();
+  } catch (const RpcError& error) {
+    return error.status();
+  } catch (const std::exception& error) {
+    return {grpc::StatusCode::INTERNAL, error.what()};
+  }
+}
+
+template <class Request>
+void require_primary(Arbiter& arbiter, const Request& request) {
+  if (request.role_id() != 0) {
+    throw not_found("role_id is not supported (deprecated since P4Runtime 1.4): use role");
+  }
+  arbiter.require_primary(request.role(),
+                          request.has_election_id() ? &request.election_id() : nullptr);
+}
+
+grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, EntitySink& sink,
+                      std::size_t max_status_bytes) {
+  BatchStatus status(static_cast<std::size_t>(request.entities_size()));
+  for (int i = 0; i < request.entities_size(); ++i) {
+    try {
+      read_entity(request.entities(i), target, sink);
+    } catch (const RpcError& error) {
+      status.fail(static_cast<std::size_t>(i), error);
+    }
+  }
+  return status.status("read requests", max_status_bytes);
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options, softswitch::Dataplane& dataplane, ProgramStore& programs,
+                 std::function<void(std::string)> packet_out)
+    : options_(options),
+      packet_out_(std::move(packet_out)),
+      arbiter_(options.device_id, state_),
+      pipelines_(dataplane, programs),
+      notifier_(dataplane, arbiter_) {}
+
+void Service::start_with(const p4::v1::ForwardingPipelineConfig& config) {
+  const auto lock = state_.exclusive();
+  pipelines_.commit(config);
+  notifier_.use(pipelines_.running()->shared_schema());
+}
+
+void Service::check_device(std::uint64_t device_id) const {
+  if (device_id != options_.device_id) {
+    throw not_found("device_id " + std::to_string(device_id) +
+                    " is not served here; this switch is device_id " +
+                    std::to_string(options_.device_id));
+  }
+}
+
+grpc::Status Service::Write(grpc::ServerContext*, const p4::v1::WriteRequest* request,
+                            p4::v1::WriteResponse*) {
+  return answer([&] {
+    check_device(request->device_id());
+    const auto lock = state_.exclusive();
+    require_primary(arbiter_, *request);
+    Target& target = pipelines_.target();
+    if (request->atomicity() != p4::v1::WriteRequest::CONTINUE_ON_ERROR) {
+      throw unimplemented("atomicity: only CONTINUE_ON_ERROR");
+    }
+    BatchStatus status(static_cast<std::size_t>(request->updates_size()));
+    for (int i = 0; i < request->updates_size(); ++i) {
+      try {
+        write_entity(request->updates(i), target);
+      } catch (const RpcError& error) {
+        status.fail(static_cast<std::size_t>(i), error);
+      }
+    }
+    return status.status("updates", options_.max_status_bytes);
+  });
+}
+
+grpc::Status Service::Read(grpc::ServerContext*, const p4::v1::ReadRequest* request,
+                           grpc::ServerWriter<p4::v1::ReadResponse>* writer) {
+  return answer([&] {
+    check_device(request->device_id());
+    EntitySink sink;
+    grpc::Status status;
+    {
+      // A slow client must not hold up writes, so nothing is sent under the lock.
+      const auto lock = state_.shared();
+      status = read_all(*request, pipelines_.target(), sink, options_.max_status_bytes);
+    }
+    for (const auto& response : sink.responses()) {
+      if (!writer->Write(response)) {
+        return grpc::Status(grpc::StatusCode::CANCELLED, "the client is gone");
+      }
+    }
+    return status;
+  });
+}
+
+grpc::Status Service::SetForwardingPipelineConfig(
+    grpc::ServerContext*, const p4::v1::SetForwardingPipelineConfigRequest* request,
+    p4::v1::SetForwardingPipelineConfigResponse*) {
+  return answer([&] {
+    check_device(request->device_id());
+    const auto lock = state_.exclusive();
+    require_primary(arbiter_, *request);
+    pipelines_.set(*request);
+    if (const auto running = pipelines_.running()) {
+      notifier_.use(running->shared_schema());
+    }
+    return grpc::Status::OK;
+  });
+}
+
+grpc::Status Service::GetForwardingPipelineConfig(
+    grpc::ServerContext*, const p4::v1::GetForwardingPipelineConfigRequest* request,
+    p4::v1::GetForwardingPipelineConfigResponse* response) {
+  using Request = p4::v1::GetForwardingPipelineConfigRequest;
+  return answer([&] {
+    check_device(request->device_id());
+    const auto lock = state_.shared();
+    const auto* config = pipelines_.config();
+    if (config == nullptr) {
+      return grpc::Status::OK;  // no config: left unset in the response
+    }
+    auto& result = *response->mutable_config();
+    const auto type = request->response_type();
+    if (config->has_cookie()) {
+      *result.mutable_cookie() = config->cookie();
+    }
+    if (type == Request::ALL || type == Request::P4INFO_AND_COOKIE) {
+      *result.mutable_p4info() = config->p4info();
+    }
+    if (type == Request::ALL || type == Request::DEVICE_CONFIG_AND_COOKIE) {
+      result.set_p4_device_config(config->p4_device_config());
+    }
+    return grpc::Status::OK;
+  });
+}
+
+grpc::Status Service::Capabilities(grpc::ServerContext*, const p4::v1::CapabilitiesRequest*,
+                                   p4::v1::CapabilitiesResponse* response) {
+  response->set_p4runtime_api_version(kApiVersion);
+  return grpc::Status::OK;
+}
+
+grpc::Status Service::StreamChannel(grpc::ServerContext* context, Session::Stream* stream) {
+  const auto session = std::make_shared<Session>(*stream, context->peer());
+  const grpc::Status status = answer([&] {
+    p4::v1::StreamMessageRequest request;
+    while (stream->Read(&request)) {
+      handle(session, request);
+    }
+    return grpc::Status::OK;
+  });
+  arbiter_.remove(*session);
+  session->close();
+  return status;
+}
+
+void Service::handle(const std::shared_ptr<Session>& session,
+                     const p4::v1::StreamMessageRequest& request) {
+  switch (request.update_case()) {
+    case p4::v1::StreamMessageRequest::kArbitration:
+      return arbiter_.update(session, request.arbitration());
+    case p4::v1::StreamMessageRequest::kPacket:
+      return send_packet(session, request.packet());
+    case p4::v1::StreamMessageRequest::kDigestAck: {
+      p4::v1::StreamMessageResponse response;
+      auto& error = *response.mutable_error();
+      error.set_canonical_code(grpc::StatusCode::UNIMPLEMENTED);
+      error.set_message("this switch does not wait for digest acknowledgements");
+      *error.mutable_digest_list_ack()->mutable_digest_list_ack() = request.digest_ack();
+      session->offer(std::move(response));
+      return;
+    }
+    default: {
+      p4::v1::StreamMessageResponse response;
+      auto& error = *response.mutable_error();
+      error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
+      error.set_message("the stream message is none that this switch knows");
+      error.mutable_other();
+      session->offer(std::move(response));
+    }
+  }
+}
+
+void Service::send_packet(const std::shared_ptr<Session>& session,
+                          const p4::v1::PacketOut& packet) {
+  try {
+    if (!arbiter_.is_primary(*session)) {
+      throw permission_denied("only the primary may send packets");
+    }
+    std::string frame;
+    {
+      const auto lock = state_.shared();
+      const auto running = pipelines_.running();
+      if (running == nullptr) {
+        throw failed_precondition("there is no forwarding pipeline to send the packet through");
+      }
+      frame = decode_packet_out(packet, running->schema());
+    }
+    packet_out_(std::move(frame));
+  } catch (const RpcError& error) {
+    p4::v1::StreamMessageResponse response;
+    auto& message = *response.mutable_error();
+    message.set_canonical_code(error.code());
+    message.set_message(error.what());
+    *message.mutable_packet_out()->mutable_packet_out() = packet;
+    session->offer(std::move(response));
+  }
+}
+
+}  // namespace catchment::server

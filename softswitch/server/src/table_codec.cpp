@@ -1,0 +1,162 @@
+#include "table_codec.hpp"
+
+#include <string>
+
+#include "action_codec.hpp"
+#include "match_codec.hpp"
+#include "rpc_error.hpp"
+
+namespace catchment::server {
+
+namespace {
+
+std::string in_table(const TableSchema& table) { return "table '" + table.name() + "': "; }
+
+void check_default_key(const p4::v1::TableEntry& message, const TableSchema& table) {
+  if (message.match_size() != 0 || message.priority() != 0) {
+    throw invalid_argument(in_table(table) +
+                           "the default entry has neither match fields nor a priority");
+  }
+}
+
+void check_priority(const p4::v1::TableEntry& message, const TableSchema& table) {
+  if (table.needs_priority && message.priority() <= 0) {
+    throw invalid_argument(in_table(table) + "priority " + std::to_string(message.priority()) +
+                           " is not positive; entries with ternary, range or optional fields "
+                           "need one (larger wins)");
+  }
+  if (!table.needs_priority && message.priority() != 0) {
+    throw invalid_argument(in_table(table) + "priority " + std::to_string(message.priority()) +
+                           " is set, but no field is ternary, range or optional");
+  }
+}
+
+void decode_resources(const p4::v1::TableEntry& message, const TableSchema& table,
+                      softswitch::TableEntry& entry) {
+  if (message.has_counter_data()) {
+    if (table.counter == nullptr) {
+      throw invalid_argument(in_table(table) + "counter_data is set, but it has no direct counter");
+    }
+    entry.counter = decode_counter(message.counter_data());
+  }
+  if (message.has_meter_config()) {
+    if (table.meter == nullptr) {
+      throw invalid_argument(in_table(table) + "meter_config is set, but it has no direct meter");
+    }
+    entry.meter = decode_meter(message.meter_config());
+  }
+  if (message.has_meter_counter_data()) {
+    throw unimplemented(in_table(table) +
+                        "meter_counter_data: meters of this switch do not count per colour");
+  }
+}
+
+void decode_idle_timeout(const p4::v1::TableEntry& message, const TableSchema& table,
+                         softswitch::TableEntry& entry) {
+  if (message.has_time_since_last_hit()) {
+    throw invalid_argument(in_table(table) + "time_since_last_hit can be read, not written");
+  }
+  if (message.idle_timeout_ns() == 0) {
+    return;
+  }
+  if (message.is_default_action()) {
+    throw invalid_argument(in_table(table) + "the default entry has no idle timeout");
+  }
+  if (table.info->idle_timeout_behavior() != p4config::Table::NOTIFY_CONTROL) {
+    throw invalid_argument(in_table(table) +
+                           "idle_timeout_ns is set, but the table does not support idle timeouts");
+  }
+  if (message.idle_timeout_ns() < 0) {
+    throw invalid_argument(in_table(table) + "idle_timeout_ns is negative");
+  }
+  entry.idle_timeout_ns = message.idle_timeout_ns();
+}
+
+}  // namespace
+
+softswitch::TableEntry decode_key(const p4::v1::TableEntry& message, const TableSchema& table) {
+  softswitch::TableEntry entry;
+  entry.table_id = message.table_id();
+  entry.is_default = message.is_default_action();
+  if (entry.is_default) {
+    check_default_key(message, table);
+    return entry;
+  }
+  check_priority(message, table);
+  entry.priority = message.priority();
+  entry.match = decode_match(message.match(), table.fields, {"table", table.name()});
+  return entry;
+}
+
+softswitch::TableEntry decode_entry(const p4::v1::TableEntry& message, const TableSchema& table,
+                                    const Schema& schema) {
+  softswitch::TableEntry entry = decode_key(message, table);
+  entry.action = decode_table_action(message, table, schema);
+  entry.controller_metadata = message.controller_metadata();
+  entry.metadata = message.metadata();
+  decode_resources(message, table, entry);
+  decode_idle_timeout(message, table, entry);
+  return entry;
+}
+
+void encode_key(const softswitch::TableEntry& entry, const TableSchema& table,
+                p4::v1::TableEntry& result) {
+  result.set_table_id(entry.table_id);
+  result.set_is_default_action(entry.is_default);
+  result.set_priority(entry.priority);
+  encode_match(entry.match, table.fields, *result.mutable_match());
+}
+
+p4::v1::TableEntry encode_entry(const softswitch::TableEntry& entry, const TableSchema& table,
+                                const p4::v1::TableEntry& request) {
+  p4::v1::TableEntry result;
+  encode_key(entry, table, result);
+  encode_table_action(entry.action, result);
+  result.set_is_const(entry.is_const);
+  result.set_controller_metadata(entry.controller_metadata);
+  result.set_metadata(entry.metadata);
+  result.set_idle_timeout_ns(entry.idle_timeout_ns);
+  if (request.has_counter_data() && table.counter != nullptr) {
+    encode_counter(entry.counter.value_or(softswitch::CounterValue{}),
+                   *result.mutable_counter_data());
+  }
+  if (request.has_meter_config() && entry.meter) {
+    encode_meter(*entry.meter, *result.mutable_meter_config());
+  }
+  if (request.has_time_since_last_hit() && entry.elapsed_ns) {
+    result.mutable_time_since_last_hit()->set_elapsed_ns(*entry.elapsed_ns);
+  }
+  return result;
+}
+
+softswitch::CounterValue decode_counter(const p4::v1::CounterData& data) {
+  if (data.packet_count() < 0 || data.byte_count() < 0) {
+    throw invalid_argument("a counter value is negative");
+  }
+  return {static_cast<std::uint64_t>(data.packet_count()),
+          static_cast<std::uint64_t>(data.byte_count())};
+}
+
+void encode_counter(const softswitch::CounterValue& value, p4::v1::CounterData& result) {
+  result.set_packet_count(static_cast<std::int64_t>(value.packets));
+  result.set_byte_count(static_cast<std::int64_t>(value.bytes));
+}
+
+softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config) {
+  if (config.cir() < 0 || config.cburst() < 0 || config.pir() < 0 || config.pburst() < 0) {
+    throw invalid_argument("a meter's rate or burst is negative");
+  }
+  if (config.eburst() != 0) {
+    throw unimplemented("meter eburst: this switch has two-rate three-colour meters only");
+  }
+  return {config.cir(), config.cburst(), config.pir(), config.pburst()};
+}
+
+void encode_meter(const softswitch::MeterConfig& config, p4::v1::MeterConfig& result) {
+  result.set_cir(config.cir);
+  result.set_cburst(config.cburst);
+  result.set_pir(config.pir);
+  result.set_pburst(config.pburst);
+}
+
+}  // namespace catchment::server
