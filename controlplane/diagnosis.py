@@ -53,12 +53,14 @@ def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: flo
 
     Args:
         job: a deployed job.
-        clients: switch name -> client.
+        clients: switch name -> client; switches without one are left out.
         interval: seconds between the two looks at the counters.
     """
     missing: list[Missing] = []
     before: dict[str, dict[int, int]] = {}
     for branch in job.tree:
+        if branch.switch not in clients:
+            continue
         try:
             before[branch.switch] = sample(job, branch.switch, clients[branch.switch])
         except SwitchError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.jobs.entries import switch_configs
+from controlplane.client import SwitchClient, SwitchError, TableEntry
+from controlplane.jobs.entries import JOBS, RECEIVERS, SwitchConfig, switch_configs
 from controlplane.jobs.errors import JobError
 from controlplane.jobs.plan import JobPlan
 from controlplane.topology import Topology
@@ -21,10 +21,13 @@ def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
 
     Raises:
         SwitchError: with each refused update.
-        JobError: no client for a switch.
+        JobError: no client for a switch, or a switch already has an entry or a group of this job
+            (deployed before, or another controller uses its generation); nothing is touched then.
     """
     done: list[str] = []
     configs = switch_configs(job, topology)
+    for config in configs:
+        _check_free(config, _client(clients, config.switch, job), job)
     for config in configs:
         client = _client(clients, config.switch, job)
         done.append(config.switch)
@@ -49,17 +52,27 @@ def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         _take_off(job, topology, branch.switch, _client(clients, branch.switch, job))
 
 
+def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> None:
+    taken = _written(config, client)
+    if taken:
+        raise JobError(f"job {job.name}: {client.where} already has {taken[0].key()}; is the job deployed already?")
+    groups = sorted(set(config.groups) & set(client.groups()))
+    if groups:
+        raise JobError(
+            f"job {job.name}: {client.where} already has multicast group {groups[0]}, which this control plane "
+            "did not give out; delete it, or start the switch afresh"
+        )
+
+
+def _written(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:
+    """The entries of a configuration whose key a switch has."""
+    present = {entry.key() for table in (JOBS, RECEIVERS) for entry in client.read(table)}
+    return [entry for entry in config.entries if entry.key() in present]
+
+
 def _take_off(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> None:
     config = next(c for c in switch_configs(job, topology) if c.switch == switch)
-    try:
-        client.delete(*config.entries)
-    except SwitchError as error:
-        # BMv2 reports a missing entry as INVALID_ARGUMENT or UNKNOWN in some versions; look instead of guessing.
-        if not error.failures:
-            raise
-        left = {(e.table, tuple(e.match.items())) for e in client.read("jobs") + client.read("receivers")}
-        if any((e.table, tuple(e.match.items())) in left for e in config.entries):
-            raise
+    client.delete(*_written(config, client))
     existing = client.groups()
     for group in config.groups:
         if group in existing:

@@ -1,7 +1,7 @@
 """Topologies on this machine: network namespaces, veth links, switch processes (docs/mininet.md)."""
 
+from controlplane.networks import NetworkError
 from sim.mininet.dependency import enable
-from sim.mininet.errors import NetworkError
 
 enable()
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sim.mininet.errors import NetworkError
+from controlplane.networks import NetworkError
 
 _SYSTEM_PACKAGE = Path("/usr/lib/python3/dist-packages/mininet")
 

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sim.mininet.errors import NetworkError
+from controlplane.networks import NetworkError
 from sim.mininet.naming import ENVIRONMENT_MARK, interface_prefix
 
 _GRACE_SECONDS = 3.0

@@ -18,13 +18,12 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
 from controlplane.client import SwitchClient
+from controlplane.networks import NetworkError, NetworkState, StateFile
 from controlplane.topology import AUTO_ADDRESS, Topology
-from sim.mininet.errors import NetworkError
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
 from sim.mininet.nodes import SwitchNode, host_commands, prepare_switch_interface, run
-from sim.mininet.process import COMMANDS, SwitchProcess, free_address
-from sim.mininet.state import NetworkState, StateFile
+from sim.switch_process import COMMANDS, SwitchProcess, free_address
 
 
 class MininetNetwork:
@@ -45,6 +44,7 @@ class MininetNetwork:
         self.name = name or topology.name
         self.log_folder = log_folder or Path(tempfile.mkdtemp(prefix=f"catchment-{self.name}-"))
         self._source = source
+        self._ready = False
         self._addresses: dict[str, str] = {}
         self._processes: dict[str, SwitchProcess] = {}
         self._popen: list[subprocess.Popen[Any]] = []
@@ -105,7 +105,13 @@ class MininetNetwork:
     def state(self) -> NetworkState:
         """What other processes may know of this network."""
         hosts = {name: self._net.getNodeByName(name).pid for name in self.topology.hosts}
-        return NetworkState(self.name, os.getpid(), self._source, dict(self._addresses), hosts)
+        return NetworkState(self.name, os.getpid(), self._source, dict(self._addresses), hosts, self._ready)
+
+    def announce_ready(self) -> None:
+        """Tell other processes that the switches have their programs."""
+        assert self._state is not None
+        self._ready = True
+        self._state.write(self.state())
 
     # Switches
 
@@ -126,6 +132,14 @@ class MininetNetwork:
         process = SwitchProcess(name, command, address=address, log=log, environment=self.environment())
         self._processes[name] = process
         process.wait_ready()
+
+    def check_switch(self, name: str) -> None:
+        """Make sure that a switch still runs.
+
+        Raises:
+            NetworkError: it ended by itself; quotes the end of its log.
+        """
+        self._processes[name].check()
 
     def kill_switch(self, name: str) -> None:
         """End a switch at once, as a crash or a power cut would."""

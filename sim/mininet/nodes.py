@@ -8,7 +8,7 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from sim.mininet.errors import NetworkError
+from controlplane.networks import NetworkError
 
 _OFFLOADS = ("tx", "rx", "sg", "gso", "tso", "gro")
 

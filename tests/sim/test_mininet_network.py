@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.networks import is_held, read_state
 from controlplane.topology import Target, Topology, racks, star
-from sim.mininet import MininetNetwork, NetworkError, process
+from sim import switch_process
+from sim.mininet import MininetNetwork, NetworkError
 from sim.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
-from sim.mininet.state import is_held, read_state
 
 pytestmark = [
     pytest.mark.e2e,
@@ -31,7 +32,7 @@ def hub_command(address: str, _device_id: int, ports: Mapping[int, str]) -> list
 
 @pytest.fixture(autouse=True)
 def _hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(process.COMMANDS, Target.EMBEDDED, hub_command)
+    monkeypatch.setitem(switch_process.COMMANDS, Target.EMBEDDED, hub_command)
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
 
 
@@ -98,7 +99,7 @@ def test_a_command_that_fails_quotes_its_output() -> None:
 
 
 def test_a_switch_that_dies_at_start_is_named_and_nothing_remains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(process.COMMANDS, Target.EMBEDDED, lambda *_: ["sh", "-c", "echo broken; exit 7"])
+    monkeypatch.setitem(switch_process.COMMANDS, Target.EMBEDDED, lambda *_: ["sh", "-c", "echo broken; exit 7"])
     name = network_name()
     with pytest.raises(NetworkError, match=r"switch s1 ended with code 7 at its start:\n  broken"):
         MininetNetwork(small(name)).start()
@@ -111,8 +112,9 @@ import sys
 sys.path.insert(0, {tests!r})
 from test_mininet_network import hub_command, small
 from controlplane.topology import Target
-from sim.mininet import MininetNetwork, process
-process.COMMANDS[Target.EMBEDDED] = hub_command
+from sim import switch_process
+from sim.mininet import MininetNetwork
+switch_process.COMMANDS[Target.EMBEDDED] = hub_command
 with MininetNetwork(small({name!r})) as net:
     net.popen("w0", ["sleep", "1000"])
     print("up", flush=True)

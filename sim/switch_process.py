@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from controlplane.networks import NetworkError
 from controlplane.topology import Target
-from sim.mininet.errors import NetworkError
 
 _LOG_TAIL = 15
 
@@ -29,7 +29,7 @@ def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> 
     Raises:
         NetworkError: it is not built.
     """
-    binary = Path(__file__).parents[2] / "build" / "native" / "softswitch" / "server" / "catchment-switch"
+    binary = Path(__file__).parents[1] / "build" / "native" / "softswitch" / "server" / "catchment-switch"
     if not binary.is_file():
         raise NetworkError(f"{binary} does not exist; run `make native`")
     interfaces = [f"--port={port}:{name}" for port, name in ports.items()]
@@ -91,6 +91,15 @@ class SwitchProcess:
     def is_alive(self) -> bool:
         """Whether it still runs."""
         return self._process.poll() is None
+
+    def check(self) -> None:
+        """Make sure that it runs.
+
+        Raises:
+            NetworkError: it ended; quotes the end of its log.
+        """
+        if not self.is_alive():
+            raise NetworkError(f"switch {self.name} ended with code {self._process.returncode}:\n{self._tail()}")
 
     def wait_ready(self, timeout: float = 20.0) -> None:
         """Wait until the P4Runtime server accepts connections.

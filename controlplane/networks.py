@@ -1,4 +1,4 @@
-"""What a running network leaves on disk for other processes: addresses, process ids, a lock.
+"""Emulated networks that are up: what their owner tells other processes, and a lock.
 
 The owner holds an advisory lock on the state file for as long as it lives, however it ends; a state
 file without a lock holder is a leftover.
@@ -14,7 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from sim.mininet.errors import NetworkError
+from controlplane.errors import ControlPlaneError
+
+
+class NetworkError(ControlPlaneError):
+    """An emulated network could not be started, used or removed; says what to do."""
 
 
 def state_folder() -> Path:
@@ -32,6 +36,7 @@ class NetworkState:
         topology: file it was made from; empty when made by a program.
         addresses: switch name -> gRPC address.
         hosts: host name -> process id of a process in its namespace.
+        ready: the switches have their programs.
     """
 
     name: str
@@ -39,6 +44,7 @@ class NetworkState:
     topology: str = ""
     addresses: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, int] = field(default_factory=dict)
+    ready: bool = False
 
 
 class StateFile:
@@ -112,3 +118,15 @@ def known_networks() -> list[str]:
     """Names with a state file, up or left over."""
     folder = state_folder()
     return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+
+
+def networks_up() -> list[NetworkState]:
+    """The networks that a live process owns."""
+    states = (read_state(name) for name in known_networks() if is_held(name))
+    return [state for state in states if state is not None]
+
+
+def discard_state(name: str) -> None:
+    """Remove the state file of a network whose owner is gone."""
+    if not is_held(name):
+        (state_folder() / f"{name}.json").unlink(missing_ok=True)

@@ -1,0 +1,42 @@
+"""The `catchment` command: one file per group of verbs (docs/cli.md).
+
+This is where the parts are put together: only here does the control plane's package call the
+compiler, Mininet and the demo, and it imports them when a verb needs them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from controlplane.cli import demo, job, net, p4, shell, stats, switch, table
+from controlplane.errors import ControlPlaneError
+
+app = typer.Typer(
+    name="catchment",
+    help="Training in the network: switches, jobs and what they count.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(p4.app, name="p4")
+app.add_typer(switch.app, name="switch")
+app.add_typer(net.app, name="net")
+app.add_typer(job.app, name="job")
+app.add_typer(table.app, name="table")
+app.command("stats")(stats.stats)
+app.command("diagnose")(stats.diagnose)
+app.command("shell")(shell.shell)
+app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
+
+
+def main() -> None:
+    """Run a verb; what an operator can act on is one message and exit code 1."""
+    try:
+        app(prog_name="catchment")
+    except ControlPlaneError as error:
+        print(f"catchment: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.exit(1)

@@ -1,0 +1,142 @@
+"""`catchment net`: emulated networks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane import networks, store
+from controlplane.cli.output import JsonOption, print_json, print_table
+from controlplane.fabric import Fabric
+from controlplane.networks import NetworkError
+from controlplane.programs import programs_of
+from controlplane.topology import Topology
+
+app = typer.Typer(help="Networks on this machine, in namespaces (needs root).", no_args_is_help=True)
+
+_UP_SECONDS = 180.0
+_DOWN_SECONDS = 30.0
+
+
+@app.command("up")
+def up(
+    topology: Annotated[Path, typer.Argument(help="Topology file.")],
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when it is up and leave it running.")] = False,
+) -> None:
+    """Bring a network up, with programs and plain forwarding on its switches; Ctrl-C ends it."""
+    loaded = Topology.load(topology)
+    if detach:
+        _start_detached(topology, loaded.name)
+        typer.echo(f"network {loaded.name} is up; `catchment net down {loaded.name}` ends it")
+        return
+    from sim.mininet import MininetNetwork  # noqa: PLC0415  only here is Mininet needed
+
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    programs = programs_of(loaded)
+    with MininetNetwork(loaded, source=str(topology.resolve())) as net:
+        with Fabric.connect(loaded, net.addresses) as fabric:
+            fabric.push(programs)
+        store.forget(loaded.name)
+        net.announce_ready()
+        typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs in "
+                   f"{net.log_folder}; Ctrl-C ends it")  # fmt: skip
+        while not stop.wait(1.0):
+            for name in loaded.switches:
+                net.check_switch(name)
+    store.forget(loaded.name)
+    typer.echo(f"network {loaded.name} is down")
+
+
+@app.command("down")
+def down(
+    name: Annotated[str | None, typer.Argument(help="Network name; the only one when left out.")] = None,
+) -> None:
+    """End a network, and remove what an earlier one of that name left behind."""
+    from sim.mininet.leftovers import remove_leftovers  # noqa: PLC0415
+
+    if os.geteuid() != 0:
+        raise NetworkError("removing a network needs root: run it with sudo")
+    if name is None:
+        known = networks.known_networks()
+        if len(known) != 1:
+            raise NetworkError(f"say which network: {', '.join(known) or 'none is up or left over'}")
+        name = known[0]
+    state = networks.read_state(name)
+    ended = networks.is_held(name)
+    if ended:
+        if state is None:
+            raise NetworkError(f"network {name} is just coming up; try again")
+        os.kill(state.owner, signal.SIGTERM)
+        deadline = time.monotonic() + _DOWN_SECONDS
+        while networks.is_held(name):
+            if time.monotonic() > deadline:
+                raise NetworkError(f"process {state.owner} still holds network {name} after {_DOWN_SECONDS:g} s")
+            time.sleep(0.05)
+    removed = remove_leftovers(name)
+    networks.discard_state(name)
+    store.forget(name)
+    for what in removed:
+        typer.echo(f"removed {what}")
+    typer.echo(f"network {name} is down" if ended or removed else f"network {name} was not up, and left nothing behind")
+
+
+@app.command("list")
+def show(as_json: JsonOption = False) -> None:
+    """The networks that are up, and those that were not ended properly."""
+    rows = []
+    for name in networks.known_networks():
+        state = networks.read_state(name)
+        status = ("up" if state and state.ready else "coming up") if networks.is_held(name) else "left over"
+        rows.append((name, status, state.owner if state else "?", state.topology if state else "?"))
+    if as_json:
+        print_json([dict(zip(("name", "status", "owner", "topology"), row, strict=True)) for row in rows])
+    else:
+        print_table("networks", ("name", "status", "owner", "topology"), rows)
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def execute(
+    host: Annotated[str, typer.Argument(help="Host name.")],
+    command: Annotated[list[str], typer.Argument(help="Program and arguments.")],
+) -> None:
+    """Run a program on a host of the network that is up."""
+    pids = {name: pid for state in networks.networks_up() for name, pid in state.hosts.items() if name == host}
+    if host not in pids:
+        have = ", ".join(h for state in networks.networks_up() for h in state.hosts) or "no network is up"
+        raise NetworkError(f"no host {host!r}; there are: {have}")
+    os.execvp("mnexec", ["mnexec", "-a", str(pids[host]), *command])
+
+
+def _start_detached(topology: Path, name: str) -> None:
+    folder = networks.state_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        log = (folder / f"{name}.log").open("wb")
+    except PermissionError:
+        raise NetworkError("an emulated network needs root: run it with sudo") from None
+    command = [sys.executable, "-m", "controlplane.cli", "net", "up", str(topology.resolve())]
+    root = Path(__file__).parents[2]
+    owner = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=root
+    )
+    deadline = time.monotonic() + _UP_SECONDS
+    while time.monotonic() < deadline:
+        state = networks.read_state(name)
+        if state is not None and state.ready and state.owner == owner.pid:
+            return
+        if owner.poll() is not None:
+            said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
+            raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {owner.returncode}")
+        time.sleep(0.05)
+    owner.terminate()
+    raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {folder / f'{name}.log'}")

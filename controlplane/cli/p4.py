@@ -1,0 +1,40 @@
+"""`catchment p4`: compiling switch programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane.cli.output import JsonOption, print_json
+from controlplane.programs import compile_for
+from controlplane.topology import Target
+
+app = typer.Typer(help="Switch programs.", no_args_is_help=True)
+
+
+@app.command("compile")
+def compile_program(
+    program: Annotated[Path, typer.Argument(help="P4_16 source for v1model.")],
+    target: Annotated[
+        Target, typer.Option(help="What it is compiled for; bmv2 needs p4c on the PATH.")
+    ] = Target.EMBEDDED,
+    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME=VALUE for the preprocessor.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the results.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile a program to P4Info and to what the target loads."""
+    defines = dict(_definition(text) for text in define or [])
+    config = compile_for(target, program, defines, folder=output)
+    if as_json:
+        print_json({"p4info": str(config.p4info), "device_config": str(config.device_config)})
+    else:
+        typer.echo(f"P4Info:        {config.p4info}\ndevice config: {config.device_config}")
+
+
+def _definition(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not name.isidentifier():
+        raise typer.BadParameter(f"{text!r} is not NAME=VALUE")
+    return name, value if found else "1"

@@ -1,0 +1,88 @@
+"""Which network, which switch: the options that most verbs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from controlplane.client import SwitchClient
+from controlplane.errors import ControlPlaneError
+from controlplane.fabric import Fabric
+from controlplane.networks import NetworkState, is_held, networks_up, read_state
+from controlplane.topology import AUTO_ADDRESS, Topology
+
+TopologyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--topology", "-t", envvar="CATCHMENT_TOPOLOGY", help="Topology file; the network that is up when left out."
+    ),
+]
+SwitchArgument = Annotated[str, typer.Argument(help="Switch name, or HOST:PORT of any P4Runtime server.")]
+DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with HOST:PORT.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A topology and where its switches listen.
+
+    Attributes:
+        topology: the network.
+        addresses: switch name -> gRPC address, of those that the file leaves open.
+        network: the emulated network that is up, or None.
+    """
+
+    topology: Topology
+    addresses: dict[str, str]
+    network: NetworkState | None
+
+    def fabric(self, *, read_only: bool = False) -> Fabric:
+        """Connections to every switch."""
+        return Fabric.connect(self.topology, self.addresses, read_only=read_only)
+
+    def address(self, switch: str) -> str:
+        """gRPC address of a switch.
+
+        Raises:
+            ControlPlaneError: it is `auto` and the network is not up.
+        """
+        address = self.addresses.get(switch, self.topology.switch(switch).grpc)
+        if address == AUTO_ADDRESS:
+            raise ControlPlaneError(
+                f"switch {switch} has no fixed grpc address and network {self.topology.name} is not up; start it with "
+                "`catchment net up`"
+            )
+        return address
+
+    def connect(self, switch: str, *, read_only: bool = False) -> SwitchClient:
+        """A connection to one switch."""
+        device = self.topology.switch(switch).device_id
+        return SwitchClient.connect(self.address(switch), device, name=switch, read_only=read_only)
+
+
+def find_place(topology: Path | None) -> Place:
+    """The network that a verb is about: the given file's, or the only one that is up.
+
+    Raises:
+        ControlPlaneError: none is up, or several are.
+    """
+    if topology is not None:
+        loaded = Topology.load(topology)
+        state = read_state(loaded.name) if is_held(loaded.name) else None
+        return Place(loaded, dict(state.addresses) if state else {}, state)
+    up = [state for state in networks_up() if state.topology]
+    if not up:
+        raise ControlPlaneError("no network is up; start one with `catchment net up TOPOLOGY`, or give --topology FILE")
+    if len(up) > 1:
+        names = ", ".join(f"{state.name} ({state.topology})" for state in up)
+        raise ControlPlaneError(f"several networks are up: {names}; say which with --topology FILE")
+    return Place(Topology.load(up[0].topology), dict(up[0].addresses), up[0])
+
+
+def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> SwitchClient:
+    """A connection to a switch by name or by address."""
+    if ":" in switch:
+        return SwitchClient.connect(switch, device_id, read_only=read_only)
+    return find_place(topology).connect(switch, read_only=read_only)

@@ -1,0 +1,136 @@
+"""Compiled switch programs: which compiler a target needs, and a cache of what it made.
+
+The compilers run as processes of their own: the control plane knows their command lines only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from controlplane.client.pipeline import PipelineConfig
+from controlplane.errors import ControlPlaneError
+from controlplane.topology import Switch, Target, Topology
+
+_ROOT = Path(__file__).parents[1]
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+class CompileError(ControlPlaneError):
+    """A program could not be compiled; carries what the compiler said."""
+
+
+def cache_folder() -> Path:
+    """Where compiled programs live; CATCHMENT_BUILD_DIR overrides."""
+    return Path(os.environ.get("CATCHMENT_BUILD_DIR", _ROOT / "build")) / "p4"
+
+
+def program_for(switch: Switch) -> PipelineConfig:
+    """The compiled program of a switch, built for its lanes and slots.
+
+    Raises:
+        CompileError: the compiler is missing or refuses the program.
+    """
+    return compile_for(switch.target, switch.program, {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)})
+
+
+def programs_of(topology: Topology) -> dict[str, PipelineConfig]:
+    """The compiled program of every switch; each distinct one is compiled once."""
+    return {name: program_for(switch) for name, switch in topology.switches.items()}
+
+
+def compile_for(
+    target: Target, program: Path, defines: Mapping[str, str], *, folder: Path | None = None
+) -> PipelineConfig:
+    """Compile a program, or take it from the cache.
+
+    Args:
+        target: what it is for.
+        program: P4_16 source.
+        defines: preprocessor name -> value.
+        folder: takes the results, compiled afresh; the cache by default.
+
+    Raises:
+        CompileError: the source or the compiler is missing, or the compiler refuses the program.
+    """
+    if not program.is_file():
+        raise CompileError(f"no P4 program at {program}")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _compile(target, program, defines, folder)
+    key = _fingerprint(target, program, defines)
+    folder = cache_folder() / f"{program.stem}-{target}-{key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    done = folder / "done"
+    with (folder / "lock").open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two commands may want the same program
+        if not done.exists():
+            _compile(target, program, defines, folder)
+            done.touch()
+    return _results(target, program, folder)
+
+
+def _results(target: Target, program: Path, folder: Path) -> PipelineConfig:
+    suffix = {Target.EMBEDDED: "so", Target.BMV2: "json"}[target]
+    return PipelineConfig(folder / f"{program.stem}.p4info.txt", folder / f"{program.stem}.{suffix}")
+
+
+def _compile(target: Target, program: Path, defines: Mapping[str, str], folder: Path) -> PipelineConfig:
+    results = _results(target, program, folder)
+    flags = [f"-D{name}={value}" for name, value in sorted(defines.items())]
+    if target is Target.EMBEDDED:
+        command = [
+            sys.executable, "-m", "softswitch.build", str(program), *flags,
+            "--p4info", str(results.p4info), "--output", str(results.device_config),
+        ]  # fmt: skip
+    else:
+        command = [
+            _p4c(), "--p4v", "16", *flags, "--p4runtime-files", str(results.p4info),
+            "-o", str(results.device_config), str(program),
+        ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
+    if run.returncode:
+        raise CompileError(f"{program} does not compile for {target}:\n{(run.stderr or run.stdout).strip()}")
+    return results
+
+
+def _p4c() -> str:
+    found = shutil.which("p4c-bm2-ss")
+    if found is None:
+        raise CompileError("p4c-bm2-ss (part of p4c) is not on the PATH; see docs/bmv2.md, or use target: embedded")
+    return found
+
+
+def _sources(program: Path, seen: set[Path]) -> Iterator[Path]:
+    """A source and what it includes, as far as the files exist."""
+    program = program.resolve()
+    if program in seen or not program.is_file():
+        return
+    seen.add(program)
+    yield program
+    for name in _INCLUDE.findall(program.read_text("utf-8", errors="replace")):
+        yield from _sources(program.parent / name, seen)
+
+
+def _compiler_files(target: Target) -> list[Path]:
+    if target is Target.BMV2:
+        return [Path(_p4c()).resolve()]
+    folder = _ROOT / "softswitch"
+    return [p for s in ("*.py", "*.p4", "*.hpp", "*.cpp") for p in folder.rglob(s)]
+
+
+def _fingerprint(target: Target, program: Path, defines: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(repr((str(target), sorted(defines.items()))).encode())
+    for source in _sources(program, set()):
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    for path in sorted(_compiler_files(target)):
+        status = path.stat()
+        digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]

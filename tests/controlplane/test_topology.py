@@ -1,0 +1,143 @@
+"""Topology files: the examples load, and every mistake is reported with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controlplane.topology import Host, PortRef, Target, Topology, TopologyError, racks, star
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "sim" / "topologies").glob("*.yaml"))
+
+GOOD = """\
+mtu: 9000
+switches:
+  s1:
+    program: luwu.p4
+    ip: 10.0.0.254
+    mac: 02:00:00:00:fe:01
+    grpc: 127.0.0.1:9559
+    target: bmv2
+    lanes: 8
+  s2: {program: ../x.p4, ip: 10.0.1.254, mac: 12:30:00:00:00:02, device_id: 2}
+hosts:
+  w0: {ip: 10.0.0.1/16, mac: 02:00:00:00:00:01, link: s1:1}
+  w1: {ip: 10.0.1.1/16, mac: 02:00:00:00:00:02, link: s2:1}
+links:
+  - [s1:9, s2:8]
+"""
+
+
+def load(tmp_path: Path, text: str) -> Topology:
+    path = tmp_path / "net.yaml"
+    path.write_text(text)
+    return Topology.load(path)
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    topology = load(tmp_path, GOOD)
+    assert (topology.name, topology.mtu) == ("net", 9000)
+    s1, s2 = topology.switch("s1"), topology.switch("s2")
+    assert (s1.target, s1.lanes, s1.grpc, s1.device_id) == (Target.BMV2, 8, "127.0.0.1:9559", 1)
+    assert (s2.target, s2.lanes, s2.grpc, s2.device_id) == (Target.EMBEDDED, 64, "auto", 2)
+    assert s2.mac == "12:30:00:00:00:02", "YAML would read this as a number in base 60"
+    assert s2.program == (tmp_path / "../x.p4").resolve()
+    assert topology.ports("s1") == {1: topology.host("w0"), 9: PortRef("s2", 8)}
+    assert topology.ports("s2") == {1: topology.host("w1"), 8: PortRef("s1", 9)}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_examples_load_and_their_programs_exist(path: Path) -> None:
+    for switch in Topology.load(path).switches.values():
+        assert switch.program.is_file()
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "complaint"),
+    [
+        ("mtu: 9000", "mtu: 9000x", 1, "mtu: 9000x is not a whole number"),
+        ("mtu: 9000", "mtu: 100", 1, "mtu: 100 is not between 576 and 65535"),
+        ("mtu: 9000", "mut: 9000", 1, "mut is unknown; known: name, mtu"),
+        ("mtu: 9000", "mtu: [9000]", 1, "mtu: must be a single value"),
+        ("mtu: 9000", "name: a/b", 1, "'a/b' may hold letters"),
+        ("lanes: 8", "lanes: 65", 9, "switches.s1.lanes: 65 is not one of 8, 64, 256"),
+        ("lanes: 8", "slots: 100", 9, "switches.s1.slots: 100 is not a power of two"),
+        ("target: bmv2", "target: tofino", 8, "switches.s1.target: tofino is not one of: embedded, bmv2"),
+        ("127.0.0.1:9559", "127.0.0.1", 7, "switches.s1.grpc: 127.0.0.1 is neither `auto` nor host:port"),
+        ("    ip: 10.0.0.254", "    ip: 10.0.0.256", 5, "switches.s1.ip: 10.0.0.256 is not an IPv4 address"),
+        ("    program: luwu.p4\n", "", 4, "switches.s1.program is missing"),
+        ("02:00:00:00:fe:01", "03:00:00:00:fe:01", 6, "multicast address"),
+        ("02:00:00:00:fe:01", "02:00:00:00:fe", 6, "is not a MAC address"),
+        ("  s2: {program", "  s1: {program", 10, "switches.s1 is given twice (first in line 3)"),
+        ("  s2: {program", "  switch2: {program", 10, "'switch2' cannot be a name here"),
+        ("10.0.0.1/16", "10.0.0.1", 12, "hosts.w0.ip: add the prefix length, as in 10.0.0.1/24"),
+        ("10.0.0.1/16", "10.9.0.1/16", 12, "hosts.w0.ip: 10.9.0.1/16 cannot reach its switch s1 (10.0.0.254)"),
+        ("10.0.1.1/16", "10.0.0.1/16", 13, "hosts.w1.ip: address 10.0.0.1 is already used by w0"),
+        ("mac: 02:00:00:00:00:02", "mac: 02:00:00:00:fe:01", 13, "address 02:00:00:00:fe:01 is already used by s1"),
+        ("link: s1:1", "link: s1", 12, "hosts.w0.link: s1 is not switch:port, as in s1:1"),
+        ("link: s1:1", "link: s3:1", 12, "hosts.w0.link: no switch 's3'; there are: s1, s2"),
+        ("link: s1:1", "link: s1:511", 12, "port 511 is not between 1 and 510"),
+        ("[s1:9, s2:8]", "[s1:1, s2:8]", 15, "port s1:1 is already used by another link"),
+        ("[s1:9, s2:8]", "[s1:9]", 15, "links: must be [switch:port, switch:port]"),
+        ("[s1:9, s2:8]", "[s1:9, s1:8]", 15, "joins a switch to itself"),
+        ("hosts:", "hosts: {", 13, "not YAML"),
+    ],
+)
+def test_mistakes_name_file_and_line(tmp_path: Path, old: str, new: str, line: int, complaint: str) -> None:
+    assert old in GOOD
+    with pytest.raises(TopologyError) as info:
+        load(tmp_path, GOOD.replace(old, new, 1))
+    assert str(info.value).startswith(f"{tmp_path}/net.yaml:{line}: ")
+    assert complaint in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"), [("", "empty file"), ("- a", "must be a mapping"), ("mtu: 1500", "switches is missing")]
+)
+def test_files_that_are_no_topology(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(TopologyError, match=complaint):
+        load(tmp_path, text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"cannot read topology .*absent\.yaml: No such file"):
+        Topology.load(tmp_path / "absent.yaml")
+
+
+def test_names_that_do_not_exist() -> None:
+    topology = star(["w0"], program=Path("x.p4"))
+    with pytest.raises(TopologyError, match="no switch 's2' in topology star; it has: s1"):
+        topology.switch("s2")
+    with pytest.raises(TopologyError, match="no host 'w9' in topology star; it has: w0"):
+        topology.host("w9")
+
+
+def test_built_topologies_are_consistent() -> None:
+    for topology in (
+        star([f"h{i}" for i in range(249)], program=Path("x.p4")),
+        racks([["a", "b"], ["c"], [*"defgh"]], ["opt"], program=Path("x.p4")),
+    ):
+        addresses = [h.ip.ip for h in topology.hosts.values()] + [s.ip for s in topology.switches.values()]
+        macs = [h.mac for h in topology.hosts.values()] + [s.mac for s in topology.switches.values()]
+        assert len(set(addresses)) == len(addresses)
+        assert len(set(macs)) == len(macs)
+        for host in topology.hosts.values():
+            assert topology.switch(host.link.switch).ip in host.ip.network
+            assert topology.ports(host.link.switch)[host.link.port] == host
+        for link in topology.links:
+            assert topology.ports(link.a.switch)[link.a.port] == link.b
+        for switch in topology.switches:
+            hosts = [p for p in topology.ports(switch).values() if isinstance(p, Host)]
+            assert len(hosts) == sum(h.link.switch == switch for h in topology.hosts.values())
+
+
+def test_impossible_stars() -> None:
+    with pytest.raises(TopologyError):
+        star(["a", "a"], program=Path("x.p4"))
+    with pytest.raises(TopologyError):
+        star([], program=Path("x.p4"))
