@@ -37,6 +37,10 @@ class Refusal(Exception):  # noqa: N818 - an internal control flow signal, never
         super().__init__(str(self.diagnostic))
 
 
+class FollowUp(Refusal):
+    """A consequence of an error already reported; not reported itself."""
+
+
 @dataclass(slots=True)
 class Diagnostics:
     """Collects errors and warnings, each place and message once."""
@@ -54,7 +58,7 @@ class Diagnostics:
     def add(self, refusal: Refusal) -> None:
         """Records an error that was raised."""
         d = refusal.diagnostic
-        if self._new(d.loc, d.message):
+        if not isinstance(refusal, FollowUp) and self._new(d.loc, d.message):
             self.errors.append(d)
 
     def error(self, loc: Location, message: str, hint: str = "") -> None:

@@ -29,6 +29,8 @@ class NewTypeName:
 
     name: str
     annotations: tuple[Annotation, ...] = field(default=(), compare=False)
+    underlying: Type | None = None
+    """The type it was made from, which may have a `newtype` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,16 @@ class ExternType(Type):
 
     def __str__(self) -> str:
         return self.name + (f"<{', '.join(map(str, self.type_args))}>" if self.type_args else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypeVar(Type):
+    """A type parameter, within the declaration that has it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def is_numeric(t: Type) -> bool:

@@ -1,0 +1,206 @@
+"""Instances: constructor arguments, and the specialised unit each instance is one of."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+from softswitch.compiler import ast, ir
+from softswitch.compiler.check.annotations import lower_annotations
+from softswitch.compiler.check.context import Place, annotation_name
+from softswitch.compiler.check.tables import TableChecker
+from softswitch.compiler.check.values import is_constant
+from softswitch.compiler.diagnostics import Diagnostics, Refusal
+from softswitch.compiler.scope import BlockSymbol, ExternSymbol, InstanceSymbol, PackageSymbol, Symbol
+from softswitch.compiler.source import Location
+from softswitch.compiler.types import ExternType, Type
+
+Unit = ir.ControlUnit | ir.ParserUnit
+
+
+@dataclass(slots=True)
+class Frame:
+    """What the unit being checked has declared so far."""
+
+    instances: list[ir.InstanceDecl] = field(default_factory=list)
+    locals: list[ir.Declare] = field(default_factory=list)
+    actions: list[ir.Action] = field(default_factory=list)
+    tables: list[ir.Table] = field(default_factory=list)
+    value_sets: list[ir.ValueSet] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructorArgs:
+    """Evaluated constructor arguments: values in parameter order, and extern instances by parameter name."""
+
+    values: tuple[ir.Expr, ...] = ()
+    instances: tuple[tuple[str, ir.InstanceDecl], ...] = ()
+
+    def key(self) -> tuple[object, ...]:
+        """What tells two specialisations apart. Instances do not: they are bound in the instance tree."""
+        return tuple(_value_key(v) for v in self.values)
+
+    @property
+    def known(self) -> bool:
+        """Whether every value is a constant (inside a unit not yet specialised, some are not)."""
+        return all(map(is_constant, self.values))
+
+
+def _value_key(value: ir.Expr) -> object:
+    if isinstance(value, ir.Literal):
+        return (value.type, type(value.value), value.value)
+    if isinstance(value, ir.EnumValue):
+        return (value.type, value.ordinal)
+    if isinstance(value, ir.Aggregate):
+        return (value.type, tuple(_value_key(m) for m in value.members))
+    return id(value)
+
+
+class InstanceChecker(TableChecker):
+    """Declares instances."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        super().__init__(diagnostics)
+        self.frame = Frame()
+        self.bound_instances: dict[ir.InstanceDecl, tuple[tuple[str, ir.InstanceDecl], ...]] = {}
+        """For an instance: the extern instances given to its constructor, by parameter name."""
+
+    @abstractmethod
+    def specialised_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None, loc: Location) -> Unit:
+        """The unit of a block with these constructor arguments; None for one whose parameters stay open."""
+
+    def instantiation(self, written: ast.Instantiation) -> ir.InstanceDecl:
+        """Checks and declares an instance."""
+        notes = lower_annotations(written.annotations)
+        decl = self.make_instance(written.name, written.type, written.args, written.loc, notes)
+        self.scope.declare(written.name, InstanceSymbol(written.loc, decl))
+        self.frame.instances.append(decl)
+        return decl
+
+    def make_instance(
+        self,
+        name: str,
+        type_: ast.TypeExpr,
+        args: tuple[ast.Argument, ...],
+        loc: Location,
+        notes: tuple[ir.Annotation, ...] = (),
+    ) -> ir.InstanceDecl:
+        """An instance, not yet declared under a name."""
+        symbol = self._instantiable(type_)
+        cp_name = annotation_name(notes, name)
+        is_global = self.place is Place.TOP
+        if isinstance(symbol, BlockSymbol):
+            self._check_nesting(symbol, loc)
+            values = self.constructor_args(symbol, args, loc)
+            unit = self.specialised_unit(symbol, values if values.known else None, loc)
+            decl = ir.InstanceDecl(loc, name, cp_name, unit, None, values.values, notes, is_global=is_global)
+            self.bound_instances[decl] = values.instances
+            return decl
+        extern, constructor = self._extern_constructor(symbol, type_, args, loc)
+        return ir.InstanceDecl(loc, name, cp_name, None, extern, constructor, notes, is_global=is_global)
+
+    def _instantiable(self, type_: ast.TypeExpr) -> BlockSymbol | ExternSymbol:
+        symbol: Symbol | None = None
+        if isinstance(type_, ast.NamedType):
+            symbol = self.lookup(type_.name, type_.loc, type_.absolute)
+        if isinstance(symbol, PackageSymbol):
+            raise Refusal(type_.loc, f"{symbol.decl.name}: a package can only be instantiated as main")
+        if not isinstance(symbol, BlockSymbol | ExternSymbol):
+            raise Refusal(type_.loc, "only controls, parsers, externs and packages can be instantiated")
+        has_body = isinstance(symbol, ExternSymbol) or (
+            symbol.decl.body is not None if isinstance(symbol.decl, ast.ControlDecl) else symbol.decl.states is not None
+        )
+        if not has_body:
+            raise Refusal(type_.loc, f"{symbol.decl.name}: is the type of a block, it has no body to instantiate")
+        return symbol
+
+    def _check_nesting(self, symbol: BlockSymbol, loc: Location) -> None:
+        is_parser = isinstance(symbol.decl, ast.ParserDecl)
+        if is_parser and self.place in (Place.CONTROL, Place.TABLE):
+            raise Refusal(loc, f"{symbol.decl.name}: a parser cannot be instantiated in a control")
+        if not is_parser and self.place is Place.PARSER:
+            raise Refusal(loc, f"{symbol.decl.name}: a control cannot be instantiated in a parser")
+
+    def constructor_args(self, symbol: BlockSymbol, args: tuple[ast.Argument, ...], loc: Location) -> ConstructorArgs:
+        """The constructor arguments of a control or parser."""
+        decl = symbol.decl
+        aligned = self.align(decl.constructor_params, args, loc, decl.name)
+        values: list[ir.Expr] = []
+        instances: list[tuple[str, ir.InstanceDecl]] = []
+        for param, arg in zip(decl.constructor_params, aligned, strict=True):
+            type_ = self._param_type(symbol, param)
+            given = arg.value if arg is not None else param.default
+            if given is None:
+                raise Refusal(loc, f"{decl.name}: missing argument for parameter `{param.name}`")
+            if isinstance(type_, ExternType):
+                instances.append((param.name, self._instance_argument(given, type_)))
+            else:
+                values.append(self._constant_argument(given, type_, param.name))
+        return ConstructorArgs(tuple(values), tuple(instances))
+
+    def _param_type(self, symbol: BlockSymbol, param: ast.Parameter) -> Type:
+        if param.direction:
+            raise Refusal(param.loc, f"{param.name}: a constructor parameter cannot have a direction")
+        if isinstance(param.type, ast.NamedType) and isinstance(symbol.scope.find(param.type.name), BlockSymbol):
+            raise Refusal(
+                param.loc, f"{param.name}: constructor parameters of control or parser type are not supported"
+            )
+        with self.scoped(symbol.scope):
+            return self.resolve(param.type)
+
+    def _constant_argument(self, written: ast.Expr, type_: Type, name: str) -> ir.Expr:
+        value = self.value(written, type_)
+        if not self.is_late_constant(value):
+            raise Refusal(written.loc, f"{name}: the argument must be a compile-time constant")
+        return value
+
+    def _instance_argument(self, written: ast.Expr, type_: ExternType) -> ir.InstanceDecl:
+        symbol = self.lookup(written.name, written.loc, written.absolute) if isinstance(written, ast.Name) else None
+        if isinstance(symbol, InstanceSymbol) and symbol.decl.type == type_:
+            return symbol.decl
+        raise Refusal(written.loc, f"the argument must be an instance of {type_}", "declare it before")
+
+    def _extern_constructor(
+        self, symbol: ExternSymbol, type_: ast.TypeExpr, args: tuple[ast.Argument, ...], loc: Location
+    ) -> tuple[ExternType, tuple[ir.Expr, ...]]:
+        assert isinstance(type_, ast.NamedType), "externs are named"
+        written = None if type_.args is None else tuple(self.resolve(a) for a in type_.args)
+        extern = self.extern_type(symbol, written, type_.loc)
+        constructors = [m for m in symbol.decl.methods if m.result is None]
+        if not constructors:
+            raise Refusal(loc, f"{symbol.decl.name}: has no constructor")
+        fitting = [m for m in constructors if len(m.params) == len(args)] or constructors
+        decl = fitting[0]
+        aligned = self.align(decl.params, args, loc, symbol.decl.name)
+        scope = self.child_scope(symbol.scope, symbol.decl.type_params, extern.type_args)
+        with self.scoped(scope):
+            params = self.lower_params(decl.params, declare=False)
+        values = self.bind(params, decl.params, aligned, loc, constants=True)
+        return extern, values
+
+    def property_instance(
+        self, call: ast.Call, types: tuple[str, ...], written: ast.PropertyDecl, table: ast.TableDecl
+    ) -> ir.InstanceDecl:
+        """An object made in a table's property itself: it goes by the table's name."""
+        assert isinstance(call.callee, ast.TypeName), "a constructor call"
+        notes = lower_annotations(table.annotations)
+        name = f"{table.name}.{written.name}"
+        made = self.make_instance(name, call.callee.type, call.args, call.loc)
+        if made.type is None or made.type.name not in types:
+            raise Refusal(call.loc, f"{written.name}: the value must be a {' or '.join(types)}")
+        own = lower_annotations(written.annotations)
+        cp_name = annotation_name(own, annotation_name(notes, table.name))
+        decl = ir.InstanceDecl(call.loc, name, cp_name, None, made.type, made.args, own)
+        self.frame.instances.append(decl)
+        return decl
+
+    def direct_instance(self, symbol: BlockSymbol, call: ast.Call) -> ir.InstanceDecl:
+        """The nameless instance that `Type.apply(...)` stands for."""
+        name = symbol.decl.name
+        used = {i.name for i in self.frame.instances}
+        unique = next(c for c in (f"{name}_inst{n or ''}" for n in range(len(used) + 1)) if c not in used)
+        notes = (ir.Annotation("name", (name,)),)
+        type_ = ast.NamedType(call.callee.loc, name, False, None)
+        decl = self.make_instance(unique, type_, (), call.loc, notes)
+        self.frame.instances.append(decl)
+        return decl

@@ -1,0 +1,102 @@
+"""Key sets: what select cases and table entries match."""
+
+from __future__ import annotations
+
+from softswitch.compiler import ast, ir
+from softswitch.compiler.check.statements import StatementChecker
+from softswitch.compiler.check.values import BraceValue, describe
+from softswitch.compiler.diagnostics import Refusal
+from softswitch.compiler.scope import ValueSetSymbol
+from softswitch.compiler.types import BitType, EnumType, ErrorType, IntType, SerEnumType, StructType, TupleType, Type
+
+
+class KeysetChecker(StatementChecker):
+    """Checks key sets against the types they are matched with."""
+
+    def keyset(self, written: ast.Expr, type_: Type) -> ir.Match:
+        """One component, matched with a value of `type_`."""
+        loc = written.loc
+        if isinstance(written, ast.Anything):
+            return ir.Match(loc, ir.MatchValueKind.ANY)
+        if isinstance(written, ast.MaskSet):
+            if not isinstance(type_, BitType | IntType | SerEnumType):
+                raise Refusal(loc, f"`&&&` is not defined on {type_}")
+            plain = type_.underlying if isinstance(type_, SerEnumType) else type_
+            value, mask = self._known(written.value, plain), self._known(written.mask, plain)
+            return ir.Match(loc, ir.MatchValueKind.MASK, value, mask)
+        if isinstance(written, ast.RangeSet):
+            if not isinstance(type_, BitType | IntType | SerEnumType):
+                raise Refusal(loc, f"`..` is not defined on {type_}")
+            plain = type_.underlying if isinstance(type_, SerEnumType) else type_
+            return self._range(written, self._known(written.low, plain), self._known(written.high, plain))
+        if isinstance(written, ast.Name):
+            symbol = self.scope.find(written.name)
+            if isinstance(symbol, ValueSetSymbol):
+                return self._value_set(written, symbol.value_set, type_)
+        return ir.Match(loc, ir.MatchValueKind.EXACT, self._known(written, type_))
+
+    def _known(self, written: ast.Expr, type_: Type) -> ir.Expr:
+        raw = self.expr(written)
+        if isinstance(raw.type, SerEnumType) and raw.type != type_:
+            raw = self.cast(raw, raw.type.underlying)
+        if isinstance(type_, SerEnumType) and raw.type == type_.underlying:
+            raise Refusal(written.loc, f"cannot implicitly cast from {describe(raw)} to {type_}")
+        value = self.convert(raw, type_)
+        if not self.is_late_constant(value):
+            raise Refusal(written.loc, "a key must be a compile-time constant here")
+        return value
+
+    def _range(self, written: ast.RangeSet, low: ir.Expr, high: ir.Expr) -> ir.Match:
+        known = isinstance(low, ir.Literal) and isinstance(high, ir.Literal)
+        if known and int(low.value) > int(high.value):  # type: ignore[attr-defined] # both are literals
+            raise Refusal(written.loc, "the range is empty: its first value is greater than its last")
+        return ir.Match(written.loc, ir.MatchValueKind.RANGE, low, high)
+
+    def _value_set(self, written: ast.Name, value_set: ir.ValueSet, type_: Type) -> ir.Match:
+        element = value_set.element
+        inner: tuple[Type, ...] = ()
+        if isinstance(element, StructType):
+            inner = tuple(f.type for f in element.fields)
+        elif isinstance(element, TupleType):
+            inner = element.elements
+        wanted = type_.elements if isinstance(type_, TupleType) else (type_,)
+        plain = tuple(t.underlying if isinstance(t, SerEnumType) else t for t in wanted)
+        if element != type_ and inner not in (wanted, plain) and (element,) not in (wanted, plain):
+            raise Refusal(written.loc, f"{written.name}: a value set of {element} cannot match {type_}")
+        return ir.Match(written.loc, ir.MatchValueKind.VALUE_SET, value_set=value_set)
+
+    def select(self, written: ast.SelectDecl, states: set[str]) -> ir.Select:
+        """`select (...) {...}`."""
+        exprs: list[ir.Expr] = []
+        for w in written.exprs:
+            value = self.expr(w)
+            if isinstance(value, BraceValue):
+                value = self.settle(value)
+            exprs.append(self._selector(value))
+        cases = []
+        for case in written.cases:
+            if case.next_state not in states:
+                raise Refusal(case.next_loc, f"{case.next_state}: no such state")
+            cases.append(ir.SelectCase(case.loc, self._labels(case, exprs), case.next_state))
+        return ir.Select(written.loc, tuple(exprs), tuple(cases))
+
+    def _selector(self, value: ir.Expr) -> ir.Expr:
+        if isinstance(value.type, BitType | IntType | EnumType | SerEnumType | ErrorType) or str(value.type) == "bool":
+            return value
+        raise Refusal(
+            value.loc, f"select on a value of type {describe(value)}", "select on bit, int, bool, enum or error"
+        )
+
+    def _labels(self, case: ast.SelectCaseDecl, exprs: list[ir.Expr]) -> tuple[ir.Match, ...]:
+        keys = case.keys
+        if len(keys) == 1 and isinstance(keys[0], ast.Anything):
+            return tuple(ir.Match(keys[0].loc, ir.MatchValueKind.ANY) for _ in exprs)
+        if len(keys) == 1 and len(exprs) > 1 and isinstance(keys[0], ast.Name):
+            symbol = self.scope.find(keys[0].name)
+            if isinstance(symbol, ValueSetSymbol):
+                return (self._value_set(keys[0], symbol.value_set, TupleType(tuple(e.type for e in exprs))),)
+        if len(keys) == 1 and isinstance(keys[0], ast.ListExpr):
+            keys = keys[0].items
+        if len(keys) != len(exprs):
+            raise Refusal(case.loc, f"a label of {len(keys)} values for {len(exprs)} selectors")
+        return tuple(self.keyset(k, e.type) for k, e in zip(keys, exprs, strict=True))

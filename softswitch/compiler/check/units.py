@@ -1,0 +1,202 @@
+"""Controls and parsers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from softswitch.compiler import ast, ir
+from softswitch.compiler.check.annotations import lower_annotations
+from softswitch.compiler.check.context import Place, UnitState, annotation_name
+from softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
+from softswitch.compiler.diagnostics import Diagnostics, Refusal
+from softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
+from softswitch.compiler.source import Location
+from softswitch.compiler.types import (
+    BitType,
+    BoolType,
+    EnumType,
+    ErrorType,
+    ExternType,
+    IntType,
+    SerEnumType,
+    StructType,
+    TupleType,
+)
+
+_ENDS = ("accept", "reject")
+
+
+class UnitChecker(InstanceChecker):
+    """Checks control and parser declarations, open or specialised."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        super().__init__(diagnostics)
+        self._unit_cache: dict[tuple[int, tuple[object, ...] | None], Unit] = {}
+        self._open_units: list[int] = []
+        self._unit_syntax: dict[Unit, tuple[ast.Parameter, ...]] = {}
+        self.units: list[Unit] = []
+
+    @property
+    def unit_syntax(self) -> dict[Unit, tuple[ast.Parameter, ...]]:
+        """The parameters of each unit as written."""
+        return self._unit_syntax
+
+    def declare_block(self, decl: ast.ControlDecl | ast.ParserDecl) -> None:
+        """Declares a control or parser, or the type of one, and checks its body once with its parameters open."""
+        symbol = BlockSymbol(decl.loc, decl, self.scope)
+        self.scope.declare(decl.name, symbol)
+        bodyless = decl.body is None if isinstance(decl, ast.ControlDecl) else decl.states is None
+        if bodyless:
+            return
+        if decl.type_params:
+            raise Refusal(decl.loc, f"{decl.name}: a control or parser with a body cannot have type parameters")
+        self.specialised_unit(symbol, None if decl.constructor_params else ConstructorArgs(), decl.loc)
+
+    def specialised_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None, loc: Location) -> Unit:
+        """The unit of a block with these constructor arguments; None for one whose parameters stay open."""
+        decl = symbol.decl
+        if id(decl) in self._open_units:
+            raise Refusal(loc, f"{decl.name}: a block cannot instantiate itself")
+        if args is not None and not decl.constructor_params:
+            args = ConstructorArgs()
+        key = (id(decl), None if args is None else args.key())
+        if key not in self._unit_cache:
+            self._unit_cache[key] = self._build_unit(symbol, args)
+        return self._unit_cache[key]
+
+    def _build_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None) -> Unit:
+        decl = symbol.decl
+        self._open_units.append(id(decl))
+        outer_frame, self.frame = self.frame, Frame()
+        place = Place.CONTROL if isinstance(decl, ast.ControlDecl) else Place.PARSER
+        try:
+            with self.scoped(symbol.scope), self.within(place, unit=UnitState()):
+                params = self.lower_params(decl.params)
+                self._constructor_params(symbol, args)
+                unit = self._control(decl, params) if isinstance(decl, ast.ControlDecl) else self._parser(decl, params)
+        finally:
+            self.frame = outer_frame
+            self._open_units.pop()
+        self._unit_syntax[unit] = decl.params
+        if args is not None:
+            self.units.append(unit)
+        return unit
+
+    def _constructor_params(self, symbol: BlockSymbol, args: ConstructorArgs | None) -> None:
+        decl = symbol.decl
+        values = iter(args.values if args is not None else ())
+        for param in decl.constructor_params:
+            type_ = self._param_type(symbol, param)
+            if isinstance(type_, ExternType):
+                alias = ir.InstanceDecl(param.loc, param.name, param.name, None, type_, (), (), alias=True)
+                self.frame.instances.append(alias)
+                self.scope.declare(param.name, InstanceSymbol(param.loc, alias))
+            elif args is not None:
+                self.declare_constant(param.name, param.loc, next(values))
+            else:
+                variable = ir.Param(param.loc, param.name, self.unit.unique(param.name), type_)
+                self.constructor_params.add(variable)
+                self.declare_variable(variable)
+
+    def _unique_unit(self, name: str) -> str:
+        same = sum(u.name == name for u in self.units)
+        return f"{name}_{same}" if same else name
+
+    def _each_local(self, written: tuple[ast.Decl, ...], declare: Callable[[ast.Decl], None]) -> None:
+        """Declares locals one by one; what fails is reported, and its name is not complained about again."""
+        for local in written:
+            try:
+                declare(local)
+            except Refusal as refusal:
+                self.diagnostics.add(refusal)
+                self.scope.names.setdefault(local.name, PoisonSymbol(local.loc))
+
+    def _local(self, local: ast.Decl) -> None:
+        if isinstance(local, ast.ConstDecl):
+            self.constant(local)
+        elif isinstance(local, ast.VarDecl):
+            self.frame.locals.append(self.variable(local))
+        elif isinstance(local, ast.Instantiation):
+            self.instantiation(local)
+        elif isinstance(local, ast.ActionDecl):
+            self.frame.actions.append(self.action(local, is_global=False))
+        elif isinstance(local, ast.TableDecl):
+            self.frame.tables.append(self.table(local))
+        elif isinstance(local, ast.ValueSetDecl) and self.place is Place.PARSER:
+            self._declare_value_set(local)
+        else:
+            raise Refusal(local.loc, f"{local.name}: cannot be declared in {self.place.value}")
+
+    def _control(self, decl: ast.ControlDecl, params: tuple[ir.Param, ...]) -> ir.ControlUnit:
+        assert decl.body is not None, "only controls with a body are checked"
+        self._each_local(decl.locals, self._local)
+        body = self.block(decl.body)
+        return ir.ControlUnit(
+            loc=decl.loc,
+            name=decl.name,
+            unique=self._unique_unit(decl.name),
+            params=params,
+            instances=tuple(self.frame.instances),
+            locals=tuple(self.frame.locals),
+            actions=tuple(self.frame.actions),
+            tables=tuple(self.frame.tables),
+            body=body,
+            annotations=lower_annotations(decl.annotations),
+        )
+
+    # parsers
+
+    def _declare_value_set(self, local: ast.ValueSetDecl) -> None:
+        element = self.resolve(local.type)
+        if not isinstance(
+            element, BitType | IntType | BoolType | EnumType | SerEnumType | ErrorType | StructType | TupleType
+        ):
+            raise Refusal(local.loc, f"{local.name}: a value set cannot hold {element}")
+        size = self.constant_int(local.size, "the size of a value set")
+        notes = lower_annotations(local.annotations)
+        value_set = ir.ValueSet(local.loc, local.name, annotation_name(notes, local.name), element, size, notes)
+        self.scope.declare(local.name, ValueSetSymbol(local.loc, value_set))
+        self.frame.value_sets.append(value_set)
+
+    def _parser(self, decl: ast.ParserDecl, params: tuple[ir.Param, ...]) -> ir.ParserUnit:
+        assert decl.states is not None, "only parsers with a body are checked"
+        self._each_local(decl.locals, self._local)
+        names: set[str] = set(_ENDS)
+        for state in decl.states:
+            if state.name in names:
+                what = "is implied and cannot be declared" if state.name in _ENDS else "duplicate declaration"
+                self.diagnostics.error(state.loc, f"{state.name}: {what}")
+            names.add(state.name)
+        if "start" not in names:
+            self.diagnostics.error(decl.loc, f"{decl.name}: parser has no `start` state")
+        states: dict[str, ir.State] = {}
+        for state in decl.states:
+            try:
+                states[state.name] = self._state(state, names)
+            except Refusal as refusal:
+                self.diagnostics.add(refusal)
+        return ir.ParserUnit(
+            loc=decl.loc,
+            name=decl.name,
+            unique=self._unique_unit(decl.name),
+            params=params,
+            instances=tuple(self.frame.instances),
+            value_sets=tuple(self.frame.value_sets),
+            locals=tuple(self.frame.locals),
+            states=states,
+            annotations=lower_annotations(decl.annotations),
+        )
+
+    def _state(self, state: ast.StateDecl, names: set[str]) -> ir.State:
+        with self.scoped():
+            body = self.statements(state.body)
+            transition: ir.Select | ir.Goto
+            if state.transition is None:
+                transition = ir.Goto(state.loc, "reject")
+            elif isinstance(state.transition, ast.GotoDecl):
+                if state.transition.next_state not in names:
+                    raise Refusal(state.transition.loc, f"{state.transition.next_state}: no such state")
+                transition = ir.Goto(state.transition.loc, state.transition.next_state)
+            else:
+                transition = self.select(state.transition, names)
+        return ir.State(state.loc, state.name, body, transition, lower_annotations(state.annotations))
