@@ -26,17 +26,15 @@ AckOutcome SenderWindow::on_ack(Seq ack, Seq credit) {
   const bool more_credit = newer(credit, credit_);
   if (more_credit) credit_ = credit;
   if (!newer(ack, ma_)) return more_credit ? AckOutcome::kCreditOnly : AckOutcome::kNothing;
+  // Acknowledged beyond what was resent: the frames were late, not lost, and need no repetition.
+  const bool late = newer(ack, resend_end_);
   ma_ = ack;
   hinted_ = later(hinted_, ma_);
   resend_ = later(resend_, ma_);
   resend_end_ = later(resend_end_, resend_);
   if (burst_ != 0) {
-    if (!newer(recover_, ma_)) {
-      burst_ = 0;
-    } else {
-      burst_ = std::min(2 * burst_, window_);
-      schedule(later(resend_end_, ma_), earlier(ma_ + burst_, recover_));
-    }
+    burst_ = late || !newer(recover_, ma_) ? 0 : std::min(2 * burst_, window_);
+    schedule(resend_end_, earlier(ma_ + burst_, recover_));
   }
   return AckOutcome::kAdvanced;
 }

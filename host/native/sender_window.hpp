@@ -39,8 +39,8 @@ class SenderWindow {
 
   AckOutcome on_ack(Seq ack, Seq credit);
 
-  // No progress for the retransmission timeout: resend ma, and as acks return, twice as many each
-  // time up to what was in flight now.
+  // No progress for the retransmission timeout: resend ma, and while acks return for what was
+  // resent and no more, twice as many each time up to what was in flight now.
   void on_timeout();
 
   // A receiver said that it lacks ack .. end-1 but holds `end`: resend those, once.

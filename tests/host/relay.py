@@ -115,7 +115,7 @@ class Relay:
                         self._switch(frame, source)
                 elif self._delayed:
                     self._release()
-        except BaseException as error:  # noqa: BLE001  reported by __exit__
+        except BaseException as error:
             self.error = error
 
     def _copies(self) -> int:
@@ -196,8 +196,5 @@ class Relay:
         full = header._replace(type=PacketType.FA, flags=flags)
         if low is not None:
             full = full._replace(flags=flags | Flag.ACKV, ack=low[0], credit=low[1])
-        if job.mode == Mode.REDUCE:
-            to = job.root()
-        else:
-            to = [source] if again else job.everyone()
-        self._emit(to, full, slot.lanes.astype(">u4").tobytes())
+        to_all = [source] if again else job.everyone()
+        self._emit(job.root() if job.mode == Mode.REDUCE else to_all, full, slot.lanes.astype(">u4").tobytes())

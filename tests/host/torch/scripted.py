@@ -1,0 +1,79 @@
+"""A port whose optimizer node is a script: it serves given weights in the right order and keeps what is pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from host.layers import LayerTable, ParamHeader, Phase, WireType, pack_message
+from host.torch import layers_of, table_of
+
+
+class Finished:
+    """A transfer that is done at once."""
+
+    flags = 0
+    max_abs = 0.0
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Never blocks."""
+
+    def done(self) -> bool:
+        return True
+
+
+class ScriptedPort:
+    """Serves `passes` (True: training) of `weights`; `spoil` may change each message before it is delivered.
+
+    log: "pull L" and "push L.T" in the order of the calls. pushed: the gradients, as copies, in that order.
+    """
+
+    def __init__(
+        self,
+        table: LayerTable,
+        weights: Sequence[torch.Tensor],
+        passes: Sequence[bool],
+        wire: WireType = WireType.BF16,
+        spoil: Callable[[int, np.ndarray[Any, Any]], np.ndarray[Any, Any]] = lambda _number, message: message,
+    ) -> None:
+        self.log: list[str] = []
+        self.pushed: list[tuple[int, np.ndarray[Any, Any]]] = []
+        self._spoil = spoil
+        self._messages = []
+        for number, train in enumerate(passes):
+            order = [(layer, Phase.FORWARD) for layer in range(len(table))]
+            order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(table)))] if train else []
+            for layer, phase in order:
+                exponents = tuple(range(layer, layer + len(table[layer].tensors)))
+                header = ParamHeader(layer, number, phase, exponents, number == len(passes) - 1)
+                self._messages.append(pack_message(header, table, wire, weights[layer]))
+        self._served = 0
+
+    def pull(self, array: Any) -> Finished:
+        message = self._spoil(self._served, self._messages[self._served].copy())
+        array[:] = message
+        self.log.append(f"pull {message[9]}")
+        self._served += 1
+        return Finished()
+
+    def push(self, array: Any, exponent: int | None = None) -> Finished:
+        assert exponent is not None
+        self.pushed.append((exponent, array.clone().numpy()))
+        self.log.append(f"push E={exponent}")
+        return Finished()
+
+    @property
+    def everything_served(self) -> bool:
+        """True when the schedule was pulled to its end."""
+        return self._served == len(self._messages)
+
+
+def flat_weights(model: nn.Module, layers: Sequence[str] | None = None) -> tuple[LayerTable, list[torch.Tensor]]:
+    """The table of a model and a copy of its weights, layer by layer."""
+    found = layers_of(model, layers)
+    flat = [torch.cat([p.detach().reshape(-1).clone() for p in layer.module.parameters()]) for layer in found]
+    return table_of(found), flat
