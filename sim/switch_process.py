@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controlplane.networks import NetworkError
+from controlplane.programs import cache_folder
 from controlplane.topology import Target
 
 _LOG_TAIL = 15
@@ -32,8 +33,13 @@ def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> 
     binary = Path(__file__).parents[1] / "build" / "native" / "softswitch" / "server" / "catchment-switch"
     if not binary.is_file():
         raise NetworkError(f"{binary} does not exist; run `make native`")
-    interfaces = [f"--port={port}:{name}" for port, name in ports.items()]
-    return [str(binary), f"--grpc={address}", f"--device-id={device_id}", *interfaces]
+    interfaces = [f"--port={port}={name}" for port, name in ports.items()]
+    # The switch runs only code that is already on its machine; a client names it.
+    programs = cache_folder()
+    programs.mkdir(parents=True, exist_ok=True)
+    return [
+        str(binary), f"--grpc={address}", f"--device-id={device_id}", f"--program-dir={programs}", *interfaces
+    ]  # fmt: skip
 
 
 def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:

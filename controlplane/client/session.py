@@ -131,19 +131,25 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         request.arbitration.device_id = self.device_id
         request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
         self.stream_out_q.put(request)
-        reply = self.get_stream_packet("arbitration", timeout=self.timeout)
-        if reply is None:
-            raise self._stream_error or SwitchError(
-                f"{self.where}: no answer to the request to become its controller within "
-                f"{self.timeout:g} s; is device id {self.device_id} right?",
-                code="DEADLINE_EXCEEDED",
-            )
-        if reply.arbitration.status.code != code_pb2.OK:
-            raise SwitchError(
-                f"{self.where}: another controller with a higher election id is primary "
-                f"({reply.arbitration.status.message or 'no reason given'}); close it first",
-                code="PERMISSION_DENIED",
-            )
+        deadline = time.monotonic() + self.timeout
+        while True:
+            reply = self.get_stream_packet("arbitration", timeout=max(0.0, deadline - time.monotonic()))
+            if reply is None:
+                raise self._stream_error or SwitchError(
+                    f"{self.where}: no answer to the request to become its controller within "
+                    f"{self.timeout:g} s; is device id {self.device_id} right?",
+                    code="DEADLINE_EXCEEDED",
+                )
+            if reply.arbitration.status.code == code_pb2.OK:
+                return
+            primary = reply.arbitration.election_id
+            # An older notice about somebody else may still be on its way; ours follows it.
+            if (primary.high, primary.low) > self.election_id:
+                raise SwitchError(
+                    f"{self.where}: another controller with a higher election id is primary "
+                    f"({reply.arbitration.status.message or 'no reason given'}); close it first",
+                    code="PERMISSION_DENIED",
+                )
 
     def take_over(self) -> None:
         """Become primary again after another controller took the switch over."""

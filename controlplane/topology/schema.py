@@ -32,8 +32,8 @@ from controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switc
 from controlplane.topology.reader import Section, compose
 from wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
 
-MAX_PORT = 510
-"""BMv2 keeps 511 for drop."""
+MAX_PORT = 509
+"""511 is the drop port of v1model, 510 the CPU port of the embedded switch."""
 _SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _TOPOLOGY_SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name

@@ -43,6 +43,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         no_registers: answer UNIMPLEMENTED to register access, as BMv2 does.
         silent: never answer anything but the arbitration.
         no_arbitration: never answer the arbitration.
+        stale_notice: send an older notice of arbitration before the answer.
         release: set it to wake requests up that hang because of `silent`.
     """
 
@@ -55,6 +56,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     no_registers: bool = False
     silent: bool = False
     no_arbitration: bool = False
+    stale_notice: bool = False
     counters: dict[int, int] = field(default_factory=dict)
     direct: dict[bytes, int] = field(default_factory=dict)
     primary: tuple[int, int] = (0, 0)
@@ -81,9 +83,14 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
             reply = p4runtime_pb2.StreamMessageResponse()
             reply.arbitration.device_id = self.device_id
             if asked > self.primary:
+                if self.stale_notice:
+                    old = p4runtime_pb2.StreamMessageResponse()
+                    old.arbitration.status.code = code_pb2.NOT_FOUND
+                    yield old
                 self.primary = asked
             else:
                 reply.arbitration.status.code = code_pb2.ALREADY_EXISTS
+            reply.arbitration.election_id.high, reply.arbitration.election_id.low = self.primary
             yield reply
 
     def _enter(self, name: str, context: Any) -> None:

@@ -233,6 +233,18 @@ def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: Run
     assert len(client.read("l2")) == 3
 
 
+def test_a_stale_notice_is_not_taken_for_the_answer(fake: RunningFake) -> None:
+    fake.switch.stale_notice = True
+    with SwitchClient.connect(fake.address, name="s1", timeout=3.0) as client:
+        client.insert(l2_entry(1))
+
+
+def test_a_primary_with_a_higher_id_is_an_error(fake: RunningFake) -> None:
+    fake.switch.primary = (2, 0)
+    with pytest.raises(SwitchError, match=r"s1.*another controller with a higher election id is primary"):
+        SwitchClient.connect(fake.address, name="s1", timeout=3.0)
+
+
 def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchClient) -> None:
     before = fake.switch.primary
     with SwitchClient.connect(fake.address, name="s1", read_only=True) as looker:

@@ -81,7 +81,7 @@ def test_there_are_examples() -> None:
         ("mac: 02:00:00:00:00:02", "mac: 02:00:00:00:fe:01", 13, "address 02:00:00:00:fe:01 is already used by s1"),
         ("link: s1:1", "link: s1", 12, "hosts.w0.link: s1 is not switch:port, as in s1:1"),
         ("link: s1:1", "link: s3:1", 12, "hosts.w0.link: no switch 's3'; there are: s1, s2"),
-        ("link: s1:1", "link: s1:511", 12, "port 511 is not between 1 and 510"),
+        ("link: s1:1", "link: s1:510", 12, "port 510 is not between 1 and 509"),
         ("[s1:9, s2:8]", "[s1:1, s2:8]", 15, "port s1:1 is already used by another link"),
         ("[s1:9, s2:8]", "[s1:9]", 15, "links: must be [switch:port, switch:port]"),
         ("[s1:9, s2:8]", "[s1:9, s1:8]", 15, "joins a switch to itself"),
