@@ -5,6 +5,7 @@ For tests of the training code and for `--network memory`; it loses nothing and 
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ import numpy.typing as npt
 import torch
 
 from host import EndpointError
-from wire.generated.constants import Flag
+from sim.golden import formats
+from wire.generated.constants import DataType, Flag
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +53,6 @@ class MemoryFabric:
     def __init__(self, workers: int) -> None:
         """Make the ports with `worker(index)` and `root()`."""
         self.workers = workers
-        self._headroom = (workers - 1).bit_length()
         self._lock = threading.Lock()
         self._down: deque[_Transfer] = deque()
         self._down_pulls: list[deque[_Transfer]] = [deque() for _ in range(workers)]
@@ -118,14 +119,13 @@ class MemoryFabric:
             return EndpointError(f"pushed and pulled lengths disagree: {sorted(lengths)}", kind="length")
         if len(exponents) != 1:
             return EndpointError(f"workers disagree about the exponent: {sorted(exponents)}", kind="exponent")
-        total = np.zeros(len(pull.array), dtype=np.int32)
-        for transfer in pushes:
-            lanes, saturated = _quantize(transfer.array, transfer.exponent, self._headroom)
-            total += lanes
-            if saturated:
-                pull.flags |= Flag.SAT
-        pull.array[:] = _dequantize(total, exponents.pop(), self._headroom)
-        pull.max_abs = float(np.abs(pull.array).max())
+        exponent = exponents.pop()
+        parts = [formats.quantize(t.array, DataType.FP32, exponent, self.workers) for t in pushes]
+        total = formats.add_lanes([part.lanes for part in parts])
+        pull.array[:] = formats.dequantize(total, DataType.FP32, exponent, self.workers)
+        if any(part.saturated for part in parts):
+            pull.flags |= Flag.SAT
+        pull.max_abs = largest_sum(total, exponent, self.workers)
         return None
 
 
@@ -134,6 +134,11 @@ def _copy(message: _Transfer, pull: _Transfer) -> Exception | None:
         return EndpointError(f"pushed {len(message.array)} bytes, pulled {len(pull.array)}", kind="length")
     pull.array[:] = message.array
     return None
+
+
+def largest_sum(lanes: formats.Lanes, exponent: int, workers: int) -> float:
+    """The largest magnitude of summed lanes before rounding to fp32: what an endpoint reports as `max_abs`."""
+    return math.ldexp(int(np.abs(lanes.astype(np.int64)).max()), exponent + formats.headroom(workers) - 30)
 
 
 class MemoryPort:
@@ -155,14 +160,3 @@ class MemoryPort:
 
 def _numpy(array: Any) -> npt.NDArray[Any]:
     return array.numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
-
-
-def _quantize(values: npt.NDArray[np.float32], exponent: int, headroom: int) -> tuple[npt.NDArray[np.int32], bool]:
-    limit = 2.0 ** (30 - headroom)
-    scaled = np.rint(np.ldexp(values.astype(np.float64), 30 - headroom - exponent))
-    cut = ~(np.abs(scaled) <= limit)
-    return np.clip(np.nan_to_num(scaled, nan=limit), -limit, limit).astype(np.int32), bool(cut.any())
-
-
-def _dequantize(total: npt.NDArray[np.int32], exponent: int, headroom: int) -> npt.NDArray[np.float32]:
-    return np.ldexp(total.astype(np.float64), exponent + headroom - 30).astype(np.float32)

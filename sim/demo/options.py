@@ -22,7 +22,7 @@ TARGETS = ("embedded", "bmv2")
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """Options of `catchment demo`.
+    """Options of `catchment demo`; the command line is made from them.
 
     Attributes:
         workers: number of workers. preset: model size (see sim.demo.model.PRESETS). steps: training steps.

@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 
 from host.optimizer import DelayedScaling, ScalingOptions
 from sim.demo import events
 from sim.demo.data import Corpus, load_corpus
-from sim.demo.fabric import _dequantize, _quantize
+from sim.demo.fabric import largest_sum
 from sim.demo.options import DemoOptions
 from sim.demo.reference import Reference
+from sim.golden import formats
+from wire.generated.constants import DataType
 
 Tell = Callable[..., None]
 
@@ -35,14 +36,14 @@ class ExactSum:
         """The workers' mean as the optimizer node gets it; None when the tensor is to be left alone."""
         exponent = self._scaling.exponent
         shape = gradients[0].shape
-        total = np.zeros(gradients[0].numel(), dtype=np.int32)
-        saturated = False
-        for gradient in gradients:
-            lanes, cut = _quantize(gradient.reshape(-1).numpy(), exponent, (self._workers - 1).bit_length())
-            total += lanes
-            saturated |= bool(cut)
-        summed = _dequantize(total, exponent, (self._workers - 1).bit_length())
-        if not self._scaling.observe(float(np.abs(summed).max()), saturated):
+        parts = [
+            formats.quantize(gradient.reshape(-1).numpy(), DataType.FP32, exponent, self._workers)
+            for gradient in gradients
+        ]
+        total = formats.add_lanes([part.lanes for part in parts])
+        summed = formats.dequantize(total, DataType.FP32, exponent, self._workers)
+        saturated = any(part.saturated for part in parts)
+        if not self._scaling.observe(largest_sum(total, exponent, self._workers), saturated):
             return None
         return torch.from_numpy(summed).div_(self._workers).view(shape)
 

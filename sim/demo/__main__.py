@@ -1,0 +1,64 @@
+"""The command line of the demo: `catchment demo ...` or `python -m sim.demo ...`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from sim.demo.errors import DemoError
+from sim.demo.model import PRESETS
+from sim.demo.options import NETWORKS, TARGETS, DemoOptions
+from sim.demo.run import run
+from wire.generated.constants import SUPPORTED_LANES
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every option with the default of DemoOptions."""
+    default = DemoOptions()
+    made = argparse.ArgumentParser(
+        prog="catchment demo",
+        description="Train a language model through a P4 switch in Mininet and compare with one process.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = made.add_argument
+    add("--workers", type=int, default=default.workers, help="number of workers")
+    add("--preset", choices=PRESETS, default=default.preset, help="size of the model")
+    add("--steps", type=int, default=default.steps, help="training steps")
+    add("--batch", type=int, default=default.batch, help="sequences per worker and step")
+    add("--rate", type=float, default=default.rate, help="peak learning rate of Adam")
+    add("--seed", type=int, default=default.seed, help="of initial weights and order of the text")
+    add("--wire", choices=("bf16", "fp32"), default=default.wire, help="parameters on the wire")
+    add("--loss", type=float, default=default.loss, help="probability of losing a frame at each port, each way")
+    add("--lanes", type=int, choices=SUPPORTED_LANES, default=default.lanes, help="32-bit lanes per frame")
+    add("--slots", type=int, default=default.slots, help="vectors in flight, a power of two")
+    add("--mtu", type=int, default=default.mtu, help="of the hosts' links, bytes")
+    add("--target", choices=TARGETS, default=default.target, help="which P4 switch")
+    add("--network", choices=NETWORKS, default=default.network, help="memory: threads, no switch, no root needed")
+    add("--evaluate", type=int, default=default.evaluate, help="steps between validations")
+    add("--timeout", type=float, default=default.timeout, help="seconds without progress before giving up")
+    add("--output", type=Path, default=default.output, help="folder of the report and the logs")
+    add("--no-reference", dest="reference", action="store_false", help="skip the training in one process")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; gives the exit code: 0 done, 1 failed, 2 wrong options, 130 interrupted."""
+    values = parser().parse_args(arguments)
+    console = Console()
+    try:
+        run(DemoOptions(**vars(values)), console)
+    except DemoError as error:
+        Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        console.print("interrupted; everything that was started has been ended")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
