@@ -1,0 +1,95 @@
+"""`python -m sim.traffic.worker JOB.json`: a worker that sends vectors of its own making.
+
+Its lane i of sequence number s is `value(wid, s, i)`, so that a receiver can check the sum. With
+`--delay` it is a straggler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sim.traffic.frames import Sender
+from sim.traffic.raw_port import RawPort
+from sim.traffic.serial import later, newer
+from wire.generated.constants import Flag, PacketType
+
+_TIMEOUT = 0.05
+
+
+def value(wid: int, seq: int, lane: int) -> int:
+    """What worker `wid` sends in a lane: different for each worker, number and lane."""
+    return (wid + 1) * 1_000_003 + seq * 257 + lane
+
+
+def send_vectors(
+    port: RawPort, sender: Sender, told: Mapping[str, Any], count: int, *, delay: float, patience: float
+) -> int:
+    """Send `count` vectors as fast as credit allows; returns how many were sent again.
+
+    Args:
+        port: where.
+        sender: own addresses.
+        told: what the job tells this member.
+        count: vectors to send, from sequence number 0.
+        delay: seconds to wait before each new one.
+        patience: seconds without progress after which to give up.
+
+    Raises:
+        TimeoutError: no progress.
+    """
+    stream, wid = told["gradients"], told["wid"]
+    acked = credit = following = resent = 0
+    last_progress = time.monotonic()
+    while acked != count:
+        while following != count and newer(credit, following):
+            time.sleep(delay)
+            port.send(_vector(sender, stream, wid, following, 0))
+            following += 1
+        heard = port.receive_ours(_TIMEOUT, stream["gen"])
+        if heard is not None and heard.type == PacketType.MH and int(heard.flags) & Flag.ACKV:
+            if newer(heard.ack, acked):
+                last_progress = time.monotonic()
+            acked, credit = later(heard.ack, acked), later(heard.credit, credit)
+        elif heard is None:
+            if time.monotonic() - last_progress > patience:
+                raise TimeoutError(f"worker {wid}: nothing acknowledged beyond {acked} for {patience:g} s")
+            for seq in range(acked, following):
+                port.send(_vector(sender, stream, wid, seq, Flag.RETX))
+                resent += 1
+    return resent
+
+
+def _vector(sender: Sender, stream: Mapping[str, Any], wid: int, seq: int, flags: int) -> bytes:
+    values = [value(wid, seq, lane) for lane in range(stream["lanes"])]
+    return bytes(sender.vector(values, gen=stream["gen"], wid=wid, seq=seq, flags=flags))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run as a program; prints one line of JSON."""
+    parser = argparse.ArgumentParser(prog="sim.traffic.worker", description=__doc__)
+    parser.add_argument("job", type=Path, help="what `catchment job show NAME --host HOST` prints")
+    parser.add_argument("--vectors", type=int, default=100)
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each vector: a straggler")
+    parser.add_argument("--patience", type=float, default=10.0)
+    options = parser.parse_args(arguments)
+    told = json.loads(options.job.read_text("utf-8"))
+    with RawPort() as port:
+        switch_mac = port.resolve(told["switch"][0], told["local"][0])
+        sender = Sender.of(told, port.mac, switch_mac)
+        try:
+            resent = send_vectors(port, sender, told, options.vectors, delay=options.delay, patience=options.patience)
+        except TimeoutError as error:
+            print(error, file=sys.stderr)
+            return 1
+    print(json.dumps({"sent": options.vectors, "resent": resent}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
