@@ -2,6 +2,6 @@
 
 from sim.demo.errors import DemoError
 from sim.demo.options import DemoOptions
-from sim.demo.run import run
+from sim.demo.orchestrate import run
 
 __all__ = ["DemoError", "DemoOptions", "run"]

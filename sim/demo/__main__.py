@@ -12,7 +12,7 @@ from rich.console import Console
 from sim.demo.errors import DemoError
 from sim.demo.model import PRESETS
 from sim.demo.options import NETWORKS, TARGETS, DemoOptions
-from sim.demo.run import run
+from sim.demo.orchestrate import run
 from wire.generated.constants import SUPPORTED_LANES
 
 

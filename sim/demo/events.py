@@ -10,13 +10,19 @@ from typing import Any
 
 from sim.demo.errors import DemoError
 
-READY, GO, PASS, SKIPPED, DONE, ERROR = "ready", "go", "pass", "skipped", "done", "error"
+READY, GO, PASS, SKIPPED, STALLED = "ready", "go", "pass", "skipped", "stalled"
+DONE, ERROR = "done", "error"
+
+
+_writing = threading.Lock()
 
 
 def tell(event: str, **facts: Any) -> None:
-    """Write one event."""
-    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
-    sys.stdout.flush()
+    """Write one event; threads may call it."""
+    line = json.dumps({"event": event, **facts}) + "\n"
+    with _writing:
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 def parse(line: str) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class DemoNetwork(Protocol):
         """The switch's drops by reason, those that happened."""
 
     def diagnosis(self) -> list[str]:
-        """Sentences about who is silent, for a run that broke."""
+        """Sentences about who is silent, for a run that stalls; raises DemoError when the switch itself is gone."""
 
     def __enter__(self) -> Self: ...
 

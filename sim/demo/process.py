@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from pathlib import Path
 
 import torch
 
-from host import EndpointError
+from host import Endpoint, EndpointError
 from host.layers import TrainingError
 from sim.demo import events, root, worker
 from sim.demo.errors import DemoError
@@ -31,8 +33,17 @@ def run_member(plan: Plan, name: str) -> None:
     described = plan.hosts[name]
     with open_endpoint(name, described, plan.options.timeout) as endpoint:
         events.await_go()
+        threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
         if described["role"] == "root":
             facts = root.serve(plan.options, endpoint, events.tell)
         else:
             facts = worker.train(plan.options, described["wid"], endpoint, events.tell)
         events.tell(events.DONE, stats=endpoint.stats(), **facts)
+
+
+def _report_stalls(endpoint: Endpoint) -> None:
+    """Tell when nothing has moved for a while: the orchestrator then asks the switch who is missing."""
+    while endpoint.error is None:
+        time.sleep(1.0)
+        for stall in endpoint.stalled():
+            events.tell(events.STALLED, stream=stall.stream, seq=stall.seq, cause=stall.cause)

@@ -7,20 +7,18 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
-from controlplane.programs import program_for
-
 from controlplane.diagnosis import diagnose
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
 from controlplane.faults import set_loss
 from controlplane.jobs import JobPlan, deploy
+from controlplane.programs import program_for
 from controlplane.stats import drops
 from controlplane.topology import Target, star
 from sim.demo.errors import DemoError
 from sim.demo.members import REPOSITORY, Deliver, Member, ProcessMember, member_environment, module_command
 from sim.demo.options import ROOT_HOST, DemoOptions, Plan
-from sim.mininet import MininetNetwork
-from sim.mininet.errors import NetworkError
+from sim.mininet import MininetNetwork, NetworkError
 
 
 class SwitchNetwork:
@@ -89,8 +87,15 @@ class SwitchNetwork:
         return totals
 
     def diagnosis(self) -> list[str]:
-        """Who sends nothing, as the switch's counters show it."""
+        """Who sends nothing, as the switch's counters show it.
+
+        Raises:
+            DemoError: the switch does not answer.
+        """
         try:
-            return [str(missing) for missing in diagnose(self._job, self._fabric.clients)]
+            found = diagnose(self._job, self._fabric.clients)
         except ControlPlaneError as error:
-            return [f"the switch cannot be asked: {error}"]
+            raise DemoError(f"the switch cannot be asked: {error}") from error
+        if any(missing.packets is None for missing in found):
+            raise DemoError("; ".join(str(missing) for missing in found))
+        return [str(missing) for missing in found]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 
-from sim.demo import events
 from sim.demo.compare import compare
 from sim.demo.crew import Crew
 from sim.demo.data import load_corpus
 from sim.demo.errors import DemoError
+from sim.demo.listener import TrainingListener
 from sim.demo.members import REPOSITORY, ProcessMember, member_environment, module_command
 from sim.demo.network import DemoNetwork, MemoryNetwork
 from sim.demo.options import ROOT_HOST, DemoOptions, Plan
@@ -27,15 +28,31 @@ from sim.demo.volumes import luwu, ring_all_reduce, zero3
 _FP32 = 4
 
 
-def run(options: DemoOptions, console: Console | None = None) -> Outcome:
+def open_network(options: DemoOptions) -> DemoNetwork:
+    """The network that the options ask for, not yet entered; Mininet is only needed when it is asked for."""
+    if options.network == "memory":
+        return MemoryNetwork(options)
+    from sim.demo.switch_network import SwitchNetwork  # noqa: PLC0415
+
+    return SwitchNetwork(options)
+
+
+def run(
+    options: DemoOptions,
+    console: Console | None = None,
+    *,
+    network: Callable[[DemoOptions], DemoNetwork] = open_network,
+) -> Outcome:
     """Run the demo; writes report.html, report.json and weights.pt into `options.output`.
+
+    `network` makes the network to train in, not yet entered; tests bring their own.
 
     Raises:
         DemoError: the network cannot be built, a member died or stalled (named), or the comparison failed.
     """
     console = Console() if console is None else console
     options.logs.mkdir(parents=True, exist_ok=True)
-    trained = _train_in_network(options, console)
+    trained = _train_in_network(options, network(options), console)
     reference, exact, reference_seconds = PassLosses(options.workers), PassLosses(options.workers), 0.0
     if options.reference:
         reference, exact, reference_seconds = _train_in_one_process(options, console)
@@ -59,64 +76,25 @@ class _Trained:
     seconds: float
 
 
-def open_network(options: DemoOptions) -> DemoNetwork:
-    """The network that the options ask for, not yet entered; Mininet is only needed when it is asked for."""
-    if options.network == "memory":
-        return MemoryNetwork(options)
-    from sim.demo.switch_network import SwitchNetwork  # noqa: PLC0415
-
-    return SwitchNetwork(options)
-
-
-def _train_in_network(options: DemoOptions, console: Console) -> _Trained:
-    losses = PassLosses(options.workers)
-    skipped: list[dict[str, Any]] = []
-    with console.status("starting the network and the switch"):
-        network = open_network(options)
-        network.__enter__()
-    try:
+def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Console) -> _Trained:
+    with ExitStack() as exits:
+        with console.status("starting the switch and the network"):
+            exits.enter_context(network)
         plan = Plan(options, network.describe())
         plan.write()
-        with Crew(silence=max(60.0, 3 * options.timeout)) as crew:
-            for host in (*options.worker_names, ROOT_HOST):
-                crew.add(network.start(host, plan, crew.deliver))
-            volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
-            with TrainingProgress(console, "in the network", options.steps, volume) as progress:
-                started = time.monotonic()
-                done = _run_crew(crew, network, _listener(options, plan, losses, skipped, progress))
-                seconds = time.monotonic() - started
-        return _Trained(losses, done, skipped, network.counters(), seconds)
-    finally:
-        network.__exit__(None, None, None)
-
-
-def _listener(
-    options: DemoOptions,
-    plan: Plan,
-    losses: PassLosses,
-    skipped: list[dict[str, Any]],
-    progress: TrainingProgress,
-) -> Callable[[str, dict[str, Any]], None]:
-    def on_event(name: str, event: dict[str, Any]) -> None:
-        if event["event"] == events.SKIPPED:
-            skipped.append({"index": event["index"], "tensors": event["tensors"]})
-            return
-        index = event["index"]
-        complete = losses.add(index, plan.hosts[name]["wid"], event["loss"], event["seconds"])
-        if complete and event["train"]:
-            progress.step(sum(options.passes[: index + 1]), losses.mean(index))
-
-    return on_event
-
-
-def _run_crew(
-    crew: Crew, network: DemoNetwork, on_event: Callable[[str, dict[str, Any]], None]
-) -> dict[str, dict[str, Any]]:
-    try:
-        return crew.run(on_event)
-    except DemoError as error:
-        silent = network.diagnosis()
-        raise DemoError(f"{error}{'; silent: ' + ', '.join(silent) if silent else ''}") from error
+        crew = exits.enter_context(Crew(silence=max(60.0, 3 * options.timeout)))
+        for host in (*options.worker_names, ROOT_HOST):
+            crew.add(network.start(host, plan, crew.deliver))
+        volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
+        progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
+        listener = TrainingListener(plan, network, progress, PassLosses(options.workers))
+        started = time.monotonic()
+        try:
+            done = crew.run(listener)
+        except DemoError as error:
+            silent = f"; when it stalled: {', '.join(listener.silent)}" if listener.silent else ""
+            raise DemoError(f"{error}{silent} (logs in {options.logs})") from error
+        return _Trained(listener.losses, done, listener.skipped, network.counters(), time.monotonic() - started)
 
 
 def _train_in_one_process(options: DemoOptions, console: Console) -> tuple[PassLosses, PassLosses, float]:

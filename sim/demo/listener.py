@@ -1,0 +1,57 @@
+"""What the orchestrator makes of the members' events while they train in the network."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.demo import events
+from sim.demo.network import DemoNetwork
+from sim.demo.options import Plan
+from sim.demo.outcome import PassLosses
+from sim.demo.progress import TrainingProgress
+
+_DIAGNOSIS_PAUSE = 3.0  # seconds between two looks at the switch
+
+
+@dataclass(slots=True)
+class TrainingListener:
+    """Collects losses and skipped updates, moves the progress bar, and asks the switch when somebody stalls.
+
+    silent: who sent nothing when a member last reported a stall; empty again after any progress.
+    """
+
+    plan: Plan
+    network: DemoNetwork
+    progress: TrainingProgress
+    losses: PassLosses
+    skipped: list[dict[str, Any]] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)
+    _looked: float = 0.0
+
+    def __call__(self, name: str, event: dict[str, Any]) -> None:
+        """Take one event in.
+
+        Raises:
+            DemoError: the switch itself is gone.
+        """
+        if event["event"] == events.SKIPPED:
+            self.skipped.append({"index": event["index"], "tensors": event["tensors"]})
+        elif event["event"] == events.STALLED:
+            self._diagnose()
+        elif event["event"] == events.PASS:
+            self._passed(name, event)
+
+    def _passed(self, name: str, event: dict[str, Any]) -> None:
+        index = event["index"]
+        complete = self.losses.add(index, self.plan.hosts[name]["wid"], event["loss"], event["seconds"])
+        if complete:
+            self.silent.clear()
+        if complete and event["train"]:
+            self.progress.step(sum(self.plan.options.passes[: index + 1]), self.losses.mean(index))
+
+    def _diagnose(self) -> None:
+        if time.monotonic() - self._looked >= _DIAGNOSIS_PAUSE:
+            self.silent = self.network.diagnosis()
+            self._looked = time.monotonic()

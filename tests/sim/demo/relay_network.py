@@ -1,0 +1,80 @@
+"""The demo's processes on loopback, around the slow switch of the endpoint's tests: no root, no namespaces."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sim.demo.members import REPOSITORY, Deliver, ProcessMember, member_environment, module_command
+from sim.demo.options import ROOT_HOST, DemoOptions, Plan
+from wire.generated.constants import Mode
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "host"))
+
+from relay import Job, Relay  # noqa: E402
+
+
+def free_port() -> int:
+    """A UDP port nobody uses now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RelayNetwork:
+    """A DemoNetwork whose switch is a thread of this process. members: what was started, by host."""
+
+    def __init__(self, options: DemoOptions, *, seed: int = 0, **faults: float) -> None:
+        self._options = options
+        self.relay = Relay(seed=seed, **faults)
+        self.members: dict[str, ProcessMember] = {}
+
+    def __enter__(self) -> Self:
+        self.relay.__enter__()
+        hosts = [*self._options.worker_names, ROOT_HOST]
+        self._local = {host: ("127.0.0.1", free_port()) for host in hosts}
+        places = {self._local[host]: (None if host == ROOT_HOST else i) for i, host in enumerate(hosts)}
+        workers = self._options.workers
+        self.relay.add(Job(1, Mode.REDUCE, self._options.slots, workers, dict(places)))
+        self.relay.add(Job(2, Mode.BCAST, 1, workers, dict(places)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.relay.__exit__()
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        options = self._options
+        stream = {"workers": options.workers, "slots": options.slots, "lanes": options.lanes, "param_bytes": 1408}
+        return {
+            host: {
+                "role": "root" if host == ROOT_HOST else "worker",
+                "wid": 0 if host == ROOT_HOST else index,
+                "local": list(self._local[host]),
+                "switch": list(self.relay.address),
+                "gradients": {"gen": 1, **stream},
+                "parameters": {"gen": 2, **stream},
+            }
+            for index, host in enumerate([*options.worker_names, ROOT_HOST])
+        }
+
+    def start(self, host: str, plan: Plan, deliver: Deliver) -> ProcessMember:
+        module = "sim.demo.root" if host == ROOT_HOST else "sim.demo.worker"
+        command = module_command(module, (str(plan.path), host), plan.options.logs / f"{host}.log")
+
+        def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
+            return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **settings)
+
+        self.members[host] = ProcessMember(host, command, popen, deliver)
+        return self.members[host]
+
+    def counters(self) -> dict[str, int]:
+        return {}
+
+    def diagnosis(self) -> list[str]:
+        return []
