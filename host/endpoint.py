@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
@@ -50,7 +51,7 @@ class Endpoint:
 
         self._push_bytes = role == "root"
         self._pull_bytes = role == "worker"
-        self._peer = "{}:{}".format(*options["switch"])
+        peer = "{}:{}".format(*options["switch"])
         config = {
             "role": role,
             "streams": {
@@ -69,11 +70,14 @@ class Endpoint:
         try:
             self._native = _native.Endpoint(config)
         except OSError as error:
+            too_long = error.errno == errno.EMSGSIZE
             raise EndpointError(
                 f"cannot open a UDP socket on {options['local'][0]}:{options['local'][1]}: {error.strerror}",
                 kind="system",
-                peer=self._peer,
-                hint="is the address of this host right, and the port free?",
+                peer=peer,
+                hint="lower param_bytes or lanes, or raise the MTU of the interface"
+                if too_long
+                else "is the address of this host right, and the port free?",
             ) from error
 
     @classmethod

@@ -1,8 +1,10 @@
 #include "endpoint.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cfenv>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace catchment::host {
@@ -16,14 +18,19 @@ constexpr std::size_t kBudget = 64;
 // A sender that lacks our last heartbeat asks again within a few of its timeouts.
 constexpr Nanos kQuiet = 50'000'000;
 
+std::size_t frame_bytes(const StreamConfig& stream, bool parameters) {
+  return wire::kHeaderBytes + (parameters ? stream.param_bytes : stream.lanes * wire::kLaneBytes);
+}
+
+// The longest frame that this endpoint sends.
+std::size_t longest_out(const EndpointConfig& config) {
+  return config.out ? frame_bytes(*config.out, config.role == Role::kRoot) : wire::kHeaderBytes;
+}
+
 std::size_t longest_frame(const EndpointConfig& config) {
-  std::size_t payload = 0;
-  for (const auto* stream : {&config.out, &config.in}) {
-    if (!*stream) continue;
-    payload = std::max<std::size_t>(payload, (*stream)->lanes * wire::kLaneBytes);
-    payload = std::max<std::size_t>(payload, (*stream)->param_bytes);
-  }
-  return wire::kHeaderBytes + payload;
+  const std::size_t in =
+      config.in ? frame_bytes(*config.in, config.role == Role::kWorker) : wire::kHeaderBytes;
+  return std::max(in, longest_out(config));
 }
 
 std::size_t largest_window(const EndpointConfig& config) {
@@ -42,6 +49,9 @@ Endpoint::Endpoint(EndpointConfig config)
       local_(port_.local()),
       poller_(port_.descriptor()),
       watchdog_(config_.timeout, text(config_.peer)) {
+  if (longest_out(config_) > port_.path_payload()) {
+    throw std::system_error(EMSGSIZE, std::generic_category(), "path MTU");
+  }
   const bool root = config_.role == Role::kRoot;
   const bool peer = config_.role == Role::kPeer;
   if (config_.out) {

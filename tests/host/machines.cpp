@@ -60,7 +60,8 @@ std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool par
   auto reject = check_envelope(bytes, header);
   if (!reject && header.gen != gen) reject = Reject::kGeneration;
   if (!reject) {
-    reject = check_content(header, bytes.size(), {gen, sums, parameters, merged, lanes, param_bytes});
+    reject =
+        check_content(header, bytes.size(), {gen, sums, parameters, merged, lanes, param_bytes});
   }
   return reject ? std::string(name(*reject)) : "";
 }
