@@ -29,6 +29,7 @@ class NumberValue:
     value: int
     width: int = 0
     signed: bool = False
+    base: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,13 @@ def _number(piece: str, loc: Location) -> NumberValue:
     digits = match[4].replace("_", "")
     if not digits:
         raise CompileError([Diagnostic(loc, f"number `{piece}` has no digits")])
-    value = int(digits, _BASES[(match[3] or "d").lower()])
+    base = _BASES[(match[3] or "d").lower()]
+    if any(int(digit, 16) >= base for digit in digits):
+        raise CompileError([Diagnostic(loc, f"number `{piece}` has a digit beyond its base")])
+    value = int(digits, base)
     if match[1] is None:
-        return NumberValue(value)
-    width, signed = int(match[1]), match[2] == "s"
-    return NumberValue(value, width, signed)
+        return NumberValue(value, base=base)
+    return NumberValue(value, int(match[1]), match[2] == "s", base)
 
 
 def _no_token(text: str, position: int) -> str:

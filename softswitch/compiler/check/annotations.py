@@ -22,11 +22,8 @@ def _lower(annotation: ast.Annotation) -> ir.Annotation:
 
 
 def _text(tokens: tuple[Token, ...]) -> str:
-    parts: list[str] = []
-    for token in tokens:
-        text = f'"{token.text}"' if token.kind is Kind.STRING else token.text
-        parts.append(text if token.glued or not parts else f" {text}")
-    return "".join(parts)
+    """The body as P4Info shows it: every token set off by a space."""
+    return " ".join(f'"{token.text}"' if token.kind is Kind.STRING else token.text for token in tokens)
 
 
 def _values(tokens: tuple[Token, ...]) -> tuple[ir.ConstantValue, ...]:

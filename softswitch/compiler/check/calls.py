@@ -208,7 +208,7 @@ class CallChecker(ArgumentChecker):
     def _apply_table(self, table: ir.Table, callee: ast.Member, call: ast.Call) -> ir.Expr:
         if callee.name != "apply":
             raise Refusal(callee.loc, f"{callee.name}: a table has only the method apply")
-        if self.place is not Place.CONTROL:
+        if self.place not in (Place.CONTROL, Place.TABLE):
             raise Refusal(call.loc, f"{table.name}: a table cannot be applied in {self.place.value}")
         if call.args:
             raise Refusal(call.loc, f"{table.name}: apply of a table takes no arguments")
@@ -220,7 +220,7 @@ class CallChecker(ArgumentChecker):
         if table is None:
             return None
         if member.name in ("hit", "miss"):
-            if self.place is not Place.CONTROL:
+            if self.place not in (Place.CONTROL, Place.TABLE):
                 raise Refusal(member.loc, f"{table.name}: a table cannot be applied in {self.place.value}")
             return ir.TableApply(member.loc, BoolType(), table, member.name)
         if member.name == "action_run":

@@ -102,9 +102,9 @@ class ExpressionChecker(OperatorChecker):
     def _number(self, written: ast.Number) -> ir.Literal:
         number = written.number
         if number.width == 0 and not number.signed:
-            return ir.Literal(written.loc, InfIntType(), number.value)
+            return ir.Literal(written.loc, InfIntType(), number.value, number.base)
         type_ = IntType(number.width) if number.signed else BitType(number.width)
-        return self.fit(ir.Literal(written.loc, type_, number.value), type_)
+        return self.fit(ir.Literal(written.loc, type_, number.value, number.base), type_)
 
     def _symbol_value(self, name: str, symbol: Symbol, loc: Location) -> ir.Expr:
         if isinstance(symbol, VariableSymbol):
@@ -182,7 +182,7 @@ class ExpressionChecker(OperatorChecker):
             if known is not None and not 0 <= known < base.type.size:
                 raise Refusal(index.loc, f"index {known} is out of bounds of {base.type}")
             if isinstance(index.type, InfIntType) and isinstance(index, ir.Literal):
-                index = ir.Literal(index.loc, BitType(32), index.value)
+                index = ir.Literal(index.loc, BitType(32), index.value, index.base)
             if isinstance(base, ir.StackLiteral) and known is not None:
                 return base.elements[known]
             return ir.Index(loc, base.type.element, base, index)
@@ -283,7 +283,7 @@ def _near_fields(type_: FieldsType) -> str:
 def relocate(value: ir.Expr, loc: Location) -> ir.Expr:
     """A constant, as used at another place."""
     if isinstance(value, ir.Literal):
-        return ir.Literal(loc, value.type, value.value)
+        return ir.Literal(loc, value.type, value.value, value.base)
     if isinstance(value, ir.EnumValue):
         return ir.EnumValue(loc, value.type, value.member, value.ordinal)
     return value

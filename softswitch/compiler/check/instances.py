@@ -11,7 +11,7 @@ from softswitch.compiler.check.context import Place, annotation_name
 from softswitch.compiler.check.tables import TableChecker
 from softswitch.compiler.check.values import is_constant
 from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import BlockSymbol, ExternSymbol, InstanceSymbol, PackageSymbol, Symbol
+from softswitch.compiler.scope import BlockSymbol, ExternSymbol, InstanceSymbol, PackageSymbol, Symbol, TypeSymbol
 from softswitch.compiler.source import Location
 from softswitch.compiler.types import ExternType, Type
 
@@ -103,6 +103,8 @@ class InstanceChecker(TableChecker):
         symbol: Symbol | None = None
         if isinstance(type_, ast.NamedType):
             symbol = self.lookup(type_.name, type_.loc, type_.absolute)
+        if isinstance(symbol, TypeSymbol) and isinstance(symbol.type, ExternType):
+            symbol = symbol.type.declaration
         if isinstance(symbol, PackageSymbol):
             raise Refusal(type_.loc, f"{symbol.decl.name}: a package can only be instantiated as main")
         if not isinstance(symbol, BlockSymbol | ExternSymbol):
@@ -163,9 +165,8 @@ class InstanceChecker(TableChecker):
     def _extern_constructor(
         self, symbol: ExternSymbol, type_: ast.TypeExpr, args: tuple[ast.Argument, ...], loc: Location
     ) -> tuple[ExternType, tuple[ir.Expr, ...]]:
-        assert isinstance(type_, ast.NamedType), "externs are named"
-        written = None if type_.args is None else tuple(self.resolve(a) for a in type_.args)
-        extern = self.extern_type(symbol, written, type_.loc)
+        extern = self.resolve(type_)
+        assert isinstance(extern, ExternType), "an extern symbol resolves to an extern type"
         constructors = [m for m in symbol.decl.methods if m.result is None]
         if not constructors:
             raise Refusal(loc, f"{symbol.decl.name}: has no constructor")
@@ -189,7 +190,8 @@ class InstanceChecker(TableChecker):
         if made.type is None or made.type.name not in types:
             raise Refusal(call.loc, f"{written.name}: the value must be a {' or '.join(types)}")
         own = lower_annotations(written.annotations)
-        cp_name = annotation_name(own, annotation_name(notes, table.name))
+        cp_name = annotation_name(own, "")
+        cp_name = f".{cp_name.removeprefix('.')}" if cp_name else annotation_name(notes, table.name)
         decl = ir.InstanceDecl(call.loc, name, cp_name, None, made.type, made.args, own)
         self.frame.instances.append(decl)
         return decl

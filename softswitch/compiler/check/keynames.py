@@ -6,6 +6,9 @@ from softswitch.compiler import ir
 from softswitch.compiler.check.context import annotation_name
 from softswitch.compiler.types import FieldsType
 
+_PREFIXES = {2: "0b", 8: "0o", 10: "", 16: "0x"}
+_FORMATS = {2: "b", 8: "o", 10: "d", 16: "x"}
+
 
 def key_name(expr: ir.Expr) -> str | None:
     """`hdr.ipv4.dst`, `h.$valid$`, `x[7:0]`, `a & 0xf`; None for an expression that must be named by hand."""
@@ -23,7 +26,9 @@ def key_name(expr: ir.Expr) -> str | None:
         index = key_name(expr.index)
         return None if index is None else _suffixed(expr.base, f"[{index}]")
     if isinstance(expr, ir.Literal) and not isinstance(expr.value, str):
-        return str(int(expr.value)) if not isinstance(expr.value, bool) else None
+        return (
+            None if isinstance(expr.value, bool) else f"{_PREFIXES[expr.base]}{int(expr.value):{_FORMATS[expr.base]}}"
+        )
     if isinstance(expr, ir.StackNext | ir.StackLast):
         return _suffixed(expr.stack, ".next" if isinstance(expr, ir.StackNext) else ".last")
     if isinstance(expr, ir.Binary) and expr.op == "&":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from softswitch.compiler import ast, fold, ir
 from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.context import annotation_name
 from softswitch.compiler.check.typing import Bindings
 from softswitch.compiler.check.units import UnitChecker
 from softswitch.compiler.diagnostics import Diagnostics, Refusal
@@ -303,4 +302,4 @@ class ProgramChecker(UnitChecker):
 def _named_after_type(decl: ir.InstanceDecl) -> str:
     """A block of the pipeline goes by its type's name, not its instance's."""
     assert decl.unit is not None, "only units are instances of the tree"
-    return annotation_name(decl.unit.annotations, decl.unit.name)
+    return decl.unit.name

@@ -85,8 +85,11 @@ class StatementChecker(CallChecker):
                 return None
             case ast.If():
                 cond = self.condition(written.cond, "condition")
+                then = self._body(written.then)
                 orelse = self._body(written.orelse) if written.orelse is not None else ir.Block(loc, ())
-                return ir.If(loc, cond, self._body(written.then), orelse)
+                if isinstance(cond, ir.Literal):
+                    return then if cond.value else orelse
+                return ir.If(loc, cond, then, orelse)
             case ast.Switch():
                 return self._switch(written)
             case ast.For():

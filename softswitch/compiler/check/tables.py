@@ -91,8 +91,6 @@ class TableChecker(KeysetChecker):
         properties = self._properties(written)
         default, choices = self._default(written, properties.get("default_action"), choices)
         implementation = self._object(written, properties, "implementation", ("action_profile", "action_selector"))
-        if implementation is None and any(k.kind == "selector" for k in keys):
-            raise Refusal(written.loc, f"{written.name}: a selector key needs an action_selector as implementation")
         size = properties.get("size")
         priority_order = properties.get("largest_priority_wins")
         return ir.Table(

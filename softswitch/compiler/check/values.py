@@ -61,7 +61,7 @@ class ValueChecker(TypeChecker):
                 self.diagnostics.warn(literal.loc, f"{literal.value}: negative value with unsigned type {target}")
             else:
                 self.diagnostics.warn(literal.loc, f"{literal.value}: value does not fit in {target}")
-        return ir.Literal(literal.loc, target, value)
+        return ir.Literal(literal.loc, target, value, literal.base)
 
     def convert(self, expr: ir.Expr, target: Type) -> ir.Expr:
         """`expr` as a value of `target`, by the implicit casts of the language; refuses what they do not cover."""

@@ -115,6 +115,7 @@ from softswitch.compiler.ir.units import (
     ValueSet,
     full_name,
 )
+from softswitch.compiler.ir.walk import walk
 
 __all__ = [
     "Action",
@@ -189,4 +190,5 @@ __all__ = [
     "VarRef",
     "Variable",
     "full_name",
+    "walk",
 ]

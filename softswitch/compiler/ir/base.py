@@ -13,7 +13,7 @@ ConstantValue = int | bool | str
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`@name`, `@name(values...)` or `@name[key=value, ...]`; `text` is the body as written."""
+    """`@name`, `@name(values...)` or `@name[key=value, ...]`; `text` is the body, token by token."""
 
     name: str
     values: tuple[ConstantValue, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from softswitch.compiler.ir.base import ConstantValue, Node, Param, Variable
@@ -28,6 +28,8 @@ class Literal(Expr):
     """
 
     value: ConstantValue
+    base: int = field(default=10, compare=False)
+    """The base an integer was written in; names of keys show it."""
 
 
 @dataclass(frozen=True, slots=True)

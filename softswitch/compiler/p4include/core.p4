@@ -1,7 +1,7 @@
 /* The P4_16 core library: what the language specification puts in every program's reach. */
 
-#ifndef CATCHMENT_CORE_P4
-#define CATCHMENT_CORE_P4
+#ifndef _CORE_P4_
+#define _CORE_P4_
 
 error {
     NoError,               // all is well

@@ -1,7 +1,7 @@
 /* The v1model architecture, declared from its documentation: names, parameters and order are those that programs rely on. */
 
-#ifndef CATCHMENT_V1MODEL_P4
-#define CATCHMENT_V1MODEL_P4
+#ifndef _V1_MODEL_P4_
+#define _V1_MODEL_P4_
 
 #include "core.p4"
 

@@ -1,0 +1,30 @@
+"""Going through the nodes of a piece of IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from softswitch.compiler.ir.base import Node, Variable
+from softswitch.compiler.ir.tables import Action, Function, Table
+from softswitch.compiler.ir.units import ControlUnit, InstanceDecl, ParserUnit, ValueSet
+
+_DECLARED = (Variable, Action, Function, Table, ControlUnit, ParserUnit, InstanceDecl, ValueSet)
+
+
+def walk(node: object) -> Iterator[Node]:
+    """`node` and every node inside it, outermost first, in source order.
+
+    A declared object that is only referred to (the table of an apply, the action of a call) is not entered, nor
+    yielded.
+    """
+    if isinstance(node, tuple):
+        for item in node:
+            if not isinstance(item, _DECLARED):
+                yield from walk(item)
+    elif isinstance(node, Node):
+        yield node
+        for field in fields(node):
+            value = getattr(node, field.name)
+            if isinstance(value, tuple | Node) and not isinstance(value, _DECLARED):
+                yield from walk(value)

@@ -1,0 +1,15 @@
+"""P4Info: what a program shows the control plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from softswitch.compiler import ir
+from softswitch.compiler.p4info.writer import P4InfoWriter, to_text
+
+__all__ = ["make_p4info", "to_text"]
+
+
+def make_p4info(program: ir.Program) -> Any:
+    """The program's `p4.config.v1.P4Info`. Raises `CompileError` for ids that clash."""
+    return P4InfoWriter(program).write()
