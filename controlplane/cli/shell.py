@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.target import DeviceOption, TopologyOption, find_place
+from controlplane.cli.target import DeviceOption, TopologyOption, find_place, patience
 from controlplane.client import SwitchClient
 
 
@@ -23,8 +23,8 @@ def shell(
         place = find_place(topology)
         address, device_id = place.address(switch), place.topology.switch(switch).device_id
     # The shell exits without a word when nothing answers; ask first.
-    with SwitchClient.connect(address, device_id, name=switch if ":" not in switch else None, read_only=True):
-        pass
+    name = switch if ":" not in switch else None
+    SwitchClient.connect(address, device_id, name=name, timeout=patience(), read_only=True).close()
     from controlplane.client.interactive import run_shell  # noqa: PLC0415  IPython takes a second to import
 
     sys.exit(run_shell(address, device_id))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli.target import patience
 from controlplane.client import SwitchClient
 from controlplane.client.pipeline import PipelineConfig
 from controlplane.topology import Target
@@ -37,7 +38,7 @@ def load(
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
 ) -> None:
     """Put a compiled program on a running switch; its tables start empty."""
-    with SwitchClient.connect(address, device_id) as client:
+    with SwitchClient.connect(address, device_id, timeout=patience()) as client:
         client.push_pipeline(PipelineConfig(p4info, config))
     typer.echo(f"{address} runs {config.name}")
 

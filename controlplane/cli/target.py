@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,22 @@ SwitchArgument = Annotated[str, typer.Argument(help="Switch name, or HOST:PORT o
 DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with HOST:PORT.")]
 
 
+def patience() -> float:
+    """Seconds to wait for a switch: CATCHMENT_TIMEOUT, or 5.
+
+    Raises:
+        ControlPlaneError: it is not a positive number.
+    """
+    text = os.environ.get("CATCHMENT_TIMEOUT", "5")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise ControlPlaneError(f"CATCHMENT_TIMEOUT is {text!r}; give a positive number of seconds")
+    return seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A topology and where its switches listen.
@@ -40,7 +57,7 @@ class Place:
 
     def fabric(self, *, read_only: bool = False) -> Fabric:
         """Connections to every switch."""
-        return Fabric.connect(self.topology, self.addresses, read_only=read_only)
+        return Fabric.connect(self.topology, self.addresses, timeout=patience(), read_only=read_only)
 
     def address(self, switch: str) -> str:
         """gRPC address of a switch.
@@ -59,7 +76,7 @@ class Place:
     def connect(self, switch: str, *, read_only: bool = False) -> SwitchClient:
         """A connection to one switch."""
         device = self.topology.switch(switch).device_id
-        return SwitchClient.connect(self.address(switch), device, name=switch, read_only=read_only)
+        return SwitchClient.connect(self.address(switch), device, name=switch, timeout=patience(), read_only=read_only)
 
 
 def find_place(topology: Path | None) -> Place:
@@ -84,5 +101,5 @@ def find_place(topology: Path | None) -> Place:
 def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> SwitchClient:
     """A connection to a switch by name or by address."""
     if ":" in switch:
-        return SwitchClient.connect(switch, device_id, read_only=read_only)
+        return SwitchClient.connect(switch, device_id, timeout=patience(), read_only=read_only)
     return find_place(topology).connect(switch, read_only=read_only)

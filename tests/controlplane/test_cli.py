@@ -1,0 +1,205 @@
+"""The `catchment` command on a switch in memory: what it prints, what it leaves, how it fails."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_switch import FakeSwitch, RunningFake
+
+from controlplane import cli
+from controlplane.client import SwitchClient
+
+Run = Callable[..., str]
+
+TOPOLOGY = """\
+name: lab
+switches:
+  s1: {{program: luwu.p4, ip: 10.0.0.254, mac: 02:00:00:00:fe:01, grpc: {address}}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}}
+  w1: {{ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}}
+  opt: {{ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3}}
+"""
+
+
+@pytest.fixture
+def topology(fake: RunningFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
+    path = tmp_path / "lab.yaml"
+    path.write_text(TOPOLOGY.format(address=fake.address))
+    monkeypatch.setenv("CATCHMENT_TOPOLOGY", str(path))
+    return path
+
+
+@pytest.fixture
+def run(topology: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["catchment", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        assert (end.value.code or 0) == code, captured.err
+        if code == 1:
+            assert captured.err.startswith("catchment: ")
+            assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call
+
+
+def as_json(run: Run, *words: str) -> Any:
+    return json.loads(run(*words, "--json"))
+
+
+def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
+    created = as_json(run, "job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "16")
+    assert created["members"]["w1"]["role"] == "worker"
+    assert as_json(run, "job", "show", "train") == created
+    assert json.loads(run("job", "show", "train", "--host", "opt")) == created["members"]["opt"]
+    assert [job["name"] for job in as_json(run, "job", "list")] == ["train"]
+    assert "train" in run("job", "list")
+    assert "10.0.0.2:51836" in run("job", "show", "train")
+    assert len(client.read("jobs")) == 6
+    second = as_json(run, "job", "create", "other", "--kind", "allreduce", "--workers", "w0,w1")
+    gens = {job["members"]["w0"][s]["gen"] for job in (created, second) for s in ("gradients", "parameters", "sums")
+            if s in job["members"]["w0"]}  # fmt: skip
+    assert len(gens) == 3
+    assert "job train is removed" in run("job", "remove", "train")
+    assert len(client.read("jobs")) == 2
+    run("job", "remove", "other")
+    assert client.read("jobs") + client.read("receivers") == []
+    assert as_json(run, "job", "list") == []
+    third = as_json(run, "job", "create", "train", "--workers", "w0,w1", "--root", "opt")
+    assert third["members"]["w0"]["gradients"]["gen"] not in gens, "a generation is not used again"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["job", "create", "x", "--workers", "w0,w9", "--root", "opt"], "no host 'w9' in topology lab; it has: w0, w1"),
+        (["job", "create", "x", "--workers", "w0"], "a luwu job needs --root HOST"),
+        (["job", "create", "x", "--kind", "allreduce", "--workers", "w0", "--root", "opt"], "has no --root"),
+        (["job", "create", "x", "--workers", "w0", "--root", "opt", "--slots", "9"], "power of two"),
+        (["job", "show", "absent"], "no job 'absent' on topology lab; there are: none; make one with"),
+        (["table", "list", "s9"], "no switch 's9' in topology lab; it has: s1"),
+        (["table", "list", "s1", "nothing"], "no table 'nothing'"),
+        (["table", "add", "s1", "l2", "dst=02:00:00:00:00:09"], "no action given"),
+        (["table", "add", "s1", "l2", "dst=1", "forward", "port=1", "oops"], "'oops' is not PARAM=VALUE"),
+        (["table", "add", "s1", "l2", "dst=1", "forward", "port=512"], "512 does not fit in 9 bits"),
+        (["table", "delete", "s1", "l2", "dst=1"], "delete l2[dst=1]: NOT_FOUND"),
+        (["table", "delete", "s1", "l2", "forward"], "is not KEY=VALUE"),
+        (["stats", "s9"], "no switch 's9'"),
+        (["diagnose", "absent"], "no job 'absent'"),
+        (["p4", "compile", "absent.p4"], "no P4 program at absent.p4"),
+        (["switch", "load", "127.0.0.1:1", "a", "b"], "no P4Runtime server answers at 127.0.0.1:1"),
+        (["net", "up", "absent.yaml"], "cannot read topology absent.yaml"),
+        (["net", "exec", "w9", "true"], "no host 'w9'; there are: no network is up"),
+    ],
+)
+def test_mistakes_are_one_message(run: Run, words: list[str], complaint: str) -> None:
+    assert complaint in run(*words, code=1)
+
+
+def test_a_name_is_taken_once(run: Run, client: SwitchClient) -> None:
+    run("job", "create", "x", "--workers", "w0", "--root", "opt")
+    before = client.read()
+    assert "job x exists; remove it with" in run("job", "create", "x", "--workers", "w1", "--root", "opt", code=1)
+    assert client.read() == before
+
+
+def test_a_job_that_the_switch_refuses_is_not_stored(run: Run, client: SwitchClient) -> None:
+    client.set_group(2, [1])
+    assert "already has multicast group 2" in run("job", "create", "x", "--workers", "w0", "--root", "opt", code=1)
+    assert as_json(run, "job", "list") == []
+
+
+def test_a_job_can_be_forgotten_when_its_switch_is_gone(run: Run, fake: RunningFake) -> None:
+    run("job", "create", "x", "--workers", "w0", "--root", "opt")
+    fake.stop()
+    assert "no P4Runtime server answers" in run("job", "remove", "x", code=1)
+    run("job", "remove", "x", "--force")
+    assert as_json(run, "job", "list") == []
+
+
+def test_table_entries_by_hand(run: Run, fake: RunningFake) -> None:
+    run("table", "add", "s1", "l2", "dst=02:00:00:00:00:09", "forward", "port=3")
+    run("table", "add", fake.address, "everything", "flags=1&&&3", "port=1..9", "forward", "port=4", "--priority", "7")
+    run("table", "add", "s1", "l2", "--default", "flood", "group=1")
+    assert as_json(run, "table", "list", "s1", "l2") == [
+        {
+            "table": "l2",
+            "match": {"dst": "02:00:00:00:00:09"},
+            "action": "forward",
+            "params": {"port": 3},
+            "priority": 0,
+        }
+    ]
+    shown = run("table", "list", "s1")
+    assert "flags=1&&&0x3 port=1..9" in shown
+    run("table", "delete", "s1", "l2", "dst=02:00:00:00:00:09")
+    assert as_json(run, "table", "list", "s1", "l2") == []
+
+
+def test_stats_name_reasons_and_members(run: Run, fake: RunningFake) -> None:
+    run("job", "create", "x", "--workers", "w0", "--root", "opt")
+    fake.switch.counters = {8: 5, 31: 1}
+    for key, entity in fake.switch.entities.items():
+        if entity.WhichOneof("entity") == "table_entry":
+            fake.switch.direct[key] = 10
+    (one,) = as_json(run, "stats")
+    assert one["drops"] == {"UNKNOWN_JOB": 5, "reason 31": 1}
+    assert {(t["job"], t["stream"], t["member"], t["packets"]) for t in one["jobs"]} == {
+        ("x", stream, member, 10) for stream in ("gradients", "parameters") for member in ("w0", "opt")
+    }
+    assert "UNKNOWN_JOB" in run("stats", "s1")
+
+
+def test_diagnose_names_who_is_silent(run: Run) -> None:
+    run("job", "create", "x", "--workers", "w0,w1", "--root", "opt")
+    run("diagnose", "x", "--seconds", "0.05", code=3)
+
+
+def test_a_switch_that_does_not_answer_is_named_by_diagnose(run: Run, fake: RunningFake) -> None:
+    run("job", "create", "x", "--workers", "w0", "--root", "opt")
+    fake.stop()
+    run("diagnose", "x", "--seconds", "0.05", code=3)
+
+
+def test_without_a_network_the_message_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CATCHMENT_TOPOLOGY")
+    assert "no network is up; start one with `catchment net up" in run("job", "list", code=1)
+
+
+def test_an_open_address_needs_a_network(run: Run, topology: Path) -> None:
+    topology.write_text(topology.read_text().replace(", grpc: 127", ", device_id: 1} #"))
+    assert "no fixed grpc address" in run("table", "list", "s1", code=1)
+
+
+def test_a_corrupt_job_file_is_not_overwritten(run: Run, tmp_path: Path) -> None:
+    run("job", "list")
+    path = tmp_path / "state" / "lab.jobs.json"
+    path.write_text("{")
+    assert "cannot read the job file" in run("job", "list", code=1)
+    assert path.read_text() == "{"
+
+
+def test_a_bad_timeout_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "soon")
+    assert "CATCHMENT_TIMEOUT is 'soon'" in run("table", "list", "s1", code=1)
+
+
+def test_bad_usage_is_explained(run: Run) -> None:
+    assert "--workers" in run("job", "create", "x", code=2)
+
+
+def test_the_switch_says_it_has_no_program(topology: Path, run: Run) -> None:
+    with RunningFake(FakeSwitch()) as empty:
+        assert "has no program yet" in run("table", "list", empty.address, code=1)

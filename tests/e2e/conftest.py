@@ -1,0 +1,89 @@
+"""Networks under test: one per target and shape, shared by the tests of a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lab import ROOT, Lab, missing_tools
+
+from controlplane.topology import Target, Topology, racks, star
+
+PROGRAM = ROOT / "p4src" / "luwu.p4"
+WORKERS = [f"w{i}" for i in range(8)]
+# BMv2 is some hundred times slower and its queues hold 64 packets.
+LANES = {Target.EMBEDDED: 64, Target.BMV2: 8}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session", params=list(Target))
+def target(request: pytest.FixtureRequest) -> Target:
+    """Each target that TARGET allows and the machine has."""
+    chosen = Target(request.param)
+    only = os.environ.get("CATCHMENT_TARGET")
+    if only and only != chosen:
+        pytest.skip(f"CATCHMENT_TARGET={only}")
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces need root")
+    if reason := missing_tools(chosen):
+        pytest.skip(reason)
+    return chosen
+
+
+def _unique(topology: Topology, name: str, target: Target) -> Topology:
+    return replace(topology, name=f"e2e-{name}-{target}-{os.getpid()}")
+
+
+@pytest.fixture(scope="session")
+def _labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Target], Lab]]:
+    with ExitStack() as exits:
+        up: dict[tuple[str, Target], Lab] = {}
+
+        def lab(shape: str, target: Target) -> Lab:
+            if (shape, target) not in up:
+                lanes = LANES[target]
+                topology = {
+                    "star": lambda: star([*WORKERS, "opt", "out"], program=PROGRAM, target=target, lanes=lanes),
+                    "racks": lambda: racks(
+                        [WORKERS[:2], WORKERS[2:4]], ["opt"], program=PROGRAM, target=target, lanes=lanes
+                    ),
+                }[shape]()
+                folder = tmp_path_factory.mktemp(f"{shape}-{target}")
+                up[shape, target] = exits.enter_context(Lab(_unique(topology, shape, target), folder))
+            return up[shape, target]
+
+        yield lab
+
+
+@pytest.fixture
+def lab(_labs: Callable[[str, Target], Lab], target: Target) -> Lab:
+    """One switch with eight workers, an optimizer node and a host that is in no job."""
+    return _labs("star", target)
+
+
+@pytest.fixture
+def tree(_labs: Callable[[str, Target], Lab], target: Target) -> Lab:
+    """Two racks of two workers under a spine with the optimizer node."""
+    return _labs("racks", target)
+
+
+@pytest.fixture
+def own_lab(target: Target, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A network of its own, for tests that break things: two workers and an optimizer node."""
+    topology = star(["w0", "w1", "opt"], program=PROGRAM, target=target, lanes=LANES[target])
+    with Lab(_unique(topology, f"own-{abs(hash(request.node.name)) % 10000}", target), tmp_path) as own:
+        yield own

@@ -1,0 +1,159 @@
+"""A network under test: jobs on it, their members as processes, what the switch counted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from controlplane.client import SwitchClient
+from controlplane.fabric import Fabric
+from controlplane.faults import clear_loss, set_loss
+from controlplane.jobs import Allocator, JobPlan, deploy, remove
+from controlplane.programs import programs_of
+from controlplane.stats import drops
+from controlplane.topology import Target, Topology
+from sim.mininet import MininetNetwork
+
+ROOT = Path(__file__).parents[2]
+MEMBER = Path(__file__).with_name("member.py")
+
+
+def missing_tools(target: Target) -> str:
+    """Why a target cannot be tested here; empty when it can."""
+    if target is Target.BMV2:
+        absent = [tool for tool in ("p4c-bm2-ss", "simple_switch_grpc") if shutil.which(tool) is None]
+        return f"{' and '.join(absent)} not on the PATH" if absent else ""
+    switch = ROOT / "build" / "native" / "softswitch" / "server" / "catchment-switch"
+    return "" if switch.is_file() else f"{switch} is not built: run `make native`"
+
+
+class Member:
+    """A running member of a job."""
+
+    def __init__(self, host: str, process: subprocess.Popen[str]) -> None:
+        self.host = host
+        self.process = process
+
+    def wait_started(self) -> None:
+        """Until its requests are under way."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert json.loads(line or "{}").get("started"), f"{self.host} did not start: {line!r}"
+
+    def result(self, timeout: float = 120.0) -> dict[str, Any]:
+        """Its last line."""
+        output, _ = self.process.communicate(timeout=timeout)
+        lines = output.splitlines()
+        assert lines, f"{self.host} ended with code {self.process.returncode} and said nothing"
+        return dict(json.loads(lines[-1]))
+
+
+class Lab:
+    """A network that is up, with programs on its switches; a context manager."""
+
+    def __init__(self, topology: Topology, folder: Path) -> None:
+        self.topology = topology
+        self.folder = folder
+        self.network = MininetNetwork(topology, log_folder=folder)
+        self.allocator = Allocator(topology)
+        self._exits = contextlib.ExitStack()
+        self._tasks = 0
+
+    def __enter__(self) -> Self:
+        programs = programs_of(self.topology)
+        with contextlib.ExitStack() as exits:
+            exits.enter_context(self.network)
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, self.network.addresses))
+            self.fabric.push(programs)
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exits.close()
+
+    @property
+    def client(self) -> SwitchClient:
+        """The only switch, or the first."""
+        return next(iter(self.fabric.clients.values()))
+
+    @contextlib.contextmanager
+    def deployed(self, job: JobPlan) -> Iterator[JobPlan]:
+        """A job on the switches for the length of a block."""
+        deploy(job, self.topology, self.fabric.clients)
+        try:
+            yield job
+        finally:
+            remove(job, self.topology, self.fabric.clients)
+
+    @contextlib.contextmanager
+    def loss(self, probability: float) -> Iterator[None]:
+        """Loss of our frames on every port of every switch, in and out."""
+        for name, client in self.fabric.clients.items():
+            set_loss(client, self.topology.ports(name), probability)
+        try:
+            yield
+        finally:
+            for client in self.fabric.clients.values():
+                clear_loss(client)
+
+    def drops(self) -> Counter[str]:
+        """Drops by reason, over all switches."""
+        total: Counter[str] = Counter()
+        for client in self.fabric.clients.values():
+            total.update(drops(client))
+        return total
+
+    def start(
+        self,
+        job: JobPlan,
+        *,
+        seed: int,
+        sizes: Sequence[int],
+        dtype: str = "int32",
+        exponent: int = 4,
+        timeout: float = 20.0,
+        hosts: Sequence[str] | None = None,
+    ) -> dict[str, Member]:
+        """Start a job's members (or some of them) on their hosts."""
+        members = {}
+        for host in hosts if hosts is not None else job.ports:
+            task = {
+                "told": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
+                "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
+            }  # fmt: skip
+            members[host] = Member(host, self.python(host, MEMBER, self.write(task)))
+        return members
+
+    def run(self, job: JobPlan, **task: Any) -> dict[str, dict[str, Any]]:
+        """Run a job's members to their end."""
+        members = self.start(job, **task)
+        return {host: member.result() for host, member in members.items()}
+
+    def write(self, value: Mapping[str, Any]) -> Path:
+        """A JSON file for a process."""
+        self._tasks += 1
+        path = self.folder / f"task-{self._tasks}.json"
+        path.write_text(json.dumps(value), encoding="utf-8")
+        return path
+
+    def python(self, host: str, *argv: str | Path, module: str | None = None) -> subprocess.Popen[str]:
+        """A Python program of ours on a host; its complaints go to the log folder."""
+        command = [sys.executable, *(("-m", module) if module else ()), *map(str, argv)]
+        log = (self.folder / f"{host}-{self._tasks}.err").open("wb")
+        with log:
+            return self.network.popen(host, command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+
+
+def all_exact(results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Every member of a job got every bit right."""
+    bad = {host: result for host, result in results.items() if result.get("error") or result.get("wrong")}
+    assert not bad
+    assert results
+    assert all("wrong" in result for result in results.values())

@@ -1,0 +1,95 @@
+"""What is dead is named, not waited for."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from lab import Lab, all_exact
+from test_sums import luwu
+
+from controlplane.client import SwitchError
+from controlplane.diagnosis import diagnose
+from controlplane.jobs import JobPlan, deploy
+from controlplane.programs import program_for
+
+
+def test_a_worker_that_never_comes(lab: Lab, rng: random.Random) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[5000], timeout=6.0, hosts=["w0", "w2", "opt"])
+        for member in members.values():
+            member.wait_started()
+        (missing,) = diagnose(job, lab.fabric.clients, interval=1.5)
+        assert (missing.member, missing.packets) == ("w1", 0)
+        assert "w1 (port 2 of switch s1) has never sent anything" in str(missing)
+        for host, member in members.items():
+            result = member.result()
+            assert result.get("kind") == "stalled", (host, result)
+
+
+def test_a_worker_that_dies(lab: Lab, rng: random.Random) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=4)) as job:
+        sizes = [200_000] * 20
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=sizes, timeout=6.0)
+        for member in members.values():
+            member.wait_started()
+        members["w2"].process.kill()
+        members.pop("w2").process.wait()
+        assert [m.member for m in diagnose(job, lab.fabric.clients, interval=1.5)] == ["w2"]
+        for host, member in members.items():
+            result = member.result()
+            assert result.get("kind") == "stalled", (host, result)
+            assert "gen" in result["error"]
+
+
+def test_a_job_that_runs_well_misses_nobody(lab: Lab, rng: random.Random) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1"], slots=4)) as job:
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 20, timeout=6.0)
+        for member in members.values():
+            member.wait_started()
+        assert diagnose(job, lab.fabric.clients, interval=0.5) == []
+        for member in members.values():
+            assert member.process.poll() is None, "the job was over too soon: this test tests nothing"
+            member.process.kill()
+            member.process.wait()
+
+
+def test_a_switch_that_dies_and_comes_back(own_lab: Lab, rng: random.Random) -> None:
+    lab = own_lab
+    job = luwu(lab, ["w0", "w1"])
+    deploy(job, lab.topology, lab.fabric.clients)
+    members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 20, timeout=3.0)
+    for member in members.values():
+        member.wait_started()
+    lab.network.kill_switch("s1")
+    for host, member in members.items():
+        result = member.result()
+        assert result.get("kind") in ("stalled", "unreachable"), (host, result)
+        assert str(lab.topology.switch("s1").ip) in result["error"]
+    with pytest.raises(SwitchError, match=r"switch s1 \(127\.0\.0\.1:\d+\)"):
+        lab.fabric.clients["s1"].read("jobs")
+
+    lab.network.start_switch("s1")
+    with lab.network.connect("s1") as client:
+        lab.fabric.clients = {"s1": client}
+        lab.fabric.push_switch("s1", program_for(lab.topology.switch("s1")))
+        again = JobPlan.luwu(
+            lab.topology, name="again", workers=["w0", "w1"], root="opt", slots=32, allocator=lab.allocator
+        )
+        deploy(again, lab.topology, {"s1": client})
+        all_exact(lab.run(again, seed=rng.randrange(1 << 32), sizes=[3000]))
+
+
+def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=8)) as job, lab.loss(0.02):
+        started = []
+        for host in job.ports:
+            told = lab.write(job.describe(host))
+            module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
+            delay = ("--delay", "0.01") if host == "w1" else ()
+            started.append(lab.python(host, told, "--vectors", "60", *delay, module=module))
+        for process in started:
+            output, _ = process.communicate(timeout=60)
+            assert process.returncode == 0
+            assert json.loads(output)
