@@ -87,6 +87,7 @@ std::vector<softswitch::TableEntry> select(const p4::v1::TableEntry& request,
   filter.is_default = request.is_default_action();
   if (filter.is_default || request.match_size() != 0) {
     filter = decode_key(request, table);
+    filter.table_id = table.info->preamble().id();  // the request's may be 0: every table
   }
   auto result = target.dataplane().read(filter);
   if (!result.ok() && result.status().code() == softswitch::StatusCode::not_found) {
