@@ -10,6 +10,8 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from scenarios import Build
 
+from softswitch.compiler.driver import compile_program as compile_embedded
+
 GOLDEN = ROOT / "p4src/p4info"
 CONTRACT = {
     "jobs": ["gen", "port"],
@@ -35,6 +37,21 @@ def test_names_that_the_control_plane_uses(lanes: int) -> None:
     registers = {r.preamble.alias for r in info.registers}
     assert registers >= {"tag", "bitmap", "last", "next_exp", "slot_flags", "worker31.heartbeat"}
     assert sum(alias.startswith("lane") for alias in registers) == lanes
+
+
+def ordered(info: p4info_pb2.P4Info) -> p4info_pb2.P4Info:
+    """The same with every list sorted by id: the order of objects means nothing."""
+    result = p4info_pb2.P4Info()
+    result.CopyFrom(info)
+    for objects in (result.tables, result.actions, result.counters, result.direct_counters, result.registers):
+        objects.sort(key=lambda item: item.preamble.id)
+    return result
+
+
+@pytest.mark.parametrize("lanes", [8, 64, 256])
+def test_golden_is_what_the_embedded_compiler_writes(lanes: int) -> None:
+    compiled = compile_embedded(ROOT / "p4src/luwu.p4", defines={"LANES": str(lanes)})
+    assert ordered(compiled.p4info) == ordered(golden(lanes))
 
 
 @pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
