@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
 from controlplane.client import SwitchClient
-from controlplane.networks import NetworkError, NetworkState, StateFile
+from controlplane.networks import NetworkError, NetworkState, StateFile, state_folder
 from controlplane.topology import AUTO_ADDRESS, Topology
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
@@ -33,7 +33,7 @@ class MininetNetwork:
         topology: what to build.
         name: names of interfaces and the state file derive from it; the topology's by default. Two
             networks can be up at once under different names.
-        log_folder: takes each switch's log; a new temporary folder by default.
+        log_folder: takes each switch's log and is kept; by default one that goes with the network.
         source: file the topology was read from, for the state file.
     """
 
@@ -42,7 +42,8 @@ class MininetNetwork:
     ) -> None:
         self.topology = topology
         self.name = name or topology.name
-        self.log_folder = log_folder or Path(tempfile.mkdtemp(prefix=f"catchment-{self.name}-"))
+        self._keep_logs = log_folder is not None
+        self.log_folder = log_folder or state_folder() / f"{self.name}.logs"
         self._source = source
         self._ready = False
         self._addresses: dict[str, str] = {}
@@ -65,6 +66,7 @@ class MininetNetwork:
         self._state = StateFile.acquire(self.name)
         try:
             remove_leftovers(self.name)
+            self.log_folder.mkdir(parents=True, exist_ok=True)
             with self._marked_environment():
                 self._build()
             for switch in self.topology.switches:
@@ -91,6 +93,8 @@ class MininetNetwork:
                 net.stop()
             if self._state is not None:
                 remove_leftovers(self.name)
+                if not self._keep_logs:
+                    shutil.rmtree(self.log_folder, ignore_errors=True)
                 self._state.release()
                 self._state = None
 
