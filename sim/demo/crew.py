@@ -55,7 +55,7 @@ class Crew:
             member.go()
         done: dict[str, dict[str, Any]] = {}
         while len(done) < len(self._members):
-            name, event = self._next(self._silence, "no member has reported anything")
+            name, event = self._next(self._silence, f"no member has reported anything for {self._silence:g} s")
             if event["event"] == events.DONE:
                 done[name] = event
             elif self._is_failure(name, event, done):
@@ -68,8 +68,9 @@ class Crew:
         waiting = set(self._members)
         deadline = time.monotonic() + self._start_timeout
         while waiting:
-            left = deadline - time.monotonic()
-            name, event = self._next(max(left, 0.0), f"{', '.join(sorted(waiting))} did not start")
+            left = max(deadline - time.monotonic(), 0.0)
+            problem = f"not ready after {self._start_timeout:g} s: {', '.join(sorted(waiting))}"
+            name, event = self._next(left, problem)
             if event["event"] == events.READY:
                 waiting.discard(name)
             elif self._is_failure(name, event, {}):
@@ -79,7 +80,7 @@ class Crew:
         try:
             return self._events.get(timeout=timeout)
         except queue.Empty:
-            raise DemoError(f"{problem} for {timeout:.0f} s") from None
+            raise DemoError(problem) from None
 
     def _is_failure(self, name: str, event: dict[str, Any], done: dict[str, dict[str, Any]]) -> bool:
         return event["event"] == events.ERROR or (event["event"] == ENDED and name not in done)

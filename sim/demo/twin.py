@@ -32,6 +32,11 @@ class ExactSum:
         self._workers = workers
         self._scaling = DelayedScaling(name, workers, ScalingOptions())
 
+    @property
+    def exponent(self) -> int:
+        """E of the next sum."""
+        return self._scaling.exponent
+
     def mean(self, gradients: list[torch.Tensor]) -> torch.Tensor | None:
         """The workers' mean as the optimizer node gets it; None when the tensor is to be left alone."""
         exponent = self._scaling.exponent

@@ -32,7 +32,7 @@ TABLE = LayerTable((LayerSpec.of(0, "first", [("a", (3, 2)), ("b", (5,))]), Laye
     exponents=st.lists(st.integers(-128, 127), min_size=2, max_size=2),
     seed=st.integers(0, 2**32),
 )
-def test_round_trip(
+def test_round_trip(  # noqa: PLR0917
     layer: int, step: int, phase: Phase, last: bool, wire: WireType, exponents: list[int], seed: int
 ) -> None:
     spec = TABLE[layer]

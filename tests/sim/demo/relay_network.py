@@ -15,7 +15,7 @@ from wire.generated.constants import Mode
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "host"))
 
-from relay import Job, Relay  # noqa: E402
+from relay import Job, Relay
 
 
 def free_port() -> int:

@@ -1,0 +1,77 @@
+"""Options, schedule, events, command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sim.demo import DemoError, DemoOptions, events
+from sim.demo.__main__ import main, parser
+from sim.demo.options import Plan
+
+
+def test_the_command_line_gives_the_same_defaults() -> None:
+    assert DemoOptions(**vars(parser().parse_args([]))) == DemoOptions()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"workers": 0}, "workers 0"),
+        ({"workers": 33}, "workers 33"),
+        ({"preset": "huge"}, "one of tiny, demo"),
+        ({"steps": 0}, "steps 0"),
+        ({"loss": 0.7}, "loss 0.7"),
+        ({"lanes": 100}, "lanes 100"),
+        ({"slots": 48}, "power of two"),
+        ({"wire": "fp8"}, "bf16 or fp32"),
+        ({"target": "tofino"}, "target"),
+        ({"network": "air"}, "network"),
+        ({"mtu": 100}, "mtu"),
+        ({"rate": 0.0}, "rate"),
+        ({"batch": 0}, "batch"),
+        ({"evaluate": 0}, "evaluate"),
+        ({"timeout": 0.0}, "timeout"),
+    ],
+)
+def test_wrong_options_say_what_is_right(wrong: dict[str, object], text: str) -> None:
+    with pytest.raises(DemoError, match=text):
+        DemoOptions(**wrong)
+
+
+def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--network", "memory", "--loss", "0.1"]) == 1
+    assert "could lose packets" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["--preset", "huge"])
+    assert caught.value.code == 2
+
+
+def test_the_schedule_validates_first_last_and_between() -> None:
+    passes = DemoOptions(steps=7, evaluate=3).passes
+    assert passes == (False, True, True, True, False, True, True, True, False, True, False)
+    assert DemoOptions(steps=4, evaluate=100).passes == (False, True, True, True, True, False)
+
+
+def test_the_learning_rate_rises_then_falls() -> None:
+    options = DemoOptions(steps=100)
+    rates = [options.warmed(step) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == pytest.approx(1.0)
+    assert rates[:10] == sorted(rates[:10])
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert 0.1 <= rates[-1] < 0.11
+
+
+def test_a_plan_survives_its_file(tmp_path: Path) -> None:
+    plan = Plan(DemoOptions(output=tmp_path, loss=0.01, seed=4), {"w0": {"role": "worker", "wid": 0}})
+    plan.write()
+    assert Plan.read(plan.path) == plan
+
+
+def test_events_refuse_what_is_none() -> None:
+    assert events.parse('{"event": "pass", "x": 1}') == {"event": "pass", "x": 1}
+    for line in ("nonsense", "[1]", '{"x": 1}', '{"event": 3}'):
+        with pytest.raises(DemoError, match="not an event"):
+            events.parse(line)
