@@ -43,7 +43,8 @@ def newtype_of(type_: Type) -> NewTypeName | None:
 
 
 def runtime_width(type_: Type) -> int:
-    """The width the control plane sees: the controller's for a translated type (0 for a string), else the type's own."""
+    """The width the control plane sees: the controller's for a translated type (0 for a string), else the type's
+    own."""
     newtype = newtype_of(type_)
     if newtype is not None:
         for annotation in newtype.annotations:

@@ -1,8 +1,10 @@
-"""What of a program the control plane sees: the tables that are applied, the actions that can run, and so on."""
+"""What of a program the control plane sees: the tables that are applied, the actions that can run, and so on.
+
+Order is that of the program with every sub-control put in the place of its declaration, as p4c writes it.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,52 +14,90 @@ from softswitch.compiler.types import Type
 
 @dataclass(slots=True)
 class Visible:
-    """The control-plane objects of one control instance, in source order."""
+    """The control-plane objects of one block of the pipeline, with all that is inside it."""
 
-    instance: ir.Instance
-    tables: list[ir.Table] = field(default_factory=list)
-    actions: list[tuple[ir.Action, bool]] = field(default_factory=list)
-    """With whether a table may run it: then its data are parameters."""
+    tables: list[tuple[ir.Instance, ir.Table]] = field(default_factory=list)
+    actions: dict[str, tuple[ir.Action, bool]] = field(default_factory=dict)
+    """By full name; and whether a table may run it: then its data are parameters."""
     externs: list[ir.ExternInstance] = field(default_factory=list)
+    value_sets: list[tuple[str, ir.ValueSet]] = field(default_factory=list)
+    """With their full names."""
     digests: list[Type] = field(default_factory=list)
     calls_externs: bool = False
     """Whether an extern function is called."""
 
 
-def breadth_first(program: ir.Program) -> Iterator[ir.Instance]:
-    """The instances, each level of the hierarchy in turn."""
-    queue = deque(program.pipeline.values())
-    while queue:
-        instance = queue.popleft()
-        yield instance
-        queue.extend(c for c in instance.children.values() if isinstance(c, ir.Instance))
+def action_name(instance: ir.Instance, action: ir.Action) -> str:
+    """The full name of an action that a table or statement of `instance` refers to."""
+    return ir.full_name("" if action.is_global else instance.path, action.cp_name)
 
 
-def visible(instance: ir.Instance) -> Visible:
-    """What the control plane sees of one instance (not of those inside it)."""
-    result = Visible(instance)
-    result.externs = [
-        c for n, c in instance.children.items() if isinstance(c, ir.ExternInstance) and not _is_alias(instance, n)
-    ]
-    if isinstance(instance.unit, ir.ControlUnit):
-        _collect(instance.unit, result)
+def visible(block: ir.Instance) -> Visible:
+    """What the control plane sees of one block of the pipeline."""
+    result = Visible()
+    local_actions: dict[str, tuple[ir.Action, bool]] = {}
+    for instance, item in _in_order(block):
+        if isinstance(item, ir.ExternInstance):
+            result.externs.append(item)
+        elif isinstance(item, ir.ValueSet):
+            result.value_sets.append((ir.full_name(instance.path, item.cp_name), item))
+        elif isinstance(item, ir.ControlUnit):
+            _collect(instance, item, result, local_actions)
+        elif isinstance(item, ir.Table) and _is_applied(instance, item):
+            result.tables.append((instance, item))
+    for name, action in local_actions.items():
+        result.actions.setdefault(name, action)
     return result
 
 
-def _is_alias(instance: ir.Instance, name: str) -> bool:
-    return any(decl.name == name and decl.alias for decl in instance.unit.instances)
+_Item = ir.ExternInstance | ir.ValueSet | ir.Table | ir.ControlUnit
 
 
-def _collect(unit: ir.ControlUnit, result: Visible) -> None:
-    nodes = [node for part in (unit.body, *unit.locals) for node in ir.walk(part)]
-    direct = {node.action for node in nodes if isinstance(node, ir.ActionCall)}
+def _in_order(instance: ir.Instance) -> Iterator[tuple[ir.Instance, _Item]]:
+    """Declarations of an instance and of those inside it; a unit itself stands before its declarations."""
+    unit = instance.unit
+    declared: list[ir.InstanceDecl | ir.Table | ir.ValueSet] = [d for d in unit.instances if not d.alias]
+    if isinstance(unit, ir.ControlUnit):
+        yield instance, unit
+        declared += unit.tables
+    else:
+        declared += unit.value_sets
+    if len({d.loc.file for d in declared}) <= 1:
+        declared.sort(key=lambda d: (d.loc.line, d.loc.col))
+    for item in declared:
+        if not isinstance(item, ir.InstanceDecl):
+            yield instance, item
+            continue
+        child = instance.children[item.name]
+        if isinstance(child, ir.Instance):
+            yield from _in_order(child)
+        else:
+            yield instance, child
+
+
+def _nodes(unit: ir.ControlUnit) -> list[ir.Node]:
+    return [node for part in (unit.body, *unit.locals) for node in ir.walk(part)]
+
+
+def _is_applied(instance: ir.Instance, table: ir.Table) -> bool:
+    assert isinstance(instance.unit, ir.ControlUnit), "tables stand in controls"
+    return table in _applied(_nodes(instance.unit))
+
+
+def _collect(
+    instance: ir.Instance, unit: ir.ControlUnit, result: Visible, local_actions: dict[str, tuple[ir.Action, bool]]
+) -> None:
+    nodes = _nodes(unit)
+    called = {node.action: None for node in nodes if isinstance(node, ir.ActionCall)}
     applied = _applied(nodes)
-    result.tables = [t for t in unit.tables if t in applied]
-    by_table = {c.action: None for t in result.tables for c in t.actions}
-    order = [a for a in by_table if a.is_global] + [a for a in unit.actions if a in by_table or a in direct]
-    order += [a for a in direct if a.is_global and a not in by_table]
-    result.actions = [(a, a in by_table) for a in order]
-    for action in order:
+    by_table = {c.action: None for t in unit.tables if t in applied for c in t.actions}
+    for action in by_table:
+        if action.is_global:
+            result.actions[action_name(instance, action)] = action, True
+    for action in (*unit.actions, *(a for a in called if a.is_global and a not in by_table)):
+        if action in by_table or action in called:
+            local_actions[action_name(instance, action)] = action, action in by_table
+    for action in (*by_table, *called):
         nodes += ir.walk(action.body)
     for node in nodes:
         if isinstance(node, ir.ExternCall) and not node.extern:

@@ -12,7 +12,7 @@ from softswitch.compiler.p4info.annotate import add_annotations, add_documentati
 from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind
 from softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
 from softswitch.compiler.p4info.typespec import TypeTable, cp_name, flat_fields, newtype_of, runtime_width, value_bytes
-from softswitch.compiler.p4info.visible import Visible, breadth_first, visible
+from softswitch.compiler.p4info.visible import action_name, visible
 from softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
 
 DEFAULT_TABLE_SIZE = 1024
@@ -28,7 +28,7 @@ class P4InfoWriter:
         self._info = p4info_pb2.P4Info()
         self._types = TypeTable(self._info.type_info, program.errors)
         self._symbols = SymbolTable()
-        self._visible = [visible(i) for i in breadth_first(program)]
+        self._visible = [visible(block) for block in program.pipeline.values()]
         self._digests: dict[str, Any] = {}
 
     def write(self) -> Any:
@@ -36,17 +36,17 @@ class P4InfoWriter:
         self._collect()
         self._package()
         done: set[str] = set()
-        for seen in self._visible:
-            for action, with_data in seen.actions:
-                self._action(action, self._name(seen, action), with_data, done)
         for extern in self._program.global_externs.values():
             add_extern(self._info, self._symbols, self._types, extern)
         for seen in self._visible:
-            self._value_sets(seen)
+            for name, (action, with_data) in seen.actions.items():
+                self._action(action, name, with_data, done)
+            for name, value_set in seen.value_sets:
+                self._value_set(name, value_set)
             for extern in seen.externs:
                 add_extern(self._info, self._symbols, self._types, extern)
-            for table in seen.tables:
-                self._table(seen, table)
+            for instance, table in seen.tables:
+                self._table(instance, table)
             for type_ in seen.digests:
                 self._digest(type_)
         self._controller_headers()
@@ -61,25 +61,19 @@ class P4InfoWriter:
 
     # names
 
-    def _name(self, seen: Visible, action: ir.Action) -> str:
-        return ir.full_name("" if action.is_global else seen.instance.path, action.cp_name)
-
     def _collect(self) -> None:
         for extern in self._program.global_externs.values():
             self._add_extern(extern)
         for seen in self._visible:
-            path = seen.instance.path
-            for action, _ in seen.actions:
-                self._symbols.add(IdKind.ACTION, self._name(seen, action), action.annotations, action.loc)
+            for name, (action, _) in seen.actions.items():
+                self._symbols.add(IdKind.ACTION, name, action.annotations, action.loc)
             for extern in seen.externs:
                 self._add_extern(extern)
-            for table in seen.tables:
-                name = ir.full_name(path, table.cp_name)
+            for instance, table in seen.tables:
+                name = ir.full_name(instance.path, table.cp_name)
                 self._symbols.add(IdKind.TABLE, name, table.annotations, table.loc)
-            if isinstance(seen.instance.unit, ir.ParserUnit):
-                for value_set in seen.instance.unit.value_sets:
-                    name = ir.full_name(path, value_set.cp_name)
-                    self._symbols.add(IdKind.VALUE_SET, name, value_set.annotations, value_set.loc)
+            for name, value_set in seen.value_sets:
+                self._symbols.add(IdKind.VALUE_SET, name, value_set.annotations, value_set.loc)
             for type_ in seen.digests:
                 self._symbols.add(IdKind.DIGEST, self._digest_name(type_))
         for header in self._controller_types():
@@ -144,19 +138,19 @@ class P4InfoWriter:
         elif isinstance(type_, EnumType):
             message.type_name.name = cp_name(type_.name, type_.annotations)
 
-    def _table(self, seen: Visible, table: ir.Table) -> None:
+    def _table(self, instance: ir.Instance, table: ir.Table) -> None:
         if is_hidden(table.annotations):
             return
-        name = ir.full_name(seen.instance.path, table.cp_name)
+        name = ir.full_name(instance.path, table.cp_name)
         message = self._info.tables.add()
         id_ = self._symbols.id(IdKind.TABLE, name)
         set_preamble(
             message.preamble, id_=id_, name=name, alias=self._symbols.alias(name), annotations=table.annotations
         )
         message.size = table.size or DEFAULT_TABLE_SIZE
-        self._default(seen, table, message)
+        self._default(instance, table, message)
         for choice in table.actions:
-            ref = message.action_refs.add(id=self._symbols.id(IdKind.ACTION, self._name(seen, choice.action)))
+            ref = message.action_refs.add(id=self._symbols.id(IdKind.ACTION, action_name(instance, choice.action)))
             add_annotations(ref, choice.annotations)
             if choice.table_only:
                 ref.scope = ref.TABLE_ONLY
@@ -167,27 +161,27 @@ class P4InfoWriter:
         message.has_initial_entries = bool(table.entries)
         for resource, kind in ((table.counters, IdKind.DIRECT_COUNTER), (table.meters, IdKind.DIRECT_METER)):
             if resource is not None:
-                full = self._extern(seen, resource).full_name
+                full = self._extern(instance, resource).full_name
                 message.direct_resource_ids.append(self._symbols.id(kind, full))
-                add_extern(self._info, self._symbols, self._types, self._extern(seen, resource), id_)
+                add_extern(self._info, self._symbols, self._types, self._extern(instance, resource), id_)
         if table.implementation is not None:
-            profile = self._symbols.id(IdKind.ACTION_PROFILE, self._extern(seen, table.implementation).full_name)
+            profile = self._symbols.id(IdKind.ACTION_PROFILE, self._extern(instance, table.implementation).full_name)
             message.implementation_id = profile
             add_profile_tables(self._info, profile, id_)
         if table.support_timeout:
             message.idle_timeout_behavior = message.NOTIFY_CONTROL
 
-    def _extern(self, seen: Visible, decl: ir.InstanceDecl) -> ir.ExternInstance:
+    def _extern(self, instance: ir.Instance, decl: ir.InstanceDecl) -> ir.ExternInstance:
         if decl.is_global:
             return self._program.global_externs[decl.name]
-        child = seen.instance.children[decl.name]
+        child = instance.children[decl.name]
         assert isinstance(child, ir.ExternInstance), "a table's objects are externs"
         return child
 
-    def _default(self, seen: Visible, table: ir.Table, message: Any) -> None:
+    def _default(self, instance: ir.Instance, table: ir.Table, message: Any) -> None:
         default = table.default_action
         action = default.choice.action
-        id_ = self._symbols.id(IdKind.ACTION, self._name(seen, action))
+        id_ = self._symbols.id(IdKind.ACTION, action_name(instance, action))
         if table.const_default:
             message.const_default_action_id = id_
         message.initial_default_action.action_id = id_
@@ -212,33 +206,32 @@ class P4InfoWriter:
             if newtype is not None:
                 entry.type_name.name = newtype.name
 
-    def _value_sets(self, seen: Visible) -> None:
-        if not isinstance(seen.instance.unit, ir.ParserUnit):
-            return
-        for value_set in seen.instance.unit.value_sets:
-            name = ir.full_name(seen.instance.path, value_set.cp_name)
-            message = self._info.value_sets.add(size=value_set.size)
-            id_ = self._symbols.id(IdKind.VALUE_SET, name)
-            set_preamble(
-                message.preamble, id_=id_, name=name, alias=self._symbols.alias(name), annotations=value_set.annotations
-            )
-            element = value_set.element
-            if isinstance(element, StructType):
-                ids = field_ids([f.annotations for f in element.fields], name, value_set.loc)
-                for field, field_id in zip(element.fields, ids, strict=True):
-                    match = message.match.add(id=field_id, name=cp_name(field.name, field.annotations))
-                    match.bitwidth = runtime_width(field.type)
-                    kind = next((a.text for a in field.annotations if a.name == "match"), "exact")
-                    match.match_type = match.MatchType.Value(_MATCH_TYPES.get(kind, "EXACT"))
-                    add_annotations(match, field.annotations, frozenset(("match",)))
-                    add_documentation(match, field.annotations)
-            elif isinstance(element, SerEnumType):
-                for index, (member, _) in enumerate(element.members, start=1):
-                    match = message.match.add(id=index, name=member, bitwidth=element.underlying.width)
-                    match.match_type = match.EXACT
-            elif isinstance(element, BitType):
-                match = message.match.add(id=1, bitwidth=element.width)
+    def _value_set(self, name: str, value_set: ir.ValueSet) -> None:
+        message = self._info.value_sets.add(size=value_set.size)
+        set_preamble(
+            message.preamble,
+            id_=self._symbols.id(IdKind.VALUE_SET, name),
+            name=name,
+            alias=self._symbols.alias(name),
+            annotations=value_set.annotations,
+        )
+        element = value_set.element
+        if isinstance(element, StructType):
+            ids = field_ids([f.annotations for f in element.fields], name, value_set.loc)
+            for field, field_id in zip(element.fields, ids, strict=True):
+                match = message.match.add(id=field_id, name=cp_name(field.name, field.annotations))
+                match.bitwidth = runtime_width(field.type)
+                kind = next((a.text for a in field.annotations if a.name == "match"), "exact")
+                match.match_type = match.MatchType.Value(_MATCH_TYPES.get(kind, "EXACT"))
+                add_annotations(match, field.annotations, frozenset(("match",)))
+                add_documentation(match, field.annotations)
+        elif isinstance(element, SerEnumType):
+            for index, (member, _) in enumerate(element.members, start=1):
+                match = message.match.add(id=index, name=member, bitwidth=element.underlying.width)
                 match.match_type = match.EXACT
+        elif isinstance(element, BitType):
+            match = message.match.add(id=1, bitwidth=element.width)
+            match.match_type = match.EXACT
 
     def _digest(self, type_: Any) -> None:
         name = self._digest_name(type_)
