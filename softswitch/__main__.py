@@ -1,0 +1,40 @@
+"""`python -m softswitch PROGRAM.p4 --p4info FILE --output FILE.so`: compile a program for the embedded switch."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from google.protobuf import text_format
+
+from softswitch.build import build
+from softswitch.compiler.diagnostics import CompileError
+from softswitch.errors import SwitchError
+
+
+def main() -> int:
+    """Compile; errors go to stderr with their place in the source."""
+    parser = argparse.ArgumentParser(prog="python -m softswitch", description=__doc__)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
+    parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
+    parser.add_argument("--p4info", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    defines = {name: value or "1" for name, _, value in (text.partition("=") for text in options.defines)}
+    try:
+        built = build(options.program, options.include_dirs, defines)
+    except (CompileError, SwitchError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for warning in built.warnings:
+        print(warning, file=sys.stderr)
+    options.p4info.write_text(text_format.MessageToString(built.p4info), encoding="utf-8")
+    shutil.copyfile(built.shared_object, options.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
