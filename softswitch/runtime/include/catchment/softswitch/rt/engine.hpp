@@ -133,6 +133,7 @@ struct Engine {
   std::vector<ReplicaList> groups{kGroups};
   std::vector<CloneTarget> sessions{kSessions};
   std::vector<PortCounters> ports{kPorts};
+  std::vector<std::uint8_t> scratch;
   Random random;
   Hooks* hooks = nullptr;
   std::uint64_t now_us = 0;  // since the switch started

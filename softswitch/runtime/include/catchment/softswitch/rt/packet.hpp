@@ -10,7 +10,7 @@
 namespace catchment::softswitch::rt {
 
 /// The bytes that are not parsed yet.
-struct PacketIn {
+struct PacketReader {
   const std::uint8_t* begin = nullptr;
   const std::uint8_t* at = nullptr;
   const std::uint8_t* end = nullptr;
@@ -20,7 +20,7 @@ struct PacketIn {
 };
 
 /// The deparser's buffer. Headers that do not fit set `overflow` and are left out.
-struct PacketOut {
+struct PacketWriter {
   std::uint8_t* at = nullptr;
   std::uint8_t* end = nullptr;
   bool overflow = false;

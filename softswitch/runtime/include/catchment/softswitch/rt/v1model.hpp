@@ -105,15 +105,15 @@ class V1Model {
 
   void start(PacketContext& packet, State& state, std::uint32_t visible_port, InstanceType type) {
     std::memset(static_cast<void*>(&state), 0, sizeof state);
-    state.standard.ingress_port = static_cast<std::uint16_t>(visible_port);
-    state.standard.packet_length = packet.length;
-    state.standard.instance_type = static_cast<std::uint32_t>(type);
-    state.standard.ingress_global_timestamp = packet.engine.now_us;
+    state.standard.f_ingress_port = static_cast<std::uint16_t>(visible_port);
+    state.standard.f_packet_length = packet.length;
+    state.standard.f_instance_type = static_cast<std::uint32_t>(type);
+    state.standard.f_ingress_global_timestamp = packet.engine.now_us;
   }
 
   void parse(PacketContext& packet, const InputFrame& frame, State& state) {
-    PacketIn in{frame.data, frame.data, frame.data + frame.length};
-    state.standard.parser_error =
+    PacketReader in{frame.data, frame.data, frame.data + frame.length};
+    state.standard.f_parser_error =
         program_.parse(packet, in, state.headers, state.metadata, state.standard);
     packet.payload = in.at;
     packet.payload_length = static_cast<std::uint32_t>(in.left());
@@ -130,7 +130,7 @@ class V1Model {
     }
     parse(packet, frame, state);
     program_.verify(packet, state.headers, state.metadata);
-    state.standard.checksum_error = packet.checksum_error ? 1 : 0;
+    state.standard.f_checksum_error = packet.checksum_error ? 1 : 0;
     program_.ingress(packet, state.headers, state.metadata, state.standard);
 
     const Requests asked = packet.requests;
@@ -148,18 +148,18 @@ class V1Model {
       again_.push_back(std::move(again));
       return;
     }
-    state.standard.enq_timestamp = static_cast<std::uint32_t>(engine.now_us);
-    if (state.standard.mcast_grp != 0) {
-      state.standard.instance_type = static_cast<std::uint32_t>(InstanceType::replication);
-      replicate(packet, engine.groups[state.standard.mcast_grp], state);
+    state.standard.f_enq_timestamp = static_cast<std::uint32_t>(engine.now_us);
+    if (state.standard.f_mcast_grp != 0) {
+      state.standard.f_instance_type = static_cast<std::uint32_t>(InstanceType::replication);
+      replicate(packet, engine.groups[state.standard.f_mcast_grp], state);
       return;
     }
-    if (state.standard.egress_spec == engine.drop_port) {
+    if (state.standard.f_egress_spec == engine.drop_port) {
       engine.ports[packet.ingress_port % kPorts].drops[kProgram] += 1;
       return;
     }
-    state.standard.instance_type = static_cast<std::uint32_t>(InstanceType::normal);
-    leave(packet, state, state.standard.egress_spec);
+    state.standard.f_instance_type = static_cast<std::uint32_t>(InstanceType::normal);
+    leave(packet, state, state.standard.f_egress_spec);
   }
 
   /// Every copy but the last works on its own state.
@@ -171,7 +171,7 @@ class V1Model {
       if (&own != &state) {
         own = state;
       }
-      own.standard.egress_rid = static_cast<std::uint16_t>(replica.instance);
+      own.standard.f_egress_rid = static_cast<std::uint16_t>(replica.instance);
       leave(copy, own, replica.port);
       if (&own != &state) {
         copies_.pop();
@@ -219,7 +219,7 @@ class V1Model {
     std::memset(static_cast<void*>(&cloned.metadata), 0, sizeof cloned.metadata);
     std::memset(static_cast<void*>(&cloned.standard), 0, sizeof cloned.standard);
     program_.preserve(asked.clone_list, original, cloned.metadata);
-    cloned.standard.instance_type = static_cast<std::uint32_t>(type);
+    cloned.standard.f_instance_type = static_cast<std::uint32_t>(type);
     if (target.truncate_to != 0) {
       copy.requests.truncate_to = target.truncate_to;
     }
@@ -229,10 +229,10 @@ class V1Model {
   void leave(PacketContext& packet, State& state, std::uint32_t port) {
     Engine& engine = packet.engine;
     PortCounters& counters = engine.ports[packet.ingress_port % kPorts];
-    state.standard.egress_port = static_cast<std::uint16_t>(port);
-    state.standard.egress_spec = 0;
-    state.standard.packet_length = packet.length;
-    state.standard.egress_global_timestamp = engine.now_us;
+    state.standard.f_egress_port = static_cast<std::uint16_t>(port);
+    state.standard.f_egress_spec = 0;
+    state.standard.f_packet_length = packet.length;
+    state.standard.f_egress_global_timestamp = engine.now_us;
     program_.egress(packet, state.headers, state.metadata, state.standard);
 
     const Requests asked = packet.requests;
@@ -241,7 +241,7 @@ class V1Model {
     if (asked.clone_session != 0) [[unlikely]] {
       clone_egress(packet, state, asked);
     }
-    if (state.standard.egress_spec == engine.drop_port) {
+    if (state.standard.f_egress_spec == engine.drop_port) {
       counters.drops[kProgram] += 1;
       return;
     }
@@ -252,7 +252,7 @@ class V1Model {
       engine.ports[port % kPorts].drops[kTxFull] += 1;
       return;
     }
-    PacketOut out{buffer, buffer + engine.out.capacity()};
+    PacketWriter out{buffer, buffer + engine.out.capacity()};
     program_.deparse(packet, out, state.headers);
     const auto header_length = static_cast<std::size_t>(out.at - buffer);
     std::size_t length = header_length + packet.payload_length;

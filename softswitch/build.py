@@ -1,0 +1,91 @@
+"""From a P4 source file to a shared object: front end, back end, system compiler; cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from softswitch.compiler.backend import generate
+from softswitch.compiler.diagnostics import Diagnostic
+from softswitch.compiler.frontend import check_file
+from softswitch.compiler.p4info import make_p4info
+from softswitch.errors import SwitchError
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = ROOT / "softswitch" / "runtime" / "include"
+CACHE = ROOT / "build" / "p4"
+INTERNAL = 13
+
+FLAGS = ("-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltProgram:
+    """A compiled program. `p4info` is the `p4.config.v1.P4Info` message; `source` the generated C++ file."""
+
+    shared_object: Path
+    source: Path
+    p4info: Any
+    warnings: tuple[Diagnostic, ...]
+
+
+@cache
+def _toolchain() -> tuple[str, str]:
+    """The system's C++ compiler, and what identifies it and the runtime's headers."""
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
+    if compiler is None:
+        raise SwitchError(INTERNAL, "no C++ compiler found: install g++ (12 or later), or set CXX")
+    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout
+    digest = hashlib.sha256(version.encode())
+    for header in sorted(INCLUDE.rglob("*.hpp")):
+        digest.update(header.read_bytes())
+    return compiler, digest.hexdigest()
+
+
+def build(
+    source: Path,
+    include_dirs: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    *,
+    sanitize: bool = False,
+    cache_dir: Path = CACHE,
+) -> BuiltProgram:
+    """Compiles `source`. Raises CompileError for a program that is refused, SwitchError if the C++ compiler fails.
+
+    `sanitize`: with Address- and UndefinedBehaviorSanitizer (the process that loads it must have them, too).
+    """
+    checked = check_file(source, include_dirs, defines)
+    p4info = make_p4info(checked.program)
+    code = generate(checked.program, p4info, source.stem)
+    compiler, identity = _toolchain()
+    flags = [*FLAGS, *(["-fsanitize=address,undefined", "-g", "-O1"] if sanitize else [])]
+    key = hashlib.sha256("\0".join([identity, *flags, code]).encode()).hexdigest()[:20]
+    folder = cache_dir / f"{source.stem}-{key}"
+    shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
+    if not shared_object.exists():
+        _compile(compiler, flags, code, folder, shared_object, cpp)
+    return BuiltProgram(shared_object, cpp, p4info, checked.warnings)
+
+
+def _compile(compiler: str, flags: Sequence[str], code: str, folder: Path, shared_object: Path, cpp: Path) -> None:
+    """Into a temporary name first, so that nobody ever sees half a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        draft = Path(temporary) / cpp.name
+        draft.write_text(code)
+        made = draft.with_suffix(".so")
+        command = [compiler, *flags, f"-I{INCLUDE}", str(draft), "-o", str(made)]
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        draft.replace(cpp)
+        if result.returncode != 0:
+            text = result.stderr or result.stdout
+            raise SwitchError(INTERNAL, f"the C++ compiler failed on {cpp} (a bug in the P4 compiler):\n{text}")
+        made.replace(shared_object)

@@ -1,0 +1,178 @@
+"""Calls: functions, actions, tables, sub-controls. Arguments go by reference where no two of them can overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import externs
+from softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
+from softswitch.compiler.backend.text import identifier
+from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType
+
+if TYPE_CHECKING:
+    from softswitch.compiler.backend.expressions import Expressions
+
+Path = tuple[object, ...]
+
+
+def _path(expr: ir.Expr) -> Path | None:
+    """Where an lvalue lies: its variable, then fields. None if it has no address that a reference could take."""
+    if isinstance(expr, ir.VarRef):
+        return (id(expr.variable),)
+    if isinstance(expr, ir.FieldRef):
+        base = _path(expr.base)
+        return None if base is None else (*base, expr.name)
+    if isinstance(expr, ir.Index) and isinstance(expr.index, ir.Literal):
+        base = _path(expr.base)
+        return None if base is None else (*base, expr.index.value)
+    return None
+
+
+def _overlap(a: Path, b: Path) -> bool:
+    shared = min(len(a), len(b))
+    return a[:shared] == b[:shared]
+
+
+def _in_union(expr: ir.Expr) -> bool:
+    from softswitch.compiler.types import UnionType
+
+    while isinstance(expr, ir.FieldRef | ir.Index):
+        if isinstance(expr.base.type, UnionType):
+            return True
+        expr = expr.base
+    return False
+
+
+def is_big(t: object) -> bool:
+    """Of types that are passed by reference even to `in` parameters."""
+    return isinstance(t, FieldsType | StackType | TupleType)
+
+
+class Arguments:
+    """The C++ arguments of one call, and the copies back that follow it."""
+
+    def __init__(
+        self, ex: Expressions, params: Sequence[ir.Param], args: Sequence[ir.Expr], *, by_reference: bool
+    ) -> None:
+        self._ex = ex
+        self.texts: list[str] = []
+        self._copies: list[tuple[ir.Expr, str]] = []
+        written = [_path(a) for p, a in zip(params, args, strict=True) if p.direction.name in ("OUT", "INOUT")]
+        for param, arg in zip(params, args, strict=True):
+            if isinstance(param.type, ExternType):
+                self.texts.append(ex.value(arg))
+            elif param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
+                self._written(param, arg, written, by_reference)
+            else:
+                self._read(param, arg, written, by_reference)
+
+    def _written(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
+        ex = self._ex
+        path = _path(arg)
+        alone = path is not None and sum(1 for w in written if w is None or _overlap(path, w)) == 1
+        if by_reference and alone and not _in_union(arg):
+            place = ex.place(arg)
+            if param.direction is ir.Direction.OUT:
+                ex.scope.out.line(f"{place} = {ex.cpp(param.type, arg)}{{}};")
+            self.texts.append(place)
+            return
+        name = ex.scope.temporary()
+        initial = f" = {ex.value(arg)}" if param.direction is ir.Direction.INOUT else "{}"
+        ex.scope.out.line(f"{ex.cpp(param.type, arg)} {name}{initial};")
+        self._copies.append((arg, name))
+        self.texts.append(name)
+
+    def _read(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
+        ex = self._ex
+        text = ex.value(arg)
+        path = _path(arg)
+        shared = path is None or any(w is None or _overlap(path, w) for w in written)
+        literal = isinstance(arg, ir.Literal | ir.EnumValue)
+        if (not is_big(param.type) and literal) or (by_reference and not shared and not literal):
+            self.texts.append(text)
+        else:
+            self.texts.append(ex.keep(param.type, text, arg))
+
+    def copy_back(self) -> None:
+        for target, name in self._copies:
+            self._ex.assign(target, name)
+
+
+def _leave_on_exit(ex: Expressions, exited: str) -> None:
+    ex.scope.out.line(f"if ({exited}) return true;")
+
+
+def function(ex: Expressions, call: ir.FunctionCall) -> str:
+    """A P4 function. Returns its value, if it has one."""
+    arguments = Arguments(ex, call.function.params, call.args, by_reference=True)
+    text = f"fn_{identifier(call.function.unique)}({', '.join(['pkt', *arguments.texts])})"
+    name = ""
+    if str(call.type) == "void":
+        ex.scope.out.line(f"{text};")
+    else:
+        name = ex.keep(call.type, text, call)
+    arguments.copy_back()
+    return name
+
+
+def action(ex: Expressions, call: ir.ActionCall) -> None:
+    """A direct call; an action sees the control's variables, so that nothing goes by reference."""
+    arguments = Arguments(ex, call.action.params, call.args, by_reference=False)
+    text = f"{action_name(call.action)}({', '.join(arguments.texts)})"
+    if not ex.scope.program.exits.action(call.action):
+        ex.scope.out.line(f"{text};")
+        arguments.copy_back()
+        return
+    exited = ex.scope.temporary()
+    ex.scope.out.line(f"const bool {exited} = {text};")
+    arguments.copy_back()
+    _leave_on_exit(ex, exited)
+
+
+def applied(ex: Expressions, table_: ir.Table) -> str:
+    """Applies a table; the name of the Applied record."""
+    name = ex.scope.temporary()
+    ex.scope.out.line(f"[[maybe_unused]] const Applied {name} = {table_name(table_)}();")
+    if ex.scope.program.exits.table(table_):
+        _leave_on_exit(ex, f"{name}.exited")
+    return name
+
+
+def table(ex: Expressions, call: ir.TableApply) -> str:
+    """`t.apply()`, its `.hit` or `.miss`."""
+    name = applied(ex, call.table)
+    return {"": "", "hit": f"{name}.hit", "miss": f"!{name}.hit"}[call.result]
+
+
+def unit(ex: Expressions, call: ir.UnitApply) -> None:
+    """A sub-control or sub-parser."""
+    instance = call.instance
+    assert instance.unit is not None
+    arguments = Arguments(ex, instance.unit.params, call.args, by_reference=True)
+    sub = ex.scope.temporary()
+    members = ["pkt", instance_name(instance)]
+    if isinstance(instance.unit, ir.ParserUnit):
+        members.append("error")
+    out = ex.scope.out
+    out.line(f"{unit_name(instance.unit)} {sub}{{{', '.join(members + arguments.texts)}}};")
+    if isinstance(instance.unit, ir.ParserUnit):
+        rejected = ex.scope.temporary()
+        out.line(f"const bool {rejected} = {sub}.run();")
+        arguments.copy_back()
+        ex.scope.rejects[0] = True
+        out.line(f"if ({rejected}) goto reject;")
+    elif ex.scope.program.exits.unit(instance.unit):
+        exited = ex.scope.temporary()
+        out.line(f"const bool {exited} = {sub}.run();")
+        arguments.copy_back()
+        _leave_on_exit(ex, exited)
+    else:
+        out.line(f"{sub}.run();")
+        arguments.copy_back()
+
+
+def extern(ex: Expressions, call: ir.ExternCall) -> str:
+    """An extern function or method."""
+    return externs.call(ex, call)

@@ -1,0 +1,169 @@
+"""C++ definitions of a program's headers, unions, structs and tuples."""
+
+from __future__ import annotations
+
+from softswitch.compiler.backend.layout import Types, WireField, fixed_bits, varbit_width
+from softswitch.compiler.backend.text import Writer
+from softswitch.compiler.source import Location
+from softswitch.compiler.types import (
+    BoolType,
+    FieldsType,
+    HeaderType,
+    StackType,
+    StructType,
+    TupleType,
+    Type,
+    UnionType,
+    VarbitType,
+)
+
+NOWHERE = Location("", 0, 0)
+
+
+class Declarations:
+    """Writes each type once, after those it is made of."""
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._done: set[int] = set()
+        self._done_tuples: set[TupleType] = set()
+        self.out = Writer()
+
+    def require(self, t: Type) -> None:
+        """Defines `t` if it is a type of the program."""
+        if isinstance(t, StackType):
+            self.require(t.element)
+        elif isinstance(t, TupleType):
+            self._tuple(t)
+        elif isinstance(t, FieldsType) and id(t) not in self._done:
+            self._done.add(id(t))
+            for field in t.fields:
+                self.require(field.type)
+            if isinstance(t, HeaderType):
+                self._header(t)
+            elif isinstance(t, UnionType):
+                self._union(t)
+            elif isinstance(t, StructType):
+                self._struct(t)
+
+    def _members(self, t: FieldsType) -> None:
+        for field in t.fields:
+            self.out.line(f"{self._types.cpp(field.type, NOWHERE)} {self._types.member(t, field.name)}{{}};")
+
+    def _tuple(self, t: TupleType) -> None:
+        if t in self._done_tuples:
+            return
+        self._done_tuples.add(t)
+        for element in t.elements:
+            self.require(element)
+        name = self._types.cpp(t, NOWHERE)
+        with self.out.block(f"struct {name}", "};"):
+            for i, element in enumerate(t.elements):
+                self.out.line(f"{self._types.cpp(element, NOWHERE)} f_{i}{{}};")
+            self.out.line(f"friend bool operator==(const {name}&, const {name}&) = default;")
+
+    def _struct(self, t: StructType) -> None:
+        name = self._types.name(t)
+        with self.out.block(f"struct {name}", "};"):
+            self._members(t)
+            self.out.line(f"friend bool operator==(const {name}&, const {name}&) = default;")
+
+    def _union(self, t: UnionType) -> None:
+        name = self._types.name(t)
+        members = [self._types.member(t, f.name) for f in t.fields]
+        with self.out.block(f"struct {name}", "};"):
+            self._members(t)
+            any_valid = " || ".join(f"{m}.valid" for m in members) or "false"
+            self.out.line(f"[[nodiscard]] bool is_valid() const {{ return {any_valid}; }}")
+            for member in members:
+                with self.out.block(f"void only_{member}()"):
+                    for other in members:
+                        if other != member:
+                            self.out.line(f"{other}.valid = false;")
+            self.out.line(f"friend bool operator==(const {name}&, const {name}&) = default;")
+
+    def _header(self, t: HeaderType) -> None:
+        name = self._types.name(t)
+        fields = self._types.wire(t, NOWHERE)
+        varbit = next((f for f in fields if isinstance(f.type, VarbitType)), None)
+        with self.out.block(f"struct {name}", "};"):
+            self.out.line(f"static constexpr std::uint32_t kBytes = {fixed_bits(t) // 8};")
+            self.out.line(f"static constexpr std::uint32_t kMaxVarbit = {varbit_width(t)};")
+            self.out.line("bool valid{};")
+            runs = self._types.runs(t)
+            for field in t.fields:
+                if field.name not in runs:
+                    cpp = self._types.cpp(field.type, NOWHERE)
+                    self.out.line(f"{cpp} {self._types.member(t, field.name)}{{}};")
+                elif runs[field.name][1] == 0:
+                    run = runs[field.name][0]
+                    self.out.line(f"bits<{run.width}> {run.array}[{run.length}]{{}};")
+            size = f"kBytes + {varbit.path}.width / 8" if varbit else "kBytes"
+            self.out.line(f"[[nodiscard]] std::uint32_t size() const {{ return {size}; }}")
+            unused = "" if fields else "[[maybe_unused]] "
+            width = "std::uint32_t varbit_bits" if varbit else "std::uint32_t"
+            with self.out.block(f"void load({unused}const std::uint8_t* p, {width} = 0)"):
+                if varbit and any(f.after_varbit for f in fields):
+                    self.out.line("const std::size_t shift = varbit_bits;")
+                self.out.line("valid = true;")
+                self._transfer(fields, store=False)
+            with self.out.block(f"void store({unused}std::uint8_t* p) const"):
+                if varbit and any(f.after_varbit for f in fields):
+                    self.out.line(f"const std::size_t shift = {varbit.path}.width;")
+                self._transfer(fields, store=True)
+            with self.out.block(f"friend bool operator==(const {name}& a, const {name}& b)"):
+                self._equality(t)
+
+    def _equality(self, t: HeaderType) -> None:
+        self.out.line("if (a.valid != b.valid) return false;")
+        self.out.line("if (!a.valid) return true;")
+        runs = self._types.runs(t)
+        for field in t.fields:
+            member = self._types.member(t, field.name)
+            if field.name not in runs:
+                self.out.line(f"if (!(a.{member} == b.{member})) return false;")
+            elif runs[field.name][1] == 0:
+                array = runs[field.name][0].array
+                self.out.line(f"if (std::memcmp(a.{array}, b.{array}, sizeof a.{array}) != 0) return false;")
+        self.out.line("return true;")
+
+    def _transfer(self, fields: list[WireField], *, store: bool) -> None:
+        skip_run = None
+        for field in fields:
+            if field.run is not None:
+                if field.run is not skip_run:
+                    self._transfer_run(field, store=store)
+                skip_run = field.run
+                continue
+            offset = f"shift + {field.offset}" if field.after_varbit else str(field.offset)
+            if isinstance(field.type, VarbitType):
+                call = f"store(p, {offset})" if store else f"load(p, {offset}, varbit_bits)"
+                self.out.line(f"{field.path}.{call};")
+                continue
+            width = self._types.width(field.type)
+            is_bool = isinstance(field.type, BoolType)
+            if store:
+                value = f"static_cast<bits<1>>({field.path})" if is_bool else field.path
+                self.out.line(f"store_bits<{width}>(p, {offset}, {value});")
+            else:
+                tail = " != 0" if is_bool else ""
+                self.out.line(f"{field.path} = load_bits<{width}>(p, {offset}){tail};")
+
+    def _transfer_run(self, field: WireField, *, store: bool) -> None:
+        run = field.run
+        assert run is not None
+        step = run.width // 8
+        base = f"p + (shift + {field.offset}) / 8" if field.after_varbit else f"p + {field.offset // 8}"
+        if field.after_varbit:
+            # The varbit may have left the run unaligned.
+            at = f"shift + {field.offset} + {run.width} * i"
+            body = (
+                f"store_bits<{run.width}>(p, {at}, {run.array}[i]);"
+                if store
+                else f"{run.array}[i] = load_bits<{run.width}>(p, {at});"
+            )
+        elif store:
+            body = f"store_be<bits<{run.width}>>({base} + {step} * i, {run.array}[i]);"
+        else:
+            body = f"{run.array}[i] = load_be<bits<{run.width}>>({base} + {step} * i);"
+        self.out.line(f"for (std::size_t i = 0; i < {run.length}; ++i) {body}")

@@ -1,0 +1,63 @@
+"""What code may do: whether an expression changes anything, and whether a call may end the control by `exit`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from softswitch.compiler import ir
+
+_EFFECTS = (ir.FunctionCall, ir.ExternCall, ir.TableApply, ir.StackNext, ir.StackLast)
+_OPAQUE = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.ControlUnit, ir.ParserUnit)
+
+
+def nodes(root: object) -> Iterator[ir.Node]:
+    """Every node below `root`, itself included; declared objects that are only referred to are not entered."""
+    if isinstance(root, tuple):
+        for item in root:
+            yield from nodes(item)
+    elif isinstance(root, ir.Node):
+        yield root
+        for f in dataclasses.fields(root):
+            value: Any = getattr(root, f.name)
+            if isinstance(value, tuple | ir.Node) and not isinstance(value, _OPAQUE):
+                yield from nodes(value)
+
+
+def has_effects(expr: ir.Expr) -> bool:
+    """Whether evaluating it may change state or leave the parser."""
+    return any(isinstance(n, _EFFECTS) for n in nodes(expr))
+
+
+class ExitAnalysis:
+    """Which actions, tables and units may run `exit`. Memoized; the language has no recursion."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+
+    def _code(self, code: object) -> bool:
+        for node in nodes(code):
+            if isinstance(node, ir.Exit):
+                return True
+            if isinstance(node, ir.TableApply | ir.SwitchAction) and self.table(node.table):
+                return True
+            if isinstance(node, ir.ActionCall) and self.action(node.action):
+                return True
+            if isinstance(node, ir.UnitApply) and node.instance.unit is not None and self.unit(node.instance.unit):
+                return True
+        return False
+
+    def action(self, action: ir.Action) -> bool:
+        return self._memo(action, lambda: self._code(action.body))
+
+    def table(self, table: ir.Table) -> bool:
+        return self._memo(table, lambda: any(self.action(choice.action) for choice in table.actions))
+
+    def unit(self, unit: ir.ControlUnit | ir.ParserUnit) -> bool:
+        return self._memo(unit, lambda: isinstance(unit, ir.ControlUnit) and self._code(unit.body))
+
+    def _memo(self, key: object, compute: Any) -> bool:
+        if id(key) not in self._known:
+            self._known[id(key)] = compute()
+        return self._known[id(key)]

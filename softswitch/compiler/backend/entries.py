@@ -1,0 +1,103 @@
+"""The entries that a program brings with it."""
+
+from __future__ import annotations
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import tables
+from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.ids import Ids
+from softswitch.compiler.backend.layout import Types
+from softswitch.compiler.backend.objects import TableObject, action_full_name
+from softswitch.compiler.backend.text import Writer, string_literal
+
+HIGHEST_PRIORITY = 0x7FFFFFFF
+
+
+def _number(expr: ir.Expr, width: int) -> int:
+    if isinstance(expr, ir.Literal) and not isinstance(expr.value, str):
+        return int(expr.value) & ((1 << width) - 1)
+    if isinstance(expr, ir.EnumValue):
+        return expr.ordinal
+    if isinstance(expr, ir.Cast):
+        return _number(expr.operand, width)
+    refuse(expr.loc, "an entry's value that is not a constant")
+
+
+def _bytes(value: int) -> str:
+    data = value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+    text = "".join(f"\\{byte:03o}" for byte in data)
+    return f'std::string("{text}", {len(data)})'
+
+
+def _field(types: Types, key: ir.Key, number: int, match: ir.Match) -> str | None:
+    """A C++ FieldMatch; None for a field that does not care."""
+    width = types.width(key.expr.type)
+    ones = (1 << width) - 1
+    kind = match.kind
+    if kind is ir.MatchValueKind.VALUE_SET:
+        refuse(match.loc, "a value set in an entry")
+    if kind is ir.MatchValueKind.ANY and key.kind != "exact":
+        return None
+    if match.first is None:
+        refuse(match.loc, "an exact key that does not care")
+    first = _number(match.first, width)
+    second = _number(match.second, width) if match.second is not None else ones
+    mask, prefix = "std::string()", 0
+    if kind is ir.MatchValueKind.EXACT and key.kind == "range":
+        mask = _bytes(first)
+    elif key.kind == "range":
+        mask = _bytes(second)
+    elif key.kind == "ternary":
+        if kind is ir.MatchValueKind.RANGE:
+            refuse(match.loc, "a range for a ternary key")
+        if second == 0:
+            return None
+        first, mask = first & second, _bytes(second)
+    elif key.kind == "lpm":
+        prefix = bin(second).count("1")
+        if prefix == 0:
+            return None
+        first &= second
+    return f"{{{number}U, MatchKind::{key.kind}, {_bytes(first)}, {mask}, {prefix}U}}"
+
+
+def _action(types: Types, ids: Ids, t: TableObject, value: ir.ActionValue) -> str:
+    action = value.choice.action
+    name = action_full_name(t.owner, action)
+    data = action.data
+    params = ", ".join(
+        f"{{{number}U, {_bytes(_number(arg, types.width(p.type)))}}}"
+        for number, p, arg in zip(ids.parts("actions", name, "params", len(data)), data, value.data, strict=True)
+    )
+    return f"ActionCall{{action_id({string_literal(name)}), {{{params}}}}}"
+
+
+def initial_entries(types: Types, ids: Ids, t: TableObject, out: Writer) -> None:
+    """Statements that append the default action and the entries of one table to `entries`."""
+    table = t.table
+    with out.block():
+        out.line("TableEntry entry;")
+        out.line(f"entry.table_id = {t.id}U;")
+        out.line("entry.is_default = true;")
+        out.line(f"entry.action = {_action(types, ids, t, table.default_action)};")
+        out.line("entries.push_back(std::move(entry));")
+    keys = tables.match_keys(table)
+    numbers = ids.parts("tables", t.name, "match_fields", len(keys))
+    needs_priority = any(k.kind in ("ternary", "range", "optional") for k in keys)
+    for i, entry in enumerate(table.entries):
+        matches = [m for k, m in zip(table.keys, entry.matches, strict=True) if k.kind != "selector"]
+        with out.block():
+            out.line("TableEntry entry;")
+            out.line(f"entry.table_id = {t.id}U;")
+            for key, number, match in zip(keys, numbers, matches, strict=True):
+                text = _field(types, key, number, match)
+                if text is not None:
+                    out.line(f"entry.match.push_back({text});")
+            if needs_priority:
+                priority = len(table.entries) - i
+                if entry.priority is not None:
+                    wins = table.largest_priority_wins
+                    priority = entry.priority if wins else HIGHEST_PRIORITY - entry.priority
+                out.line(f"entry.priority = {priority};")
+            out.line(f"entry.action = {_action(types, ids, t, entry.action)};")
+            out.line("entries.push_back(std::move(entry));")

@@ -1,0 +1,229 @@
+"""v1model's and core.p4's extern functions and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import bitstrings, packet_externs
+from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.scope import instance_name
+from softswitch.compiler.backend.text import string_literal
+from softswitch.compiler.types import BitType, StructType
+
+if TYPE_CHECKING:
+    from softswitch.compiler.backend.expressions import Expressions
+
+Handler = Callable[["Expressions", ir.ExternCall], str]
+
+
+def _decl(call: ir.ExternCall) -> ir.InstanceDecl:
+    if not isinstance(call.target, ir.InstanceDecl):
+        refuse(call.loc, f"{call.extern}.{call.method} through a parameter")
+    return call.target
+
+
+def _index(ex: Expressions, arg: ir.Expr) -> str:
+    return f"to_u64({ex.value(arg)})"
+
+
+def _register_read(ex: Expressions, call: ir.ExternCall) -> str:
+    ex.assign(call.args[0], f"{instance_name(_decl(call))}.read({_index(ex, call.args[1])})")
+    return ""
+
+
+def _register_write(ex: Expressions, call: ir.ExternCall) -> str:
+    index, value = ex.values(call.args)
+    ex.scope.out.line(f"{instance_name(_decl(call))}.write(to_u64({index}), {value});")
+    return ""
+
+
+def _count(ex: Expressions, call: ir.ExternCall) -> str:
+    ex.scope.out.line(f"{instance_name(_decl(call))}.count({_index(ex, call.args[0])}, pkt.length);")
+    return ""
+
+
+def _direct_count(ex: Expressions, call: ir.ExternCall) -> str:
+    _decl(call)
+    return ""  # the table counts by itself when an entry is hit
+
+
+def _execute_meter(ex: Expressions, call: ir.ExternCall) -> str:
+    index = _index(ex, call.args[0])
+    target = call.args[1]
+    width = ex.width(target.type)
+    before = "0" if isinstance(target, ir.DontCare) else f"static_cast<std::uint32_t>(to_u64({ex.value(target)}))"
+    color = f"{instance_name(_decl(call))}.execute({index}, pkt.engine.now_us, pkt.length, {before})"
+    ex.assign(target, f"resize<{width}>({color})")
+    return ""
+
+
+def _direct_meter_read(ex: Expressions, call: ir.ExternCall) -> str:
+    width = ex.width(call.args[0].type)
+    ex.assign(call.args[0], f"resize<{width}>(color_{_decl(call).name})")
+    return ""
+
+
+def _mark_to_drop(ex: Expressions, call: ir.ExternCall) -> str:
+    if not call.args:
+        refuse(call.loc, "mark_to_drop() without standard_metadata")
+    place = ex.place(call.args[0])
+    ex.scope.out.line(f"{place}.f_egress_spec = static_cast<bits<9>>(pkt.engine.drop_port);")
+    ex.scope.out.line(f"{place}.f_mcast_grp = 0;")
+    return ""
+
+
+def _random(ex: Expressions, call: ir.ExternCall) -> str:
+    result, low, high = call.args
+    width = ex.width(result.type)
+    if width > 64:
+        refuse(call.loc, f"random() of {width} bits")
+    low_text, high_text = ex.values((low, high))
+    ex.assign(result, f"static_cast<bits<{width}>>(pkt.engine.random.between({low_text}, {high_text}))")
+    return ""
+
+
+def _hash(ex: Expressions, call: ir.ExternCall) -> str:
+    result, algorithm, base, data, most = call.args
+    value = bitstrings.hashed(ex, algorithm, data, with_payload=False)
+    base_text, most_text = ex.values((base, most))
+    in_range = f"hash_in_range({value}, to_u64({base_text}), to_u64({most_text}))"
+    ex.assign(result, f"resize<{ex.width(result.type)}>({in_range})")
+    return ""
+
+
+def _checksum(verify: bool, with_payload: bool) -> Handler:
+    def handler(ex: Expressions, call: ir.ExternCall) -> str:
+        condition, data, checksum, algorithm = call.args
+        text = ex.value(condition)
+        if isinstance(checksum, ir.FieldRef) and bitstrings.is_header_field(checksum):
+            text = f"({text}) && {ex.value(checksum.base)}.valid"
+        with ex.scope.out.block(f"if ({text})"):
+            value = bitstrings.hashed(ex, algorithm, data, with_payload=with_payload)
+            width = ex.width(checksum.type)
+            if verify:
+                ex.scope.out.line(f"if (resize<{width}>({value}) != {ex.value(checksum)}) pkt.checksum_error = true;")
+            else:
+                ex.assign(checksum, f"resize<{width}>({value})")
+        return ""
+
+    return handler
+
+
+def _clone(ex: Expressions, call: ir.ExternCall) -> str:
+    session = ex.value(call.args[1])
+    out = ex.scope.out
+    out.line(f"pkt.requests.clone_session = Requests::kRequested | ({session} & 0x7FFFU);")
+    index = ex.value(call.args[2]) if len(call.args) > 2 else "0"
+    out.line(f"pkt.requests.clone_list = {index};")
+    return ""
+
+
+def _start_over(field: str) -> Handler:
+    def handler(ex: Expressions, call: ir.ExternCall) -> str:
+        ex.scope.out.line(f"pkt.requests.{field} = Requests::kRequested | {ex.value(call.args[0])};")
+        return ""
+
+    return handler
+
+
+def _truncate(ex: Expressions, call: ir.ExternCall) -> str:
+    length = ex.value(call.args[0])
+    ex.scope.out.line(f"pkt.requests.truncate_to = std::min(pkt.requests.truncate_to, {length});")
+    return ""
+
+
+def _digest(ex: Expressions, call: ir.ExternCall) -> str:
+    data = call.args[1]
+    if not isinstance(data.type, StructType):
+        refuse(call.loc, "digest() of something that is not a struct")
+    value = ex.keep(data.type, ex.value(data), data)
+    members = []
+    for field in data.type.fields:
+        if ex.width(field.type) < 0 or isinstance(field.type, StructType):
+            refuse(call.loc, f"digest() of field {field.name}")
+        member = ex.scope.program.types.member(data.type, field.name)
+        cast = bitstrings.as_bits(field.type, f"{value}.{member}")
+        members.append(f"digest_bytes<{ex.width(field.type)}>({cast})")
+    number = ex.scope.program.digests.setdefault((data.type.name,), len(ex.scope.program.digests))
+    ex.scope.out.line(f"pkt.engine.hooks->digest(kDigestIds[{number}], {{{', '.join(members)}}});")
+    return ""
+
+
+def _assert(ex: Expressions, call: ir.ExternCall) -> str:
+    where = f"{call.loc}: {call.method} failed"
+    ex.scope.out.line(f"if (!({ex.value(call.args[0])})) pkt.engine.hooks->log({string_literal(where)});")
+    return ""
+
+
+def _log_msg(ex: Expressions, call: ir.ExternCall) -> str:
+    text = call.args[0]
+    assert isinstance(text, ir.Literal)
+    values: list[str] = []
+    if len(call.args) > 1:
+        for t, value in bitstrings.leaves(ex, call.args[1]):
+            values.append(f"decimal<{ex.width(t)}>({bitstrings.as_bits(t, value)})")
+    ex.scope.out.line(f"pkt.engine.hooks->log(log_text({string_literal(str(text.value))}, {{{', '.join(values)}}}));")
+    return ""
+
+
+def _nothing(ex: Expressions, call: ir.ExternCall) -> str:
+    del ex, call
+    return ""
+
+
+_HANDLERS: dict[tuple[str, str], Handler] = {
+    ("register", "read"): _register_read,
+    ("register", "write"): _register_write,
+    ("counter", "count"): _count,
+    ("direct_counter", "count"): _direct_count,
+    ("meter", "execute_meter"): _execute_meter,
+    ("direct_meter", "read"): _direct_meter_read,
+    ("packet_in", "extract"): packet_externs.extract,
+    ("packet_in", "lookahead"): packet_externs.lookahead,
+    ("packet_in", "advance"): packet_externs.advance,
+    ("packet_in", "length"): packet_externs.length,
+    ("packet_out", "emit"): packet_externs.emit,
+    ("", "verify"): packet_externs.verify,
+    ("", "mark_to_drop"): _mark_to_drop,
+    ("", "random"): _random,
+    ("", "hash"): _hash,
+    ("", "verify_checksum"): _checksum(verify=True, with_payload=False),
+    ("", "update_checksum"): _checksum(verify=False, with_payload=False),
+    ("", "verify_checksum_with_payload"): _checksum(verify=True, with_payload=True),
+    ("", "update_checksum_with_payload"): _checksum(verify=False, with_payload=True),
+    ("", "clone"): _clone,
+    ("", "clone_preserving_field_list"): _clone,
+    ("", "resubmit_preserving_field_list"): _start_over("resubmit_list"),
+    ("", "recirculate_preserving_field_list"): _start_over("recirculate_list"),
+    ("", "truncate"): _truncate,
+    ("", "digest"): _digest,
+    ("", "assert"): _assert,
+    ("", "assume"): _assert,
+    ("", "log_msg"): _log_msg,
+    ("", "static_assert"): _nothing,
+}
+
+
+def call(ex: Expressions, expr: ir.ExternCall) -> str:
+    """Writes the call; returns its value, empty for void."""
+    handler = _HANDLERS.get((expr.extern, expr.method))
+    if handler is None:
+        refuse(expr.loc, f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}")
+    return handler(ex, expr)
+
+
+def element_type(decl: ir.InstanceDecl) -> BitType:
+    """What a register holds, as bits."""
+    assert decl.type is not None
+    from softswitch.compiler.types import BoolType, IntType, SerEnumType
+
+    t = decl.type.type_args[0]
+    if isinstance(t, SerEnumType):
+        t = t.underlying
+    if isinstance(t, BoolType):
+        return BitType(1)
+    if isinstance(t, BitType | IntType):
+        return BitType(t.width)
+    refuse(decl.loc, f"a register of {t}")

@@ -1,0 +1,228 @@
+"""A whole program as one C++ file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import units
+from softswitch.compiler.backend.declarations import Declarations
+from softswitch.compiler.backend.description import Description
+from softswitch.compiler.backend.effects import ExitAnalysis, nodes
+from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.ids import Ids
+from softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
+from softswitch.compiler.backend.layout import Types
+from softswitch.compiler.backend.objects import collect, place_registers
+from softswitch.compiler.backend.scope import ProgramScope, state_name, unit_name
+from softswitch.compiler.backend.text import Writer, string_literal
+from softswitch.compiler.types import StructType, Type
+
+BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
+
+_HEAD = """\
+// Compiled from P4; do not edit.
+#include "catchment/softswitch/rt/hash.hpp"
+#include "catchment/softswitch/rt/text.hpp"
+#include "catchment/softswitch/rt/v1model.hpp"
+
+#include <algorithm>
+
+namespace {
+
+using namespace catchment::softswitch;      // NOLINT
+using namespace catchment::softswitch::rt;  // NOLINT
+
+struct Applied {
+  bool hit;
+  std::uint32_t action;
+  bool exited;
+};
+"""
+
+
+def _types_used(program: ir.Program) -> Iterator[Type]:
+    """Every type that code mentions: tuples among them are defined only so."""
+    for unit in program.units:
+        yield from (p.type for p in unit.params)
+        yield from (d.variable.type for d in unit.locals)
+        roots: list[object] = [unit.locals]
+        if isinstance(unit, ir.ControlUnit):
+            roots.append(unit.body)
+            for action in unit.actions:
+                roots.append(action.body)
+                yield from (p.type for p in action.params)
+            for table in unit.tables:
+                roots += [table.keys, tuple(b for a in table.actions for b in a.bound if b is not None)]
+        else:
+            roots += [(s.body, s.transition) for s in unit.states.values()]
+        for root in roots:
+            yield from _types_in(root)
+    for function in program.functions:
+        yield function.return_type
+        yield from (p.type for p in function.params)
+        yield from _types_in(function.body)
+    for action in program.global_actions:
+        yield from (p.type for p in action.params)
+        yield from _types_in(action.body)
+
+
+def _types_in(root: object) -> Iterator[Type]:
+    for node in nodes(root):
+        if isinstance(node, ir.Expr):
+            yield node.type
+        elif isinstance(node, ir.Declare) or isinstance(node, ir.ForRange | ir.ForEach):
+            yield node.variable.type
+
+
+def _field_lists(t: StructType, path: str, types: Types) -> Iterator[tuple[int, str]]:
+    """(list, member path) of every field with @field_list."""
+    for field in t.fields:
+        member = f"{path}.{types.member(t, field.name)}"
+        listed = False
+        for annotation in field.annotations:
+            if annotation.name == "field_list":
+                listed = True
+                yield from ((int(v), member) for v in annotation.values)
+        if not listed and isinstance(field.type, StructType):
+            yield from _field_lists(field.type, member, types)
+
+
+class _Generator:
+    def __init__(self, program: ir.Program, p4info: Any, name: str) -> None:
+        self.program = program
+        self.name = name
+        self.types = Types()
+        self.ids = Ids(p4info)
+        self.objects = collect(program, self.ids)
+        self.places, self.arena = place_registers(program)
+        self.scope = ProgramScope(self.types, ExitAnalysis(), program.errors)
+        self.out = Writer()
+
+    def root(self, block: str) -> ir.Instance:
+        return self.program.pipeline[block]
+
+    def write(self) -> str:
+        for block in BLOCKS:
+            if block not in self.program.pipeline:
+                refuse(
+                    self.root(next(iter(self.program.pipeline))).decl.loc, f"a {self.program.package} without {block}"
+                )
+        code = Writer()
+        for function in self.program.functions:
+            units.function(self.scope, code, function)
+        for unit in self.program.units:
+            if isinstance(unit, ir.ControlUnit):
+                units.control(self.scope, code, unit)
+            else:
+                units.parser(self.scope, code, unit)
+        digests = [key[0] for key in sorted(self.scope.digests, key=lambda k: self.scope.digests[k])]
+        declarations = Declarations(self.types)
+        for t in _types_used(self.program):
+            declarations.require(t)
+
+        out = self.out
+        out.lines += _HEAD.splitlines()
+        out.line()
+        description = Description(self.types, self.ids, self.objects, self.places, self.arena, out)
+        out.line(description.digest_ids(digests) if digests else "")
+        out.extend(declarations.out)
+        out.line()
+        globals_struct(out, self.program)
+        for unit in self.program.units:
+            unit_struct(out, unit)
+        out.extend(code)
+        self._action_ids()
+        description.write(self.name, digests)
+        self._class()
+        out.line("}  // namespace")
+        out.line()
+        out.line(
+            'extern "C" [[gnu::visibility("default")]] std::uint32_t catchment_program_abi() { return kProgramAbi; }'
+        )
+        out.line(
+            'extern "C" [[gnu::visibility("default")]] rt::Program* catchment_program_create() { return new Compiled; }'
+        )
+        return str(out)
+
+    def _action_ids(self) -> None:
+        with self.out.block("std::uint32_t action_id(const std::string& name)"):
+            for name, number in self.objects.action_ids.items():
+                self.out.line(f"if (name == {string_literal(name)}) return {number}U;")
+            self.out.line("return 0;")
+
+    def _class(self) -> None:
+        out = self.out
+        ingress = self.root("ig").unit
+        headers, metadata, standard = (self.types.cpp(p.type, p.loc) for p in ingress.params)
+        with out.block("class Compiled final : public rt::Program", "};"):
+            out.line("public:")
+            out.line(f"using Headers = {headers};")
+            out.line(f"using Metadata = {metadata};")
+            out.line(f"using StandardMetadata = {standard};")
+            out.line("[[nodiscard]] const ProgramInfo& info() const override { return info_; }")
+            out.line("[[nodiscard]] const Layout& layout() const override { return layout_; }")
+            out.line(
+                "[[nodiscard]] std::vector<TableEntry> initial_entries() const override { return make_entries(); }"
+            )
+            with out.block("void process(std::span<const InputFrame> frames, Engine& engine) override"):
+                out.line("model_.run(frames, engine);")
+            self._bind()
+            self._blocks()
+            self._preserve()
+            out.line("private:")
+            out.line("ProgramInfo info_ = make_info();")
+            out.line("Layout layout_ = make_layout();")
+            out.line("Globals globals_;")
+            for block in BLOCKS:
+                out.line(f"{state_name(self.root(block).unit)} {block}_;")
+            out.line("V1Model<Compiled> model_{*this};")
+
+    def _bind(self) -> None:
+        out = self.out
+        binding = Binding(self.objects, self.places, out)
+        with out.block("void bind([[maybe_unused]] const Bindings& b) override"):
+            for extern in self.program.global_externs.values():
+                from softswitch.compiler.backend.scope import instance_member
+
+                binding.extern(f"globals_.{instance_member(extern.decl)}", extern)
+            for block in BLOCKS:
+                binding.instance(f"{block}_", self.root(block))
+
+    def _blocks(self) -> None:
+        out = self.out
+        name = {block: unit_name(self.root(block).unit) for block in BLOCKS}
+        context = "PacketContext& packet"
+        state = "Headers& headers, Metadata& metadata, StandardMetadata& standard"
+        with out.block(f"bits<16> parse({context}, PacketReader& in, {state})"):
+            out.line("bits<16> error = 0;")
+            out.line(f"{name['p']}{{packet, p_, error, in, headers, metadata, standard}}.run();")
+            out.line("return error;")
+        for function, block in (("verify", "vr"), ("compute", "ck")):
+            with out.block(f"void {function}({context}, Headers& headers, Metadata& metadata)"):
+                out.line(f"{name[block]}{{packet, {block}_, headers, metadata}}.run();")
+        for function, block in (("ingress", "ig"), ("egress", "eg")):
+            with out.block(f"void {function}({context}, {state})"):
+                out.line(f"{name[block]}{{packet, {block}_, headers, metadata, standard}}.run();")
+        with out.block(f"void deparse({context}, PacketWriter& out, const Headers& headers)"):
+            out.line(f"{name['dep']}{{packet, dep_, out, headers}}.run();")
+
+    def _preserve(self) -> None:
+        metadata = self.root("ig").unit.params[1].type
+        lists: dict[int, list[str]] = {}
+        if isinstance(metadata, StructType):
+            for number, path in _field_lists(metadata, "", self.types):
+                lists.setdefault(number, []).append(path)
+        unused = "" if lists else "[[maybe_unused]] "
+        parameters = f"{unused}std::uint32_t list, {unused}const Metadata& from, {unused}Metadata& to"
+        with self.out.block(f"void preserve({parameters})"):
+            for number, paths in lists.items():
+                with self.out.block(f"if (list == {number})"):
+                    for path in paths:
+                        self.out.line(f"to{path} = from{path};")
+
+
+def generate(program: ir.Program, p4info: Any, name: str) -> str:
+    """The C++ source of `program`, with the ids of `p4info`. Raises CompileError for what the target does not take."""
+    return _Generator(program, p4info, name).write()

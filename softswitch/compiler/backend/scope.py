@@ -1,0 +1,95 @@
+"""What the emitters of one C++ function share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend.effects import ExitAnalysis
+from softswitch.compiler.backend.layout import Types
+from softswitch.compiler.backend.text import Writer, identifier
+from softswitch.compiler.types import Type
+
+
+@dataclass(slots=True)
+class ProgramScope:
+    """Shared by the whole program."""
+
+    types: Types
+    exits: ExitAnalysis
+    errors: tuple[str, ...]
+    digests: dict[tuple[str, ...], int] = field(default_factory=dict)
+    standard_metadata: Type | None = None
+
+    def error(self, name: str) -> int:
+        """The ordinal of a core.p4 error."""
+        return self.errors.index(name)
+
+
+@dataclass(slots=True)
+class Scope:
+    """One C++ function being written.
+
+    `in_parser`: errors end the parser (`goto reject`). `returns_exit`: the function returns whether `exit` ran;
+    `returns_value`: it is a P4 function. `resume`: the statement that ends the function normally.
+    """
+
+    program: ProgramScope
+    out: Writer
+    unit: ir.ControlUnit | ir.ParserUnit | None
+    in_parser: bool = False
+    returns_exit: bool = False
+    returns_value: bool = False
+    temporaries: list[int] = field(default_factory=lambda: [0])
+    rejects: list[bool] = field(default_factory=lambda: [False])
+
+    def temporary(self) -> str:
+        self.temporaries[0] += 1
+        return f"t{self.temporaries[0]}"
+
+    def reject(self, error: str) -> str:
+        """Statements that end the parser with this error."""
+        self.rejects[0] = True
+        return f"error = {self.program.error(error)}; goto reject;"
+
+    def nested(self, out: Writer) -> Scope:
+        """The same function, writing elsewhere."""
+        return Scope(
+            self.program,
+            out,
+            self.unit,
+            self.in_parser,
+            self.returns_exit,
+            self.returns_value,
+            self.temporaries,
+            self.rejects,
+        )
+
+
+def variable_name(variable: ir.Variable) -> str:
+    return f"v_{identifier(variable.unique)}"
+
+
+def action_name(action: ir.Action) -> str:
+    return f"{'ga' if action.is_global else 'a'}_{identifier(action.name)}"
+
+
+def table_name(table: ir.Table) -> str:
+    return f"t_{identifier(table.name)}"
+
+
+def instance_name(decl: ir.InstanceDecl) -> str:
+    return f"{'s.g->' if decl.is_global else 's.'}{instance_member(decl)}"
+
+
+def instance_member(decl: ir.InstanceDecl) -> str:
+    return f"i_{identifier(decl.name)}"
+
+
+def unit_name(unit: ir.ControlUnit | ir.ParserUnit) -> str:
+    return f"{'C' if isinstance(unit, ir.ControlUnit) else 'P'}_{identifier(unit.unique)}"
+
+
+def state_name(unit: ir.ControlUnit | ir.ParserUnit) -> str:
+    """The struct of a unit's instance data."""
+    return f"{unit_name(unit)}_instance"

@@ -1,0 +1,213 @@
+"""Statements to C++."""
+
+from __future__ import annotations
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import calls
+from softswitch.compiler.backend.effects import has_effects
+from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.expressions import Expressions, is_signed
+from softswitch.compiler.backend.scope import Scope, variable_name
+from softswitch.compiler.backend.text import Writer
+from softswitch.compiler.types import StackType, TupleType, UnionType
+
+
+class Statements:
+    """Writes the statements of one function."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.ex = Expressions(scope)
+
+    def run(self, body: tuple[ir.Stmt, ...]) -> None:
+        """A sequence; what comes after a jump is unreachable and left out."""
+        for stmt in body:
+            self.statement(stmt)
+            if isinstance(stmt, ir.Return | ir.Exit | ir.Break | ir.Continue):
+                break
+
+    def statement(self, stmt: ir.Stmt) -> None:
+        method = getattr(self, f"_{type(stmt).__name__}", None)
+        if method is None:
+            refuse(stmt.loc, f"statement {type(stmt).__name__}")
+        method(stmt)
+
+    def _Block(self, stmt: ir.Block) -> None:  # noqa: N802 - named after the node
+        self.run(stmt.body)
+
+    def _Declare(self, stmt: ir.Declare) -> None:  # noqa: N802
+        cpp = self.ex.cpp(stmt.variable.type, stmt)
+        initial = f" = {self.ex.value(stmt.init)}" if stmt.init is not None else "{}"
+        self.scope.out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)}{initial};")
+
+    def declare_member(self, stmt: ir.Declare) -> None:
+        """Of a variable that is a member of the unit: sets it anew."""
+        cpp = self.ex.cpp(stmt.variable.type, stmt)
+        initial = self.ex.value(stmt.init) if stmt.init is not None else f"{cpp}{{}}"
+        self.scope.out.line(f"{variable_name(stmt.variable)} = {initial};")
+
+    def _Assign(self, stmt: ir.Assign) -> None:  # noqa: N802
+        value = self.ex.value(stmt.value)
+        if has_effects(stmt.target):
+            value = self.ex.keep(stmt.value.type, value, stmt.value)
+        self.ex.assign(stmt.target, value)
+
+    def _branch(self, body: ir.Block) -> None:
+        with self.scope.out.indented():
+            self.run(body.body)
+
+    def _If(self, stmt: ir.If) -> None:  # noqa: N802
+        out = self.scope.out
+        out.line(f"if ({self.ex.value(stmt.cond)}) {{")
+        self._branch(stmt.then)
+        if stmt.orelse.body:
+            out.line("} else {")
+            self._branch(stmt.orelse)
+        out.line("}")
+
+    def _Evaluate(self, stmt: ir.Evaluate) -> None:  # noqa: N802
+        text = self.ex.value(stmt.expr)
+        if text and not text.isidentifier():
+            self.scope.out.line(f"static_cast<void>({text});")
+
+    def _ActionCall(self, stmt: ir.ActionCall) -> None:  # noqa: N802
+        calls.action(self.ex, stmt)
+
+    def _UnitApply(self, stmt: ir.UnitApply) -> None:  # noqa: N802
+        calls.unit(self.ex, stmt)
+
+    def _SetValidity(self, stmt: ir.SetValidity) -> None:  # noqa: N802
+        place = self.ex.place(stmt.header)
+        out = self.scope.out
+        if isinstance(stmt.header.type, UnionType):
+            refuse(stmt.loc, "setValid() of a union")
+        if not stmt.valid:
+            out.line(f"{place}.valid = false;")
+            return
+        cpp = self.ex.cpp(stmt.header.type, stmt)
+        out.line(f"if (!{place}.valid) {{ {place} = {cpp}{{}}; {place}.valid = true; }}")
+        self.ex.after_write(stmt.header, place)
+
+    def _StackShift(self, stmt: ir.StackShift) -> None:  # noqa: N802
+        name = "push_front" if stmt.push else "pop_front"
+        self.scope.out.line(f"{self.ex.place(stmt.stack)}.{name}({stmt.count});")
+
+    def _cases(self, cases: list[tuple[str, ir.Block]], default: ir.Block | None) -> None:
+        out = self.scope.out
+        if not cases:
+            if default is not None:
+                with out.block():
+                    self.run(default.body)
+            return
+        for i, (condition, body) in enumerate(cases):
+            out.line(f"{'} else ' if i else ''}if ({condition}) {{")
+            self._branch(body)
+        if default is not None:
+            out.line("} else {")
+            self._branch(default)
+        out.line("}")
+
+    def _SwitchAction(self, stmt: ir.SwitchAction) -> None:  # noqa: N802
+        name = calls.applied(self.ex, stmt.table)
+        places = {id(choice.action): i for i, choice in enumerate(stmt.table.actions)}
+        cases = []
+        default = None
+        for case in stmt.cases:
+            if case.is_default:
+                default = case.body
+                labelled = [a for a in case.actions]
+                if labelled:
+                    pass  # the default takes them too
+                continue
+            tests = [f"{name}.action == {places[id(a)]}" for a in case.actions]
+            cases.append((" || ".join(tests), case.body))
+        self._cases(cases, default)
+
+    def _SwitchValue(self, stmt: ir.SwitchValue) -> None:  # noqa: N802
+        subject = self.ex.keep(stmt.subject.type, self.ex.value(stmt.subject), stmt.subject)
+        cases = []
+        default = None
+        for case in stmt.cases:
+            if case.is_default:
+                default = case.body
+                continue
+            tests = [f"{subject} == {self.ex.value(v)}" for v in case.values]
+            cases.append((" || ".join(tests), case.body))
+        self._cases(cases, default)
+
+    # Loops: `continue` comes back to the head, where the step is taken before the test ----------------------------------
+
+    def _For(self, stmt: ir.For) -> None:  # noqa: N802
+        out = self.scope.out
+        with out.block():
+            self.run(stmt.init)
+            first = self.scope.temporary()
+            with out.block(f"for (bool {first} = true;; {first} = false)"):
+                if stmt.update:
+                    with out.block(f"if (!{first})"):
+                        self.run(stmt.update)
+                out.line(f"if (!({self.ex.value(stmt.cond)})) break;")
+                self.run(stmt.body.body)
+
+    def _ForRange(self, stmt: ir.ForRange) -> None:  # noqa: N802
+        out = self.scope.out
+        t = stmt.variable.type
+        cpp, width = self.ex.cpp(t, stmt), self.ex.width(t)
+        low_text, high_text = self.ex.values((stmt.low, stmt.high))
+        with out.block():
+            high = self.ex.keep(t, high_text, stmt.high)
+            at, first = self.scope.temporary(), self.scope.temporary()
+            out.line(f"{cpp} {at} = {low_text};")
+            with out.block(f"for (bool {first} = true;; {first} = false)"):
+                with out.block(f"if (!{first})"):
+                    out.line(f"if ({at} == {high}) break;")
+                    out.line(f"{at} = add<{width}>({at}, {cpp}(1));")
+                less = f"less_s<{width}>({high}, {at})" if is_signed(t) else f"{high} < {at}"
+                out.line(f"if ({less}) break;")
+                out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)} = {at};")
+                self.run(stmt.body.body)
+
+    def _ForEach(self, stmt: ir.ForEach) -> None:  # noqa: N802
+        out = self.scope.out
+        t = stmt.collection.type
+        cpp = self.ex.cpp(stmt.variable.type, stmt)
+        place = self.scope.temporary()
+        if isinstance(t, StackType):
+            out.line(f"const auto {place} = {self.ex.value(stmt.collection)}.e;")
+        elif isinstance(t, TupleType):
+            value = self.ex.value(stmt.collection)
+            elements = ", ".join(f"{value}.f_{i}" for i in range(len(t.elements)))
+            out.line(f"const std::array<{cpp}, {len(t.elements)}> {place} = {{{elements}}};")
+        else:
+            refuse(stmt.loc, f"a loop over {t}")
+        element = self.scope.temporary()
+        with out.block(f"for (const auto& {element} : {place})"):
+            out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)} = {element};")
+            self.run(stmt.body.body)
+
+    def _Break(self, stmt: ir.Break) -> None:  # noqa: N802
+        del stmt
+        self.scope.out.line("break;")
+
+    def _Continue(self, stmt: ir.Continue) -> None:  # noqa: N802
+        del stmt
+        self.scope.out.line("continue;")
+
+    def _Return(self, stmt: ir.Return) -> None:  # noqa: N802
+        if self.scope.returns_value:
+            value = f" {self.ex.value(stmt.value)}" if stmt.value is not None else ""
+            self.scope.out.line(f"return{value};")
+        else:
+            self.scope.out.line("return false;" if self.scope.returns_exit else "return;")
+
+    def _Exit(self, stmt: ir.Exit) -> None:  # noqa: N802
+        if not self.scope.returns_exit:
+            refuse(stmt.loc, "exit here")
+        self.scope.out.line("return true;")
+
+
+def body_of(scope: Scope, body: tuple[ir.Stmt, ...]) -> Writer:
+    """The statements, in a writer of their own."""
+    out = Writer()
+    Statements(scope.nested(out)).run(body)
+    return out

@@ -1,0 +1,131 @@
+"""Controls, parsers and functions as C++ structs and functions.
+
+A unit is a struct: the packet, its instance's data (`s`), its parameters (references to the caller's), its locals;
+actions and tables are member functions, `run()` is its body.
+"""
+
+from __future__ import annotations
+
+from softswitch.compiler import ir
+from softswitch.compiler.backend import calls
+from softswitch.compiler.backend.effects import nodes
+from softswitch.compiler.backend.expressions import Expressions
+from softswitch.compiler.backend.parser_states import write_states
+from softswitch.compiler.backend.scope import (
+    ProgramScope,
+    Scope,
+    action_name,
+    state_name,
+    unit_name,
+    variable_name,
+)
+from softswitch.compiler.backend.statements import Statements
+from softswitch.compiler.backend.tables import TableFunction, parameter
+from softswitch.compiler.backend.text import Writer, identifier
+from softswitch.compiler.types import ExternType
+
+
+def unit_parameter(ex: Expressions, param: ir.Param) -> str:
+    """A member that is a parameter of the unit."""
+    name = variable_name(param)
+    if isinstance(param.type, ExternType):
+        cpp = {"packet_in": "PacketReader", "packet_out": "PacketWriter"}.get(param.type.name)
+        return f"{cpp}& {name};" if cpp else f"int {name};"
+    cpp = ex.cpp(param.type, param)
+    if param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
+        return f"{cpp}& {name};"
+    return f"const {cpp}& {name};" if calls.is_big(param.type) else f"const {cpp} {name};"
+
+
+def _members(program: ProgramScope, out: Writer, unit: ir.ControlUnit | ir.ParserUnit) -> None:
+    ex = Expressions(Scope(program, out, unit))
+    out.line("PacketContext& pkt;")
+    out.line(f"const {state_name(unit)}& s;")
+    if isinstance(unit, ir.ParserUnit):
+        out.line("bits<16>& error;")
+    for param in unit.params:
+        out.line(unit_parameter(ex, param))
+    for local in unit.locals:
+        out.line(f"{ex.cpp(local.variable.type, local)} {variable_name(local.variable)}{{}};")
+
+
+def _used_global_actions(unit: ir.ControlUnit) -> list[ir.Action]:
+    found: dict[int, ir.Action] = {}
+
+    def visit(code: object) -> None:
+        for node in nodes(code):
+            if isinstance(node, ir.ActionCall) and node.action.is_global and id(node.action) not in found:
+                found[id(node.action)] = node.action
+                visit(node.action.body)
+
+    visit(unit.body)
+    for action in unit.actions:
+        visit(action.body)
+    for table in unit.tables:
+        for choice in table.actions:
+            if choice.action.is_global and id(choice.action) not in found:
+                found[id(choice.action)] = choice.action
+                visit(choice.action.body)
+    return list(found.values())
+
+
+def _action(program: ProgramScope, out: Writer, unit: ir.ControlUnit, action: ir.Action) -> None:
+    exits = program.exits.action(action)
+    scope = Scope(program, out, unit, returns_exit=exits)
+    params = ", ".join(parameter(Expressions(scope), p) for p in action.params)
+    with out.block(f"{'bool' if exits else 'void'} {action_name(action)}({params})"):
+        Statements(scope).run((action.body,))
+        if exits:
+            out.line("return false;")
+
+
+def control(program: ProgramScope, out: Writer, unit: ir.ControlUnit) -> None:
+    """A control type."""
+    exits = program.exits.unit(unit)
+    with out.block(f"struct {unit_name(unit)}", "};"):
+        _members(program, out, unit)
+        for decl in unit.instances:
+            if decl.type is not None and decl.type.name == "direct_meter":
+                out.line(f"std::uint32_t color_{decl.name}{{}};")
+        for action in [*_used_global_actions(unit), *unit.actions]:
+            _action(program, out, unit, action)
+        for table in unit.tables:
+            TableFunction(Scope(program, out, unit), table).write()
+        scope = Scope(program, out, unit, returns_exit=exits)
+        with out.block(f"{'bool' if exits else 'void'} run()"):
+            statements = Statements(scope)
+            for local in unit.locals:
+                if local.init is not None:
+                    statements.declare_member(local)
+            statements.run((unit.body,))
+            if exits:
+                out.line("return false;")
+    out.line()
+
+
+def parser(program: ProgramScope, out: Writer, unit: ir.ParserUnit) -> None:
+    """A parser type; `run()` returns whether it rejected."""
+    with out.block(f"struct {unit_name(unit)}", "};"):
+        _members(program, out, unit)
+        scope = Scope(program, out, unit, in_parser=True)
+        with out.block("bool run()"):
+            statements = Statements(scope)
+            for local in unit.locals:
+                if local.init is not None:
+                    statements.declare_member(local)
+            write_states(scope, unit)
+    out.line()
+
+
+def function(program: ProgramScope, out: Writer, fn: ir.Function) -> None:
+    """A P4 function."""
+    scope = Scope(program, out, None, returns_value=True)
+    ex = Expressions(scope)
+    params = ", ".join(["[[maybe_unused]] PacketContext& pkt", *(parameter(ex, p) for p in fn.params)])
+    void = str(fn.return_type) == "void"
+    cpp = "void" if void else ex.cpp(fn.return_type, fn)
+    with out.block(f"inline {cpp} fn_{identifier(fn.unique)}({params})"):
+        Statements(scope).run((fn.body,))
+        if not void:
+            out.line(f"return {cpp}{{}};")
+    out.line()
