@@ -47,15 +47,15 @@ def loss_curves(outcome: Outcome, passes: Sequence[bool]) -> str:
         figure, axes = _axes(8.5, 3.6)
         steps = [sum(passes[: index + 1]) for index in range(len(passes))]
         series = (
-            (_means(outcome.losses), _BLUE, "-", "o", 3.0, "in the network"),
-            (_means(outcome.reference_losses), _ORANGE, "--", "x", 1.2, "in one process"),
+            (_means(outcome.reference_losses), _ORANGE, "x", 4.5, "in one process"),
+            (_means(outcome.losses), _BLUE, "o", 1.4, "in the network"),
         )
-        for means, colour, style, marker, width, name in series:
+        for means, colour, marker, width, name in series:
             training = [(steps[i], means[i]) for i in range(len(means)) if passes[i]]
             validation = [(steps[i], means[i]) for i in range(len(means)) if not passes[i]]
             if not means:
                 continue
-            axes.plot(*zip(*training, strict=True), style, color=colour, lw=width, alpha=0.75, label=name)
+            axes.plot(*zip(*training, strict=True), color=colour, lw=width, alpha=0.8, label=name)
             axes.plot(
                 *zip(*validation, strict=True), marker, color=colour, ms=7, mfc="none", label=f"{name}, validation"
             )
@@ -91,7 +91,7 @@ def volume_bars(volumes: Sequence[dict[str, Any]]) -> str:
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("MB per worker and step (payload)")
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return _svg(figure)
 
 
@@ -120,13 +120,13 @@ def step_timeline(timeline: dict[str, list[dict[str, Any]]]) -> str:
         origin = min(span["start"] for _, spans in rows for span in spans)
         figure, axes = _axes(8.5, 0.34 * len(rows) + 0.9)
         for row, (_, spans) in enumerate(rows):
+            layers = 1 + max(span["layer"] for span in spans)
             for span in spans:
                 start, length = 1e3 * (span["start"] - origin), 1e3 * (span["end"] - span["start"])
-                thin = span["kind"] in ("push", "pull")
-                axes.barh(
-                    row, length, left=start, height=0.75, color=_KINDS[span["kind"]], alpha=0.35 if thin else 0.9,
-                    edgecolor=_KINDS[span["kind"]], lw=0.4,
-                )  # fmt: skip
+                overlaps = span["kind"] in ("push", "pull")  # several in flight: a thin lane for each layer
+                height = 0.8 / layers if overlaps else 0.8
+                middle = row - 0.4 + height * (span["layer"] + 0.5) if overlaps else row
+                axes.barh(middle, length, left=start, height=height, color=_KINDS[span["kind"]], lw=0)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
