@@ -77,8 +77,8 @@ control NoVerify(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
-control Ingress(inout headers_t hdr, inout metadata_t meta,
-                inout standard_metadata_t standard_metadata) {
+control KindsIngress(inout headers_t hdr, inout metadata_t meta,
+                     inout standard_metadata_t standard_metadata) {
     counter(16, CounterType.packets_and_bytes) by_port;
     register<bit<32>>(64) cells;
     register<int<12>>(4) signed_cells;
@@ -208,8 +208,8 @@ control Ingress(inout headers_t hdr, inout metadata_t meta,
     }
 }
 
-control Egress(inout headers_t hdr, inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
+control KindsEgress(inout headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
     apply { }
 }
 
@@ -225,4 +225,4 @@ control ProbeDeparser(packet_out packet, in headers_t hdr) {
     }
 }
 
-V1Switch(ProbeParser(), NoVerify(), Ingress(), Egress(), NoUpdate(), ProbeDeparser()) main;
+V1Switch(ProbeParser(), NoVerify(), KindsIngress(), KindsEgress(), NoUpdate(), ProbeDeparser()) main;

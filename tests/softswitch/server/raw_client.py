@@ -162,7 +162,7 @@ class Names:
 
     def _find(self, objects: object, name: str) -> object:
         for one in objects:  # type: ignore[attr-defined]
-            if one.preamble.alias == name or one.preamble.name == name:
+            if name in (one.preamble.alias, one.preamble.name):
                 return one
         raise KeyError(name)
 

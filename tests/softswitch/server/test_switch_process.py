@@ -1,0 +1,200 @@
+"""catchment-switch as a process: start, readiness, bad command lines, end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+from conftest import EXECUTABLE, Program
+from p4.v1 import p4runtime_pb2
+from raw_client import Names, RawClient
+
+from softswitch.process import SwitchProcess, SwitchProcessError
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(EXECUTABLE), *arguments], capture_output=True, text=True, timeout=20, check=False)
+
+
+def test_the_ready_line_says_where_it_listens(kinds: Program) -> None:
+    process = subprocess.Popen(
+        [
+            str(EXECUTABLE), "--grpc=127.0.0.1:0", "--device-id=77", "--port=3=lo",
+            f"--program={kinds.shared_object}", f"--p4info={kinds.p4info_file}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        assert ready["event"] == "ready"
+        assert ready["device_id"] == 77
+        assert ready["pid"] == process.pid
+        assert ready["ports"] == {"3": "lo"}
+        assert ready["program"] == str(kinds.shared_object)
+        with RawClient(ready["grpc"], device_id=77) as client:
+            assert client.arbitrate() == 0
+    finally:
+        process.terminate()
+        assert process.wait(10) == 0
+        process.stdout.close()
+
+
+def test_it_ends_in_time_with_clients_connected(start: Callable[..., SwitchProcess]) -> None:
+    switch = start()
+    clients = [RawClient(switch.address) for _ in range(5)]
+    for number, client in enumerate(clients):
+        client.arbitrate((0, number))
+    before = time.monotonic()
+    assert switch.stop() == 0
+    assert time.monotonic() - before < 1.0
+    for client in clients:
+        with pytest.raises(grpc.RpcError):
+            deque(iter(client.receive, None))
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--port", "1=no_such_if"], 1, ["port 1", "no_such_if"]),
+        (["--grpc", "192.0.2.1:9559"], 1, ["192.0.2.1:9559"]),
+        (["--program", "missing.so", "--p4info", "missing.txt"], 1, ["missing"]),
+        (["--tls-cert", "missing.pem", "--tls-key", "missing.key"], 1, ["missing"]),
+        (["--program", "x.so"], 2, ["--p4info"]),
+        (["--port", "1"], 2, ["--port", "NUMBER=INTERFACE"]),
+        (["--port", "512=lo"], 2, ["512"]),
+        (["--port", "1=lo", "--port", "1=eth0"], 2, ["twice"]),
+        (["--port", "510=lo"], 2, ["CPU port"]),
+        (["--device-id", "0"], 2, ["--device-id"]),
+        (["--device-id", "x"], 2, ["--device-id", "x"]),
+        (["--log-level", "loud"], 2, ["loud"]),
+        (["--grpc"], 2, ["--grpc", "value"]),
+        (["--frobnicate", "1"], 2, ["--frobnicate"]),
+        (["stray"], 2, ["stray"]),
+    ],
+)
+def test_what_keeps_it_from_starting_is_said(arguments: list[str], code: int, words: list[str]) -> None:
+    if "--grpc" not in arguments:
+        arguments = ["--grpc", "127.0.0.1:0", *arguments]
+    result = run(*arguments)
+    assert result.returncode == code
+    assert result.stdout == ""
+    assert [word for word in words if word not in result.stderr] == [], result.stderr
+
+
+def test_a_busy_port_is_an_error() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        result = run("--grpc", address)
+    assert result.returncode == 1
+    assert address in result.stderr
+
+
+def test_two_switches_do_not_share_an_address(start: Callable[..., SwitchProcess]) -> None:
+    assert run("--grpc", start().address).returncode == 1
+
+
+def test_help_names_every_option() -> None:
+    result = run("--help")
+    assert result.returncode == 0
+    for option in ("--grpc", "--device-id", "--port", "--program", "--p4info", "--program-dir", "--cpu-port"):
+        assert option in result.stdout
+
+
+def test_the_starter_quotes_what_the_switch_said(kinds: Program) -> None:
+    with pytest.raises(SwitchProcessError, match="no_such_if"):
+        SwitchProcess(ports={1: "no_such_if"}, executable=EXECUTABLE)
+    with pytest.raises(SwitchProcessError, match="make native"):
+        SwitchProcess(executable=Path("/nonexistent/catchment-switch"))
+    with pytest.raises(SwitchProcessError, match="does not serve after"):
+        SwitchProcess(executable=EXECUTABLE, prefix=("/bin/sh", "-c", "exec sleep 30", "sh"), timeout=0.2)
+
+
+def test_the_starter_tells_when_the_switch_ended(start: Callable[..., SwitchProcess]) -> None:
+    switch = start()
+    assert switch.is_alive()
+    switch.check()
+    assert switch.stop() == 0
+    assert not switch.is_alive()
+    with pytest.raises(SwitchProcessError, match="code 0"):
+        switch.check()
+
+
+def test_a_restarted_switch_is_empty_and_election_ids_start_over(
+    start: Callable[..., SwitchProcess], kinds: Program, names: Names
+) -> None:
+    first = start(program=kinds.shared_object, p4info=kinds.p4info_file)
+    with RawClient(first.address) as client:
+        client.arbitrate((0, 50))
+        client.insert(names.entry("lpm_t", {}, ("set_lpm", [1])))
+    first.stop()
+    second = start(grpc=first.address, program=kinds.shared_object, p4info=kinds.p4info_file)
+    assert second.address == first.address
+    with RawClient(second.address) as client:
+        assert client.arbitrate((0, 1)) == 0
+        assert client.read(names.entry("lpm_t")) == []
+        assert client.get_pipeline().config.p4info == kinds.p4info
+
+
+def test_unix_sockets(start: Callable[..., SwitchProcess], tmp_path: Path) -> None:
+    switch = start(grpc=f"unix:{tmp_path}/switch.sock")
+    assert switch.address == f"unix:{tmp_path}/switch.sock"
+    with RawClient(switch.address) as client:
+        assert client.arbitrate() == 0
+
+
+def test_mutual_tls(start: Callable[..., SwitchProcess], tmp_path: Path) -> None:
+    """A client without a certificate of the authority gets nowhere."""
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=tmp_path)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
+    for name in ("server", "client"):
+        openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.csr",
+            "-subj",
+            "/CN=localhost",
+        )
+        (tmp_path / "ext").write_text("subjectAltName=DNS:localhost\n")
+        openssl(
+            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+            "-extfile", "ext", "-out", f"{name}.pem",
+        )  # fmt: skip
+
+    def content(name: str) -> bytes:
+        return (tmp_path / name).read_bytes()
+
+    switch = start(
+        grpc="localhost:0",
+        extra=(
+            "--tls-cert", str(tmp_path / "server.pem"), "--tls-key", str(tmp_path / "server.key"),
+            "--tls-client-ca", str(tmp_path / "ca.pem"),
+        ),
+    )  # fmt: skip
+    known = grpc.ssl_channel_credentials(content("ca.pem"), content("client.key"), content("client.pem"))
+    with RawClient(switch.address, credentials=known) as client:
+        assert client.arbitrate() == 0
+    for stranger in (grpc.ssl_channel_credentials(content("ca.pem")), None):
+        with RawClient(switch.address, credentials=stranger) as client:
+            with pytest.raises(grpc.RpcError) as caught:
+                client.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=10)
+            assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
