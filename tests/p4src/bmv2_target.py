@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from frame_builder import SWITCH_IP, arp
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
@@ -28,6 +29,7 @@ from sim.golden.switch_tables import Tables
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICE = 1
+FENCE_PORTS = range(500, 504)  # egress thread of a port: port mod 4
 ELECTION = p4runtime_pb2.Uint128(high=0, low=1)
 
 
@@ -203,7 +205,16 @@ class Bmv2Target:
                 except queue.Empty:
                     break
             outputs.append(output)
+        self._fence()
         return outputs
+
+    def _fence(self) -> None:
+        """Wait until everything before has left or is counted: one ARP answer through each of BMv2's egress threads."""
+        for port in FENCE_PORTS:
+            request = arp(1, port=port & 0xFF, target_ip=SWITCH_IP)
+            self._outbox.put(self._request(device_id=DEVICE, port=port, packet=request))
+        answers = [self._inbox.get(timeout=10)[0] for _ in FENCE_PORTS]
+        assert sorted(answers) == list(FENCE_PORTS), f"frames that nobody expected left ports {answers}"
 
     def _read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
         request = p4runtime_pb2.ReadRequest(device_id=DEVICE, entities=[entity])

@@ -68,15 +68,15 @@ def base_tables() -> Tables:
     tables.groups[FLOOD_GROUP] = PORTS
     tables.flood_group = FLOOD_GROUP
     tables.l2 = {host_mac(p): p for p in PORTS[:9]}
-    for s in STREAMS:
-        tables.groups[s.gen] = s.workers
+    for group, s in enumerate(STREAMS, start=1):
+        tables.groups[group] = s.workers
         full = (1 << len(s.workers)) - 1
         for wid, port in enumerate(s.workers):
             tables.jobs[(s.gen, port)] = Worker(
-                s.mode, wid, 1 << wid, s.base, s.slots - 1, full, s.row, s.gen, s.up or 0, 17
+                s.mode, wid, 1 << wid, s.base, s.slots - 1, full, s.row, group, s.up or 0, 17
             )
         if s.up is not None:
-            tables.jobs[(s.gen, s.up)] = Root(s.mode, s.row, s.gen)
+            tables.jobs[(s.gen, s.up)] = Root(s.mode, s.row, group)
         for port in (*s.workers, *([s.up] if s.up is not None else [])):
             tables.receivers[(s.gen, port)] = Receiver(
                 host_mac(port), host_ip(port), UDP_PORT + port, SWITCH_MAC, SWITCH_IP
@@ -210,7 +210,7 @@ class Traffic:
         data = bytearray(frame)
         how = rng.randrange(8)
         if how == 0:
-            return bytes(data[: rng.randrange(len(data))])
+            return bytes(data[: rng.randrange(1, len(data))])
         if how == 1:
             return bytes(data) + rng.randbytes(rng.randrange(1, 9))
         if how == 2:  # our header: a bit
