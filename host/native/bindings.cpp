@@ -21,7 +21,10 @@ constexpr double kNanosPerSecond = 1e9;
 // How long a wait goes without looking for signals.
 constexpr std::chrono::milliseconds kSignalInterval{50};
 
-double seconds(std::uint64_t nanos) { return static_cast<double>(nanos) / kNanosPerSecond; }
+template <typename Integer>
+double seconds(Integer nanos) {
+  return static_cast<double>(nanos) / kNanosPerSecond;
+}
 
 py::object to_dict(const std::optional<Failure>& failure) {
   if (!failure) return py::none();
@@ -172,7 +175,11 @@ class BoundEndpoint {
     return result;
   }
 
-  py::dict stats() const { return to_dict(endpoint_->stats()); }
+  py::dict stats() const {
+    py::dict result = to_dict(endpoint_->stats());
+    if (!forked()) result["processor_time"] = seconds(endpoint_->processor_time());
+    return result;
+  }
 
   void close(double linger) {
     if (forked()) return;

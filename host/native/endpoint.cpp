@@ -1,5 +1,8 @@
 #include "endpoint.hpp"
 
+#include <pthread.h>
+#include <time.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cfenv>
@@ -39,6 +42,11 @@ std::size_t largest_window(const EndpointConfig& config) {
 
 std::string text(const UdpAddress& address) {
   return address.host + ":" + std::to_string(address.port);
+}
+
+Nanos time_of(clockid_t clock) {
+  timespec used{};
+  return clock_gettime(clock, &used) == 0 ? used.tv_sec * 1'000'000'000 + used.tv_nsec : 0;
 }
 
 }  // namespace
@@ -134,8 +142,22 @@ void Endpoint::close(Nanos linger) {
   if (thread_.joinable()) thread_.join();
 }
 
+Nanos Endpoint::processor_time() {
+  const std::scoped_lock lock(joining_);
+  // A thread that has ended left its time behind.
+  const auto left = static_cast<Nanos>(stats_.processor_time.get());
+  clockid_t clock{};
+  if (left != 0 || !thread_.joinable()) return left;
+  return pthread_getcpuclockid(thread_.native_handle(), &clock) == 0 ? time_of(clock) : 0;
+}
+
 void Endpoint::run() {
   std::fesetenv(FE_DFL_ENV);  // denormals and rounding as the number formats need them
+  serve();
+  stats_.processor_time.set(static_cast<std::uint64_t>(time_of(CLOCK_THREAD_CPUTIME_ID)));
+}
+
+void Endpoint::serve() {
   while (true) {
     Nanos now = monotonic_now();
     take_commands(now);

@@ -55,6 +55,8 @@ class Endpoint {
   void close(Nanos linger);
 
   const Stats& stats() const { return stats_; }
+  // Processor time that the I/O thread has used.
+  Nanos processor_time();
   const EndpointConfig& config() const { return config_; }
   UdpAddress local() const { return local_; }
 
@@ -69,6 +71,7 @@ class Endpoint {
 
   // All below run on the I/O thread.
   void run();
+  void serve();
   void take_commands(Nanos now);
   void receive(Nanos now);
   std::optional<Reject> on_frame(std::span<const std::uint8_t> frame, Nanos now);
@@ -100,7 +103,7 @@ class Endpoint {
   std::vector<Stall> stalls_;
   std::optional<Nanos> linger_;  // close() was called
 
-  std::mutex joining_;
+  std::mutex joining_;  // guards what follows
   std::thread thread_;
 };
 

@@ -63,6 +63,7 @@ struct Stats {
   Counter retransmit_timeout;
   Counter in_flight;
   Counter held;
+  Counter processor_time;  // nanoseconds of the I/O thread, once it has ended
 };
 
 }  // namespace catchment::host

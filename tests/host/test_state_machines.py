@@ -1,0 +1,336 @@
+"""The endpoint's C++ state machines against slow models with unbounded integers, across the 32-bit wrap."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from host import _machines
+
+M32 = 1 << 32
+BASES = st.one_of(st.integers(0, M32 - 1), st.integers(M32 - 40, M32 - 1), st.just(0))
+
+
+def newer(a: int, b: int) -> bool:
+    return 0 < (a - b) % M32 < 1 << 31
+
+
+@settings(deadline=None)
+@given(a=st.integers(0, M32 - 1), ahead=st.integers(0, M32 - 1))
+def test_serial_arithmetic(a: int, ahead: int) -> None:
+    b = (a + ahead) % M32
+    assert _machines.newer(b, a) == newer(b, a)
+    if ahead != 1 << 31:
+        assert {_machines.later(a, b), _machines.earlier(a, b)} == {a, b}
+        assert not newer(_machines.earlier(a, b), _machines.later(a, b))
+
+
+class Sender(RuleBasedStateMachine):
+    """ma, next, end and credit as plain integers that never wrap."""
+
+    @initialize(base=BASES, window=st.integers(1, 9))
+    def start(self, base: int, window: int) -> None:
+        self.window = window
+        self.machine = _machines.SenderWindow(base, window)
+        self.ma = self.next = self.end = base + M32  # room for what is older than the base
+        self.credit = self.ma + window
+
+    @rule(frames=st.integers(0, 12))
+    def queue(self, frames: int) -> None:
+        self.machine.queue(frames)
+        self.end += frames
+
+    @rule(most=st.integers(1, 12))
+    def take(self, most: int) -> None:
+        for _ in range(most):
+            taken = self.machine.take()
+            if taken is None:
+                assert self.next in (self.end, self.credit)
+                return
+            seq, again = taken
+            if again:
+                assert seq in {s % M32 for s in range(self.ma, self.next)}, "resent what nobody may need"
+            else:
+                assert self.next < min(self.end, self.credit)
+                assert seq == self.next % M32
+                self.next += 1
+
+    @rule(back=st.integers(-20, 3), room=st.integers(0, 11))
+    def hear(self, back: int, room: int) -> None:
+        """An ack around what is true: stale, current, or of frames that were never sent."""
+        ack = self.next + back
+        credit = ack + room
+        outcome = self.machine.on_ack(ack % M32, credit % M32)
+        if ack > self.next or room > self.window:
+            assert outcome == "impossible"
+            return
+        before = self.credit
+        self.credit = max(self.credit, credit)
+        if ack > self.ma:
+            assert outcome == "advanced"
+            self.ma = ack
+        else:
+            assert outcome == ("credit" if self.credit != before else "nothing")
+
+    @rule()
+    def time_out(self) -> None:
+        self.machine.on_timeout()
+        if self.ma != self.next:
+            assert self.machine.take() == (self.ma % M32, True)
+
+    @rule(back=st.integers(-10, 3), length=st.integers(-3, 8))
+    def hole(self, back: int, length: int) -> None:
+        self.machine.on_hole((self.next + back) % M32, (self.next + back + length) % M32)
+
+    @invariant()
+    def same(self) -> None:
+        if not hasattr(self, "machine"):
+            return
+        machine = self.machine
+        seen = (machine.acked, machine.next, machine.end, machine.credit)
+        assert seen == (self.ma % M32, self.next % M32, self.end % M32, self.credit % M32)
+        assert machine.outstanding == (self.ma < self.next)
+        assert machine.idle == (self.ma == self.end)
+        assert machine.starved == (self.next < self.end and self.next >= self.credit)
+
+
+class Consumer(RuleBasedStateMachine):
+    """The set of frames that were taken, and how many were handed over."""
+
+    @initialize(base=BASES, depth=st.integers(1, 11))
+    def start(self, base: int, depth: int) -> None:
+        self.depth = depth
+        self.machine = _machines.ConsumerWindow(base, depth)
+        self.consumed = self.ack = base + M32
+        self.held: set[int] = set()  # beyond ack
+
+    @rule(offset=st.integers(-15, 15), direct=st.booleans())
+    def arrive(self, offset: int, direct: bool) -> None:
+        seq = self.ack + offset
+        verdict = self.machine.classify(seq % M32)
+        if seq < self.ack or seq in self.held:
+            assert verdict == "duplicate"
+            return
+        if seq >= self.consumed + self.depth:
+            assert verdict == "outside"
+            return
+        assert verdict == ("next" if offset == 0 else "ahead")
+        if direct and offset == 0 and self.consumed == self.ack:
+            self.machine.pass_on()
+            self.consumed += 1
+        else:
+            places = {self.machine.place(s % M32) for s in [*range(self.consumed, self.ack), *self.held]}
+            assert self.machine.place(seq % M32) not in places, "two frames in one place of the ring"
+            self.machine.hold(seq % M32)
+        self.held.add(seq)
+        while self.ack in self.held:
+            self.held.remove(self.ack)
+            self.ack += 1
+
+    @precondition(lambda self: self.consumed != self.ack)
+    @rule()
+    def hand_over(self) -> None:
+        self.machine.consume()
+        self.consumed += 1
+
+    @rule(seq=st.integers(0, M32 - 1))
+    def anything(self, seq: int) -> None:
+        if (seq - self.consumed) % M32 >= self.depth:
+            assert self.machine.classify(seq) in ("duplicate", "outside")
+
+    @invariant()
+    def same(self) -> None:
+        if not hasattr(self, "machine"):
+            return
+        machine = self.machine
+        assert (machine.ack, machine.consumed) == (self.ack % M32, self.consumed % M32)
+        assert machine.credit == (self.consumed + self.depth) % M32
+        assert machine.ready == (self.consumed != self.ack)
+        assert machine.hole_end == (min(self.held) % M32 if self.held else None)
+
+
+TestSender = Sender.TestCase
+TestConsumer = Consumer.TestCase
+TestSender.settings = TestConsumer.settings = settings(deadline=None, max_examples=100, stateful_step_count=50)
+
+
+class Network:
+    """W senders, a switch with T slots that remembers who is in, and one consumer; frames are lost, repeated, late."""
+
+    def __init__(self, rng: random.Random, workers: int, slots: int, base: int) -> None:
+        self.rng, self.slots = rng, slots
+        self.senders = [_machines.SenderWindow(base, slots) for _ in range(workers)]
+        self.consumer = _machines.ConsumerWindow(base, slots)
+        self.full = set(range(workers))
+        self.table: dict[int, tuple[int, set[int]]] = {}
+        self.flight: list[tuple[int, int, int, int]] = []  # to (-1: consumer, -2: switch, else worker), fields
+        self.delivered: list[int] = []
+
+    def send(self, to: int, *fields: int) -> None:
+        for _ in range(self.rng.choice([0, 1, 1, 1, 2]) if len(self.flight) < 40 else 0):
+            self.flight.append((to, *fields, *(0,) * (3 - len(fields))))
+
+    def add(self, wid: int, seq: int) -> None:
+        held = self.table.get(seq % self.slots)
+        if held is None or newer(seq, held[0]):
+            held = self.table[seq % self.slots] = (seq, set())
+        elif seq != held[0]:
+            return
+        held[1].add(wid)
+        if held[1] == self.full:
+            self.send(-1, seq)
+
+    def deliver(self) -> None:
+        index = self.rng.randrange(len(self.flight)) if self.rng.random() < 0.2 else 0
+        to, a, b, c = self.flight.pop(index)
+        if to == -2:
+            self.add(a, b)
+        elif to == -1:
+            self.arrive(a)
+        else:
+            outcome = self.senders[to].on_ack(a, b)
+            assert outcome != "impossible"
+            if c != a:
+                self.senders[to].on_hole(a, c)
+
+    def arrive(self, seq: int) -> None:
+        consumer = self.consumer
+        if consumer.classify(seq) in ("next", "ahead"):
+            assert self.table[seq % self.slots][0] == seq, "the slot was reused before everyone had its sum"
+            consumer.hold(seq)
+
+    def step(self) -> None:
+        choice = self.rng.random()
+        if self.flight and choice < 0.6:
+            self.deliver()
+        elif choice < 0.8:
+            wid = self.rng.randrange(len(self.senders))
+            taken = self.senders[wid].take()
+            if taken is not None:
+                self.send(-2, wid, taken[0])
+        elif choice < 0.87:
+            self.rng.choice(self.senders).on_timeout()
+        elif choice < 0.94 and self.consumer.ready:
+            self.delivered.append(self.consumer.consumed)
+            self.consumer.consume()
+        else:
+            hole = self.consumer.hole_end
+            for wid in range(len(self.senders)):
+                ack = self.consumer.ack
+                self.send(wid, ack, self.consumer.credit, ack if hole is None else hole)
+
+
+@pytest.mark.parametrize(("workers", "slots"), [(1, 1), (2, 1), (2, 2), (3, 4), (5, 16)])
+def test_together_they_deliver_everything_once_and_in_order(workers: int, slots: int, rng: random.Random) -> None:
+    base, frames = M32 - 37, 100
+    network = Network(rng, workers, slots, base)
+    for sender in network.senders:
+        sender.queue(frames)
+    steps = 0
+    while not all(sender.idle for sender in network.senders) or len(network.delivered) < frames:
+        network.step()
+        steps += 1
+        assert steps < 2_000_000, "no progress"
+    assert network.delivered == [(base + index) % M32 for index in range(frames)]
+
+
+MS = 1_000_000
+
+
+def test_retransmit_timer_follows_the_round_trip_and_backs_off() -> None:
+    timer = _machines.RetransmitTimer(5 * MS, 1 * MS, 10 * MS, 3)
+    assert not timer.expired(10**15)
+    now = 0
+    for seq in range(100):
+        timer.on_sent(seq, now)
+        now += 400_000
+        timer.on_progress(seq + 1, True, now)
+    assert timer.round_trip == pytest.approx(400_000, rel=0.01)
+    assert timer.timeout == 1 * MS
+    waits = []
+    for _ in range(8):
+        waits.append(timer.deadline - now)
+        assert not timer.expired(timer.deadline - 1)
+        now = timer.deadline
+        assert timer.expired(now)
+        timer.on_expired(now)
+    assert all(
+        base * MS <= wait <= base * MS * 5 // 4 for base, wait in zip([1, 2, 4, 8, 10, 10, 10, 10], waits, strict=True)
+    )
+    timer.on_progress(200, False, now)
+    assert timer.timeout == 1 * MS
+    assert not timer.expired(10**15)
+
+
+def test_retransmitted_frames_are_not_timed() -> None:
+    timer = _machines.RetransmitTimer(5 * MS, 1 * MS, 10 * MS, 3)
+    timer.on_sent(0, 0)
+    timer.on_expired(6 * MS)
+    timer.on_progress(1, False, 100 * MS)
+    assert timer.round_trip == 0
+
+
+def test_workers_do_not_resend_at_the_same_instant() -> None:
+    deadlines = set()
+    for wid in range(32):
+        timer = _machines.RetransmitTimer(5 * MS, 1 * MS, 10 * MS, wid)
+        timer.on_sent(0, 0)
+        deadlines.add(timer.deadline)
+    assert len(deadlines) > 28
+
+
+def heartbeat(depth: int = 64) -> _machines.Heartbeat:
+    beat = _machines.Heartbeat(0, depth, 300, 2000, 8000)
+    assert beat.due(0), "the switch merges only once it has heard everyone"
+    beat.on_sent(0, depth, 0)
+    return beat
+
+
+def test_heartbeat_after_a_quarter_of_the_window() -> None:
+    beat = heartbeat()
+    beat.on_window(15, 64, 10)
+    assert not beat.due(10)
+    beat.on_window(16, 64, 10)
+    assert beat.due(10)
+    beat.on_sent(16, 64, 10)
+    assert not beat.due(10)
+    beat.on_window(16, 80, 11)
+    assert beat.due(11)
+
+
+def test_heartbeat_soon_after_any_change_and_rarer_when_idle() -> None:
+    beat = heartbeat()
+    beat.on_window(1, 64, 100)
+    assert beat.deadline == 400
+    beat.on_sent(1, 64, 400)
+    gaps, now = [], 400
+    for _ in range(4):
+        gaps.append(beat.deadline - now)
+        now = beat.deadline
+        beat.on_sent(1, 64, now)
+    assert gaps == [2000, 4000, 8000, 8000]
+
+
+def test_heartbeat_at_once_for_holes_duplicates_and_the_end_of_a_message() -> None:
+    beat = heartbeat()
+    beat.on_hole(None)
+    assert not beat.due(1)
+    beat.on_hole(5)
+    assert beat.due(1)
+    beat.on_sent(0, 64, 1)
+    beat.on_hole(5)
+    assert not beat.due(2), "the same hole is told once"
+    beat.on_hole(7)
+    assert beat.due(2)
+    beat.on_sent(0, 64, 2)
+    beat.on_duplicate()
+    assert beat.due(3)
+    beat.on_sent(0, 64, 3)
+    beat.on_message_end()
+    assert not beat.due(4), "nothing to say"
+    beat.on_window(1, 65, 4)
+    assert beat.due(4)
