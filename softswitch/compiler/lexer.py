@@ -71,6 +71,7 @@ _TOKEN = re.compile(
       | [0-9]+[ws][0-9_]+ | [0-9][0-9_]*)
   | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<string>"(?:\\.|[^"\\])*")
+  | (?P<endless>/\*)
   | (?P<symbol>{_SYMBOL})
     """,
     re.VERBOSE | re.DOTALL,
@@ -98,7 +99,7 @@ def tokenize(text: str, file: str) -> list[Token]:
             continue
         loc = Location(file, line, position - line_start + 1)
         match = _TOKEN.match(text, position)
-        if match is None:
+        if match is None or match.lastgroup == "endless":
             raise CompileError([Diagnostic(loc, _no_token(text, position))])
         kind, piece = match.lastgroup, match[0]
         position = match.end()

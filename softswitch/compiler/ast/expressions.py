@@ -77,7 +77,7 @@ class DontCareType(TypeExpr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr(Node):
-    """An expression as written."""
+    """An expression as written; `loc` is where it begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +127,7 @@ class Member(Expr):
 
     base: Expr
     name: str
+    name_loc: Location
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -188,7 +188,7 @@ class CallChecker(ArgumentChecker):
                 return self._apply_table(symbol.table, callee, call)
             if isinstance(symbol, BlockSymbol):
                 if callee.name != "apply":
-                    raise Refusal(callee.loc, f"{callee.name}: {symbol.decl.name} has no such method")
+                    raise Refusal(callee.name_loc, f"{callee.name}: {symbol.decl.name} has no such method")
                 return self._apply_unit(self.direct_instance(symbol, call), call)
             if isinstance(symbol, InstanceSymbol):
                 return self._instance_method(symbol.decl, callee, call)
@@ -207,7 +207,7 @@ class CallChecker(ArgumentChecker):
 
     def _apply_table(self, table: ir.Table, callee: ast.Member, call: ast.Call) -> ir.Expr:
         if callee.name != "apply":
-            raise Refusal(callee.loc, f"{callee.name}: a table has only the method apply")
+            raise Refusal(callee.name_loc, f"{callee.name}: a table has only the method apply")
         if self.place not in (Place.CONTROL, Place.TABLE):
             raise Refusal(call.loc, f"{table.name}: a table cannot be applied in {self.place.value}")
         if call.args:
@@ -242,7 +242,7 @@ class CallChecker(ArgumentChecker):
             assert decl.type is not None, "an instance is of a unit or an extern"
             return self.extern_method(decl, decl.type, callee, call)
         if callee.name != "apply":
-            raise Refusal(callee.loc, f"{callee.name}: {decl.name} has only the method apply")
+            raise Refusal(callee.name_loc, f"{callee.name}: {decl.name} has only the method apply")
         return self._apply_unit(decl, call)
 
     def _apply_unit(self, decl: ir.InstanceDecl, call: ast.Call) -> ir.Stmt:
@@ -263,7 +263,7 @@ class CallChecker(ArgumentChecker):
         assert isinstance(symbol, ExternSymbol), "an extern type knows its declaration"
         overloads = [m for m in symbol.decl.methods if m.name == callee.name and m.result is not None]
         if not overloads:
-            raise Refusal(callee.loc, f"{callee.name}: extern {type_.name} has no such method")
+            raise Refusal(callee.name_loc, f"{callee.name}: extern {type_.name} has no such method")
         decl, args = self._overload(overloads, call, f"{target.name}.{callee.name}")
         scope = self.child_scope(symbol.scope, symbol.decl.type_params, type_.type_args)
         signature = self.signature(decl, scope, call.type_args, args, call.loc)
@@ -296,7 +296,7 @@ class CallChecker(ArgumentChecker):
         if callee.name.startswith("min"):
             width = _min_width(type_)
         if width < 0:
-            raise Refusal(callee.loc, f"{callee.name}: {type_} has no size")
+            raise Refusal(callee.name_loc, f"{callee.name}: {type_} has no size")
         return ir.Literal(callee.loc, InfIntType(), width if callee.name.endswith("Bits") else (width + 7) // 8)
 
     def _builtin(self, base: ir.Expr, callee: ast.Member, call: ast.Call) -> ir.Expr | ir.Stmt:
@@ -318,7 +318,7 @@ class CallChecker(ArgumentChecker):
             if count < 0:
                 raise Refusal(call.args[0].loc, f"{name}: the argument must not be negative")
             return ir.StackShift(call.loc, base, name == "push_front", count)
-        raise Refusal(callee.loc, f"{name}: {describe(base)} has no such method")
+        raise Refusal(callee.name_loc, f"{name}: {describe(base)} has no such method")
 
     def _no_args(self, call: ast.Call, name: str) -> None:
         if call.args:

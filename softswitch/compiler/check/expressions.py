@@ -131,28 +131,29 @@ class ExpressionChecker(OperatorChecker):
             return self._field(base, written)
         if isinstance(base.type, StackType):
             return self._stack_member(base, base.type, written)
-        raise Refusal(written.loc, f"{written.name}: {describe(base)} has no members")
+        raise Refusal(written.name_loc, f"{written.name}: {describe(base)} has no members")
 
     def _type_member(self, written: ast.Member, type_: Type) -> ir.Expr:
         loc, name = written.loc, written.name
+        at = written.name_loc
         if isinstance(type_, ErrorType):
-            return self.error_value(name, loc)
+            return self.error_value(name, at)
         if isinstance(type_, EnumType):
             if name not in type_.members:
-                raise Refusal(loc, f"{name}: {type_} has no such member", f"it has {', '.join(type_.members)}")
+                raise Refusal(at, f"{name}: {type_} has no such member", f"it has {', '.join(type_.members)}")
             return ir.EnumValue(loc, type_, name, type_.members.index(name))
         if isinstance(type_, SerEnumType):
             for member, value in type_.members:
                 if member == name:
                     return ir.Literal(loc, type_, value)
-            raise Refusal(loc, f"{name}: {type_} has no such member")
-        raise Refusal(loc, f"{name}: the type {type_} has no members")
+            raise Refusal(at, f"{name}: {type_} has no such member")
+        raise Refusal(at, f"{name}: the type {type_} has no members")
 
     def _field(self, base: ir.Expr, written: ast.Member) -> ir.Expr:
         assert isinstance(base.type, FieldsType), "only structures have fields"
         field = base.type.field(written.name)
         if field is None:
-            raise Refusal(written.loc, f"{written.name}: {base.type} has no such field", _near_fields(base.type))
+            raise Refusal(written.name_loc, f"{written.name}: {base.type} has no such field", _near_fields(base.type))
         if isinstance(base, ir.Aggregate) and is_constant(base):
             index = [f.name for f in base.type.fields].index(written.name)
             return relocate(base.members[index], written.loc)
@@ -163,9 +164,11 @@ class ExpressionChecker(OperatorChecker):
         if name == "size":
             return ir.Literal(loc, BitType(32), stack.size)
         if name not in ("next", "last", "lastIndex"):
-            raise Refusal(loc, f"{name}: a header stack has no such member", "it has next, last, lastIndex, size")
+            raise Refusal(
+                written.name_loc, f"{name}: a header stack has no such member", "it has next, last, lastIndex, size"
+            )
         if self.place is not Place.PARSER:
-            raise Refusal(loc, f"{name}: of a header stack can only be used in a parser")
+            raise Refusal(written.name_loc, f"{name}: of a header stack can only be used in a parser")
         if name == "lastIndex":
             return ir.StackLastIndex(loc, BitType(32), base)
         return (ir.StackNext if name == "next" else ir.StackLast)(loc, stack.element, base)

@@ -27,10 +27,10 @@ class ExpressionParser(TypeParser):
         condition = self._binary(1)
         if not self.at("?"):
             return condition
-        loc = self.next().loc
+        self.next()
         yes = self.expression()
         self.expect(":", "between the branches of `?`")
-        return ast.Ternary(loc, condition, yes, self.expression())
+        return ast.Ternary(condition.loc, condition, yes, self.expression())
 
     def shift_expression(self) -> ast.Expr:
         """Reads an expression in which `>` closes type arguments."""
@@ -54,11 +54,10 @@ class ExpressionParser(TypeParser):
             operator, length = self._operator(closing)
             if not operator or _LEVELS[operator] < lowest:
                 return left
-            loc = self.loc
             for _ in range(length):
                 self.next()
             right = self._binary(_LEVELS[operator] + 1, closing)
-            left = ast.Binary(loc, operator, left, right)
+            left = ast.Binary(left.loc, operator, left, right)
 
     def _prefix(self) -> ast.Expr:
         token = self.token
@@ -166,17 +165,16 @@ class ExpressionParser(TypeParser):
 
     def _postfix(self, expr: ast.Expr) -> ast.Expr:
         while True:
-            loc = self.loc
             if self.accept("."):
                 name = self._member_name()
-                expr = ast.Member(name.loc, expr, name.text)
+                expr = ast.Member(expr.loc, expr, name.text, name.loc)
             elif self.at("["):
                 expr = self._brackets(expr)
             elif self.at("("):
                 expr = ast.Call(expr.loc, expr, None, self.arguments())
             elif self.at("<") and self._takes_type_args(expr) and self._type_call_ahead():
                 type_args = self.type_args()
-                expr = ast.Call(loc, expr, type_args, self.arguments())
+                expr = ast.Call(expr.loc, expr, type_args, self.arguments())
             else:
                 return expr
 
@@ -199,8 +197,9 @@ class ExpressionParser(TypeParser):
             self.restore(position)
 
     def _brackets(self, base: ast.Expr) -> ast.Expr:
-        loc = self.expect("[").loc
+        self.expect("[")
         first = self.expression()
+        loc = base.loc
         result: ast.Expr
         if self.accept(":"):
             result = ast.Slice(loc, base, first, self.expression())
@@ -256,7 +255,6 @@ class ExpressionParser(TypeParser):
             self.next()
             return ast.Anything(loc)
         first = self.expression()
-        loc = self.loc
         if self.accept("&&&"):
             return ast.MaskSet(loc, first, self.expression())
         if self.accept(".."):

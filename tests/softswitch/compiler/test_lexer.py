@@ -1,0 +1,66 @@
+"""Tokens, literals, places."""
+
+from __future__ import annotations
+
+import pytest
+
+from softswitch.compiler.diagnostics import CompileError
+from softswitch.compiler.lexer import Kind, NumberValue, tokenize
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10", NumberValue(10)),
+        ("0x1F", NumberValue(31, base=16)),
+        ("0b1010_1010", NumberValue(0xAA, base=2)),
+        ("0o17", NumberValue(15, base=8)),
+        ("0d19", NumberValue(19)),
+        ("8w0xfF", NumberValue(255, 8, False, 16)),
+        ("16s0b11", NumberValue(3, 16, True, 2)),
+        ("32w1_000", NumberValue(1000, 32)),
+        ("2048w1", NumberValue(1, 2048)),
+    ],
+)
+def test_number(text: str, value: NumberValue) -> None:
+    token, end = tokenize(text, "f")
+    assert token.number == value
+    assert end.kind is Kind.END
+
+
+def test_symbols_are_taken_longest_first() -> None:
+    texts = [t.text for t in tokenize("a&&&b<<=c|+|=d..e...f+:g{#}h|-|i", "f")][:-1]
+    assert texts == "a &&& b <<= c |+|= d .. e ... f +: g {#} h |-| i".split()
+
+
+def test_shift_right_is_two_glued_angles() -> None:
+    tokens = tokenize("a >> b > > c", "f")
+    assert [(t.text, t.glued) for t in tokens if t.text == ">"] == [
+        (">", False),
+        (">", True),
+        (">", False),
+        (">", False),
+    ]
+
+
+def test_line_markers_and_comments_keep_places() -> None:
+    text = '# 7 "x.p4"\nfoo /* two\nlines */ bar\n# 1 "y.p4" 1\n  baz // rest\nqux'
+    places = [(t.text, t.loc.file, t.loc.line, t.loc.col) for t in tokenize(text, "first")][:-1]
+    assert places == [("foo", "x.p4", 7, 1), ("bar", "x.p4", 8, 10), ("baz", "y.p4", 1, 3), ("qux", "y.p4", 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "col", "word"),
+    [
+        ("a\n  $", 2, 3, "'$'"),
+        ('a "no end', 1, 3, "string without end"),
+        ("/* no end", 1, 1, "comment without end"),
+        ("0x_", 1, 1, "no digits"),
+    ],
+)
+def test_refused(text: str, line: int, col: int, word: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        tokenize(text, "f.p4")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.loc.file, diagnostic.loc.line, diagnostic.loc.col) == ("f.p4", line, col)
+    assert word in diagnostic.message
