@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from controlplane.networks import NetworkError
+from controlplane.networks import NetworkError, state_folder
 from controlplane.programs import cache_folder
 from controlplane.topology import Target
 
@@ -53,8 +53,12 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list
         raise NetworkError("simple_switch_grpc is not on the PATH; see docs/bmv2.md, or use target: embedded")
     interfaces = [part for port, name in ports.items() for part in ("-i", f"{port}@{name}")]
     thrift = free_address().rpartition(":")[2]
+    # Its default socket is named after the device id: two networks at once would share it.
+    state_folder().mkdir(parents=True, exist_ok=True)
+    notifications = state_folder() / f"bmv2-{address.rpartition(':')[2]}.ipc"
     return [
         binary, "--device-id", str(device_id), *interfaces, "--no-p4", "--thrift-port", thrift,
+        "--notifications-addr", f"ipc://{notifications}",
         "--", "--grpc-server-addr", address,
     ]  # fmt: skip
 

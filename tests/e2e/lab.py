@@ -65,6 +65,13 @@ class Lab:
         self.allocator = Allocator(topology)
         self._exits = contextlib.ExitStack()
         self._tasks = 0
+        switch = next(iter(topology.switches.values()))
+        self.lanes = switch.lanes
+        # BMv2 is a hundred times slower, its queues hold 64 packets, and what waits in them outlives a job.
+        slow = switch.target is Target.BMV2
+        self.most_slots = 8 if slow else 32
+        self.most_elements = 3000 if slow else 80_000
+        self.late_reasons = {"UNKNOWN_JOB", "NO_RECEIVER"} if slow else set()
 
     def __enter__(self) -> Self:
         programs = programs_of(self.topology)

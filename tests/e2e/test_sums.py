@@ -8,18 +8,17 @@ import pytest
 from lab import Lab, all_exact
 
 from controlplane.jobs import JobPlan
-from controlplane.topology import Target
 
 
 def luwu(lab: Lab, workers: list[str], name: str = "sum", slots: int = 32) -> JobPlan:
+    slots = min(slots, lab.most_slots)
     return JobPlan.luwu(lab.topology, name=name, workers=workers, root="opt", slots=slots, allocator=lab.allocator)
 
 
-def some_sizes(rng: random.Random, lab: Lab) -> list[int]:
+def some_sizes(rng: random.Random, lab: Lab, members: int = 4) -> list[int]:
     """Message lengths in elements: one lane, a whole frame, one more than that, some random ones."""
-    lanes = lab.client and next(iter(lab.topology.switches.values())).lanes
-    most = 20_000 if next(iter(lab.topology.switches.values())).target is Target.EMBEDDED else 1000
-    return [1, lanes, lanes + 1, *(rng.randrange(2, most) for _ in range(3))]
+    most = lab.most_elements // members
+    return [1, lab.lanes, lab.lanes + 1, *(rng.randrange(2, most) for _ in range(3))]
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.01])
@@ -29,17 +28,19 @@ def test_luwu(lab: Lab, workers: int, loss: float, rng: random.Random) -> None:
     dtype = rng.choice(["int32", "fp32"])
     before = lab.drops()
     with lab.deployed(luwu(lab, members)) as job, lab.loss(loss):
-        all_exact(lab.run(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab), dtype=dtype))
+        all_exact(lab.run(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab, workers), dtype=dtype))
     lost = lab.drops() - before
     if loss:
         assert lost["FAULT_INGRESS"] + lost["FAULT_EGRESS"] > 0, "nothing was lost: this test tests nothing"
     else:
-        assert set(lost) <= {"FLOOD_SOURCE", "OLD_SEQ"}
+        assert set(lost) <= {"FLOOD_SOURCE", "OLD_SEQ", *lab.late_reasons}
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 def test_allreduce(lab: Lab, loss: float, rng: random.Random) -> None:
-    job = JobPlan.allreduce(lab.topology, name="all", workers=["w3", "w1", "w6"], slots=32, allocator=lab.allocator)
+    job = JobPlan.allreduce(
+        lab.topology, name="all", workers=["w3", "w1", "w6"], slots=lab.most_slots, allocator=lab.allocator
+    )
     with lab.deployed(job), lab.loss(loss):
         all_exact(lab.run(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab), dtype="fp32"))
 
