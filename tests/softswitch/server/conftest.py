@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 
+from softswitch.build import build
 from softswitch.process import DEFAULT_EXECUTABLE, SwitchProcess
 
 EXECUTABLE = Path(os.environ.get("CATCHMENT_SWITCH", DEFAULT_EXECUTABLE))
@@ -41,9 +43,12 @@ class Program:
 @pytest.fixture(scope="session")
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """kinds.p4, compiled."""
-    given = os.environ.get("CATCHMENT_KINDS")
-    assert given
-    return Program(Path(given) / "kinds.so", Path(given) / "kinds.p4info.txt")
+    built = build(Path(__file__).parent / "kinds.p4")
+    folder = tmp_path_factory.mktemp("programs")
+    program = Program(folder / "kinds.so", folder / "kinds.p4info.txt")
+    shutil.copy(built.shared_object, program.shared_object)
+    program.p4info_file.write_text(text_format.MessageToString(built.p4info))
+    return program
 
 
 @pytest.fixture
