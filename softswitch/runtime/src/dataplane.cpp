@@ -29,6 +29,7 @@ const char* drop_cause_name(DropCause cause) {
 namespace {
 
 constexpr std::size_t kBuffers = 4096;
+constexpr std::size_t kInjectBuffers = 1024;
 /// Room for headers that a program adds to the longest frame.
 constexpr std::size_t kHeaderRoom = 4096;
 
@@ -36,8 +37,9 @@ constexpr std::size_t kHeaderRoom = 4096;
 
 Dataplane::Impl::Impl(DataplaneOptions given)
     : options(given),
-      engine(kBuffers, given.max_frame_bytes + kHeaderRoom),
       replication(engine),
+      packet_output(kBuffers, given.max_frame_bytes + kHeaderRoom),
+      inject_output(kInjectBuffers, given.max_frame_bytes + kHeaderRoom),
       started(std::chrono::steady_clock::now()) {
   engine.random = rt::Random(given.random_seed != 0 ? given.random_seed : std::random_device{}());
   engine.drop_port = given.drop_port;
@@ -71,7 +73,7 @@ void Dataplane::Impl::log(const std::string& message) {
 }
 
 /// Under the lock. Frames to the CPU port leave the list here.
-void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames) {
+void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames, rt::Output& out) {
   if (program == nullptr) {
     for (const rt::InputFrame& frame : frames) {
       rt::PortCounters& counters = engine.ports[frame.port % rt::kPorts];
@@ -82,11 +84,11 @@ void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames) {
     return;
   }
   engine.now_us = now_us();
+  engine.out = &out;
   program->process(frames, engine);
   if (!packet_in_hook) {
     return;
   }
-  rt::Output& out = engine.out;
   std::size_t kept = 0;
   const std::size_t count = out.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -105,16 +107,18 @@ void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames) {
 
 void Dataplane::Impl::process(std::span<const rt::InputFrame> frames) {
   const Gate::Batch batch(gate);
-  run_batch(frames);
+  run_batch(frames, packet_output);
 }
 
-void Dataplane::Impl::count_sent(std::uint32_t port, std::uint32_t bytes) {
-  engine.ports[port % rt::kPorts].tx_packets += 1;
+void Dataplane::Impl::count_sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes) {
+  const Gate::Batch lock(gate);
+  engine.ports[port % rt::kPorts].tx_packets += packets;
   engine.ports[port % rt::kPorts].tx_bytes += bytes;
 }
 
-void Dataplane::Impl::count_drop(std::uint32_t port, DropCause cause) {
-  engine.ports[port % rt::kPorts].drops[static_cast<std::size_t>(cause)] += 1;
+void Dataplane::Impl::count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) {
+  const Gate::Batch lock(gate);
+  engine.ports[port % rt::kPorts].drops[static_cast<std::size_t>(cause)] += packets;
 }
 
 Dataplane::Dataplane(DataplaneOptions options) : impl_(std::make_unique<Impl>(options)) {}
@@ -205,13 +209,14 @@ Result<std::vector<OutputFrame>> Dataplane::inject(std::uint32_t port, std::stri
   }
   const rt::InputFrame input{reinterpret_cast<const std::uint8_t*>(frame.data()),
                              static_cast<std::uint32_t>(frame.size()), port};
-  impl_->run_batch({&input, 1});
-  rt::Output& out = impl_->engine.out;
+  rt::Output& out = impl_->inject_output;
+  impl_->run_batch({&input, 1}, out);
   std::vector<OutputFrame> result;
   for (std::size_t i = 0; i < out.size(); ++i) {
     result.push_back(
         {out[i].port, std::string(reinterpret_cast<const char*>(out[i].data), out[i].length)});
-    impl_->count_sent(out[i].port, out[i].length);
+    impl_->engine.ports[out[i].port % rt::kPorts].tx_packets += 1;
+    impl_->engine.ports[out[i].port % rt::kPorts].tx_bytes += out[i].length;
     out.release(out[i].data);
   }
   out.truncate(0);

@@ -16,13 +16,13 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   explicit Impl(DataplaneOptions given);
 
   void process(std::span<const rt::InputFrame> frames) override;
-  rt::Output& output() override { return engine.out; }
-  void count_sent(std::uint32_t port, std::uint32_t bytes) override;
-  void count_drop(std::uint32_t port, DropCause cause) override;
+  rt::Output& output() override { return packet_output; }
+  void count_sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes) override;
+  void count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) override;
   void digest(std::uint32_t digest_id, std::vector<std::string> members) override;
   void log(const std::string& message) override;
 
-  void run_batch(std::span<const rt::InputFrame> frames);
+  void run_batch(std::span<const rt::InputFrame> frames, rt::Output& out);
   [[nodiscard]] std::uint64_t now_us() const;
   static Status not_loaded();
 
@@ -30,6 +30,8 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   Gate gate;
   rt::Engine engine;
   ReplicationStore replication;
+  rt::Output packet_output;
+  rt::Output inject_output;
   std::unique_ptr<RunningProgram> program;
   DownPorts down_ports;
   std::chrono::steady_clock::time_point started;

@@ -21,9 +21,9 @@ class Packets {
   /// to the packet-in hook, if there is one.
   virtual void process(std::span<const rt::InputFrame> frames) = 0;
   virtual rt::Output& output() = 0;
-  /// Counts a frame as sent or dropped at its port.
-  virtual void count_sent(std::uint32_t port, std::uint32_t bytes) = 0;
-  virtual void count_drop(std::uint32_t port, DropCause cause) = 0;
+  /// Counts frames as sent, or dropped, at a port.
+  virtual void count_sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes) = 0;
+  virtual void count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) = 0;
 };
 
 }  // namespace catchment::softswitch

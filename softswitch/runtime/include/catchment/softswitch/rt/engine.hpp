@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,12 @@ class Output {
  public:
   /// `capacity` bytes each, `count` of them.
   Output(std::size_t count, std::size_t capacity)
-      : capacity_(capacity), slab_(count * capacity), frames_(count), free_(count) {
+      : capacity_(capacity),
+        slab_(std::make_unique_for_overwrite<std::uint8_t[]>(count * capacity)),
+        frames_(count),
+        free_(count) {
     for (std::size_t i = 0; i < count; ++i) {
-      free_[i] = slab_.data() + (count - 1 - i) * capacity;
+      free_[i] = slab_.get() + (count - 1 - i) * capacity;
     }
     free_count_ = count;
   }
@@ -53,7 +57,7 @@ class Output {
 
  private:
   std::size_t capacity_;
-  std::vector<std::uint8_t> slab_;
+  std::unique_ptr<std::uint8_t[]> slab_;  // memory is touched as it is used
   std::vector<OutFrame> frames_;
   std::vector<std::uint8_t*> free_;
   std::size_t frame_count_ = 0;
@@ -129,7 +133,7 @@ class Hooks {
 };
 
 struct Engine {
-  Output out;
+  Output* out = nullptr;  // of whoever runs the program now
   std::vector<ReplicaList> groups{kGroups};
   std::vector<CloneTarget> sessions{kSessions};
   std::vector<PortCounters> ports{kPorts};
@@ -140,8 +144,6 @@ struct Engine {
   std::uint32_t drop_port = 511;
   std::uint32_t max_passes = 64;
   std::uint32_t max_frame_bytes = 9728;
-
-  Engine(std::size_t buffers, std::size_t capacity) : out(buffers, capacity) {}
 };
 
 }  // namespace catchment::softswitch::rt

@@ -247,19 +247,19 @@ class V1Model {
     }
     program_.compute(packet, state.headers, state.metadata);
 
-    std::uint8_t* buffer = engine.out.reserve();
+    std::uint8_t* buffer = engine.out->reserve();
     if (buffer == nullptr) [[unlikely]] {
       engine.ports[port % kPorts].drops[kTxFull] += 1;
       return;
     }
-    PacketWriter out{buffer, buffer + engine.out.capacity()};
+    PacketWriter out{buffer, buffer + engine.out->capacity()};
     program_.deparse(packet, out, state.headers);
     const auto header_length = static_cast<std::size_t>(out.at - buffer);
     std::size_t length = header_length + packet.payload_length;
     const std::size_t keep = std::min<std::size_t>(length, asked.truncate_to);
     if (out.overflow || keep > engine.max_frame_bytes) [[unlikely]] {
       counters.drops[kTooLong] += 1;
-      engine.out.release(buffer);
+      engine.out->release(buffer);
       return;
     }
     if (keep > header_length) {
@@ -274,10 +274,10 @@ class V1Model {
       again.list = asked.recirculate_list & ~Requests::kRequested;
       again.type = InstanceType::recirculated;
       again_.push_back(std::move(again));
-      engine.out.release(buffer);
+      engine.out->release(buffer);
       return;
     }
-    engine.out.commit(buffer, static_cast<std::uint32_t>(length), port);
+    engine.out->commit(buffer, static_cast<std::uint32_t>(length), port);
   }
 
   /// States of copies in flight, a stack: addresses stay, memory is kept.
