@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -49,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; gives the exit code: 0 done, 1 failed, 2 wrong options, 130 interrupted."""
     values = parser().parse_args(arguments)
     console = Console()
+    previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
         run(DemoOptions(**vars(values)), console)
     except DemoError as error:
@@ -57,7 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         console.print("interrupted; everything that was started has been ended")
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, previous)
     return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

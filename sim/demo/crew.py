@@ -25,6 +25,7 @@ class Crew:
         self._silence = silence
         self._events: queue.Queue[Event] = queue.Queue()
         self._members: dict[str, Member] = {}
+        self._ready: set[str] = set()
 
     @property
     def deliver(self) -> Deliver:
@@ -45,12 +46,12 @@ class Crew:
             member.stop()
 
     def run(self, on_event: Callable[[str, dict[str, Any]], None]) -> dict[str, dict[str, Any]]:
-        """Wait for all, let them go, pass their events on; gives each member's last event.
+        """Let all go once all are ready, pass their events on; gives each member's last event.
 
         Raises:
             DemoError: somebody failed, died, or everybody fell silent; names them.
         """
-        self._await_all_ready()
+        self.await_ready()
         for member in self._members.values():
             member.go()
         done: dict[str, dict[str, Any]] = {}
@@ -64,8 +65,9 @@ class Crew:
                 on_event(name, event)
         return done
 
-    def _await_all_ready(self) -> None:
-        waiting = set(self._members)
+    def await_ready(self) -> None:
+        """Wait until every member has set itself up; errors as for `run`, which calls this when it was not called."""
+        waiting = set(self._members) - self._ready
         deadline = time.monotonic() + self._start_timeout
         while waiting:
             left = max(deadline - time.monotonic(), 0.0)
@@ -73,6 +75,7 @@ class Crew:
             name, event = self._next(left, problem)
             if event["event"] == events.READY:
                 waiting.discard(name)
+                self._ready.add(name)
             elif self._is_failure(name, event, {}):
                 raise self._failure(name, event, {})
 

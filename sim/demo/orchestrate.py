@@ -88,8 +88,9 @@ def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Conso
         volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
         progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
         listener = TrainingListener(plan, network, progress, PassLosses(options.workers))
-        started = time.monotonic()
         try:
+            crew.await_ready()
+            started = time.monotonic()
             done = crew.run(listener)
         except DemoError as error:
             silent = f"; when it stalled: {', '.join(listener.silent)}" if listener.silent else ""
@@ -118,6 +119,7 @@ def _train_in_one_process(options: DemoOptions, console: Console) -> tuple[PassL
                 progress.step(sum(options.passes[: index + 1]), reference.mean(index))
 
         crew.add(ProcessMember("reference", command, popen, crew.deliver))
+        crew.await_ready()
         started = time.monotonic()
         crew.run(on_event)
         return reference, exact, time.monotonic() - started
