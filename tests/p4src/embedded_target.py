@@ -1,0 +1,52 @@
+"""luwu.p4 compiled by the embedded compiler and run in this process."""
+
+from __future__ import annotations
+
+from p4runtime_rows import Names
+from scenarios import Build
+from switch_rows import rows
+from targets import Output
+
+from sim.golden.switch_tables import Tables
+from softswitch.build import ROOT, build
+from softswitch.inprocess import Switch
+
+
+class EmbeddedTarget:
+    """One in-process switch; its dice are seeded."""
+
+    def __init__(self, program: Build, seed: int = 0) -> None:
+        built = build(ROOT / "p4src/luwu.p4", defines={k: str(v) for k, v in program.defines.items()})
+        self.names = Names(built.p4info)
+        self.switch = Switch(built, seed=seed)
+
+    def load(self, tables: Tables) -> None:
+        for group, ports in tables.groups.items():
+            self.switch.multicast(group, ports)
+        for row in rows(tables):
+            action = self.names.action(row.table, row.action)
+            params = {p.name: row.params[p.name] for p in action.params}
+            if row.match:
+                self.switch.insert(row.table, row.match, action.preamble.name, priority=row.priority, **params)
+            else:
+                self.switch.set_default(row.table, action.preamble.name, **params)
+
+    def run(self, traffic: list[tuple[int, bytes]], expected: list[Output]) -> list[Output]:
+        assert len(traffic) == len(expected)
+        return [self.switch.inject(port, frame) for port, frame in traffic]
+
+    def drops(self) -> dict[int, int]:
+        counts = {index: self.switch.read_counter("drops", index)[0] for index in range(32)}
+        return {index: count for index, count in counts.items() if count}
+
+    def job_packets(self) -> dict[tuple[int, int], int]:
+        counts = {}
+        for entry in self.switch.entries("jobs"):
+            gen, port = entry.match["gen"], entry.match["port"]
+            assert isinstance(gen, int) and isinstance(port, int) and entry.counter is not None
+            if entry.counter[0]:
+                counts[(gen, port)] = entry.counter[0]
+        return counts
+
+    def close(self) -> None:
+        """Nothing to end: the process is ours."""
