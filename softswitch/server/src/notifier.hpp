@@ -1,4 +1,4 @@
-// From the packet thread to the clients: packet-ins.
+// From the packet thread to the clients: packet-ins, digests, idle timeouts.
 #pragma once
 
 #include <condition_variable>
@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <variant>
 
 #include "arbiter.hpp"
 #include "catchment/softswitch/dataplane.hpp"
+#include "digest_buffers.hpp"
 #include "schema.hpp"
 
 namespace catchment::server {
@@ -23,22 +25,44 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  // Tells which P4Info describes what comes from the switch from now on.
+  // Tells which P4Info describes what comes from the switch from now on; what waits is forgotten.
   void use(std::shared_ptr<const Schema> schema);
+
+  // Tells which digests clients have asked for.
+  void configure(const DigestBuffers::Configs& configs);
+
+  // Handles a client's acknowledgement; a list that is not waiting for one is none of our business.
+  void acknowledge(const p4::v1::DigestListAck& ack);
 
   std::uint64_t dropped() const;
 
  private:
+  using Event =
+      std::variant<softswitch::PacketIn, softswitch::DigestMessage, softswitch::IdleNotification>;
+
+  using Events = std::deque<Event>;
+  using Messages = std::deque<p4::v1::StreamMessageResponse>;
+
+  void queue(Event event);
+  void count_dropped();
   void run();
+  Messages collect(const Events& events);
+  void collect_digests(Messages& messages);
 
   softswitch::Dataplane& dataplane_;
   Arbiter& arbiter_;
-  mutable std::mutex mutex_;
+
+  mutable std::mutex queue_mutex_;  // the packet thread takes it: held for moments only
   std::condition_variable changed_;
-  std::deque<softswitch::PacketIn> packets_;
-  std::shared_ptr<const Schema> schema_;
+  Events events_;
   std::uint64_t dropped_ = 0;
+  bool configured_ = false;
   bool ending_ = false;
+
+  std::mutex state_mutex_;
+  DigestBuffers digests_;
+  std::shared_ptr<const Schema> schema_;
+
   std::thread thread_;
 };
 

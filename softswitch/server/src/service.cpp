@@ -1,5 +1,6 @@
 #include "service.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -64,7 +65,23 @@ Service::Service(ServiceOptions options, softswitch::Dataplane& dataplane, Progr
 void Service::start_with(const p4::v1::ForwardingPipelineConfig& config) {
   const auto lock = state_.exclusive();
   pipelines_.commit(config);
-  notifier_.use(pipelines_.running()->shared_schema());
+  use_running();
+}
+
+void Service::use_running() {
+  const auto running = pipelines_.running();
+  if (running != nullptr && running != used_) {
+    used_ = running;
+    notifier_.use(running->shared_schema());
+    notifier_.configure(running->digests);
+  }
+}
+
+void Service::apply_digests(const google::protobuf::RepeatedPtrField<p4::v1::Update>& updates) {
+  const auto is_digest = [](const auto& update) { return update.entity().has_digest_entry(); };
+  if (std::any_of(updates.begin(), updates.end(), is_digest) && pipelines_.running() != nullptr) {
+    notifier_.configure(pipelines_.running()->digests);
+  }
 }
 
 void Service::check_device(std::uint64_t device_id) const {
@@ -93,6 +110,7 @@ grpc::Status Service::Write(grpc::ServerContext*, const p4::v1::WriteRequest* re
         status.fail(static_cast<std::size_t>(i), error);
       }
     }
+    apply_digests(request->updates());
     return status.status("updates", options_.max_status_bytes);
   });
 }
@@ -125,9 +143,7 @@ grpc::Status Service::SetForwardingPipelineConfig(
     const auto lock = state_.exclusive();
     require_primary(arbiter_, *request);
     pipelines_.set(*request);
-    if (const auto running = pipelines_.running()) {
-      notifier_.use(running->shared_schema());
-    }
+    use_running();
     return grpc::Status::OK;
   });
 }
@@ -185,15 +201,8 @@ void Service::handle(const std::shared_ptr<Session>& session,
       return arbiter_.update(session, request.arbitration());
     case p4::v1::StreamMessageRequest::kPacket:
       return send_packet(session, request.packet());
-    case p4::v1::StreamMessageRequest::kDigestAck: {
-      p4::v1::StreamMessageResponse response;
-      auto& error = *response.mutable_error();
-      error.set_canonical_code(grpc::StatusCode::UNIMPLEMENTED);
-      error.set_message("this switch does not wait for digest acknowledgements");
-      *error.mutable_digest_list_ack()->mutable_digest_list_ack() = request.digest_ack();
-      session->offer(std::move(response));
-      return;
-    }
+    case p4::v1::StreamMessageRequest::kDigestAck:
+      return notifier_.acknowledge(request.digest_ack());
     default: {
       p4::v1::StreamMessageResponse response;
       auto& error = *response.mutable_error();

@@ -51,6 +51,8 @@ class Service final : public p4::v1::P4Runtime::Service {
 
  private:
   void check_device(std::uint64_t device_id) const;
+  void use_running();
+  void apply_digests(const google::protobuf::RepeatedPtrField<p4::v1::Update>& updates);
   void handle(const std::shared_ptr<Session>& session, const p4::v1::StreamMessageRequest& request);
   void send_packet(const std::shared_ptr<Session>& session, const p4::v1::PacketOut& packet);
 
@@ -60,6 +62,7 @@ class Service final : public p4::v1::P4Runtime::Service {
   Arbiter arbiter_;
   Pipelines pipelines_;
   Notifier notifier_;
+  std::shared_ptr<const Target> used_;  // the pipeline that the notifier knows
 };
 
 }  // namespace catchment::server

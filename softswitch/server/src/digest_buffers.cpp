@@ -1,0 +1,105 @@
+#include "digest_buffers.hpp"
+
+#include <utility>
+
+namespace catchment::server {
+
+void DigestBuffers::configure(const Configs& configs) {
+  std::erase_if(buffers_, [&](const auto& buffer) { return !configs.contains(buffer.first); });
+  for (const auto& [id, config] : configs) {
+    buffers_[id].config = config;
+  }
+}
+
+DigestBuffers::Clock::time_point DigestBuffers::due(const Buffer& buffer) {
+  const auto most = static_cast<std::size_t>(buffer.config.max_list_size());
+  if (most != 0 && buffer.waiting.size() >= most) {
+    return buffer.first;
+  }
+  return buffer.first + std::chrono::nanoseconds(buffer.config.max_timeout_ns());
+}
+
+void DigestBuffers::expire(Buffer& buffer, Clock::time_point now) {
+  const std::chrono::nanoseconds timeout(buffer.config.ack_timeout_ns());
+  std::erase_if(buffer.sent, [&](const auto& list) {
+    if (now - list.second.when < timeout) {
+      return false;
+    }
+    for (const auto& message : list.second.messages) {
+      buffer.known.erase(message);
+    }
+    return true;
+  });
+}
+
+void DigestBuffers::add(std::uint32_t digest_id, DigestMembers members, std::int64_t timestamp_ns,
+                        Clock::time_point now) {
+  const auto found = buffers_.find(digest_id);
+  if (found == buffers_.end()) {
+    return;
+  }
+  Buffer& buffer = found->second;
+  expire(buffer, now);
+  if (!buffer.known.insert(members).second) {
+    return;
+  }
+  if (buffer.waiting.empty()) {
+    buffer.first = now;
+  }
+  buffer.last_timestamp_ns = timestamp_ns;
+  buffer.waiting.push_back(std::move(members));
+}
+
+std::vector<DigestBatch> DigestBuffers::take_due(Clock::time_point now) {
+  std::vector<DigestBatch> result;
+  for (auto& [id, buffer] : buffers_) {
+    if (buffer.waiting.empty() || due(buffer) > now) {
+      continue;
+    }
+    DigestBatch batch{id, next_list_id_++, std::move(buffer.waiting), buffer.last_timestamp_ns};
+    buffer.waiting.clear();
+    if (buffer.config.ack_timeout_ns() > 0) {
+      buffer.sent.emplace(batch.list_id, Sent{now, batch.messages});
+    } else {
+      buffer.known.clear();
+    }
+    result.push_back(std::move(batch));
+  }
+  return result;
+}
+
+std::optional<DigestBuffers::Clock::time_point> DigestBuffers::next_due() const {
+  std::optional<Clock::time_point> earliest;
+  for (const auto& [id, buffer] : buffers_) {
+    if (!buffer.waiting.empty() && (!earliest || due(buffer) < *earliest)) {
+      earliest = due(buffer);
+    }
+  }
+  return earliest;
+}
+
+bool DigestBuffers::acknowledge(std::uint32_t digest_id, std::uint64_t list_id) {
+  const auto buffer = buffers_.find(digest_id);
+  if (buffer == buffers_.end()) {
+    return false;
+  }
+  const auto list = buffer->second.sent.find(list_id);
+  if (list == buffer->second.sent.end()) {
+    return false;
+  }
+  for (const auto& message : list->second.messages) {
+    buffer->second.known.erase(message);
+  }
+  buffer->second.sent.erase(list);
+  return true;
+}
+
+void DigestBuffers::clear() {
+  for (auto& [id, buffer] : buffers_) {
+    buffer.waiting.clear();
+    buffer.sent.clear();
+    buffer.known.clear();
+  }
+}
+
+}  // namespace catchment::server
