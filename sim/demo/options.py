@@ -33,7 +33,7 @@ class DemoOptions:
         loss: probability with which the switch drops a frame on each of its ports, 0 to 0.5.
         evaluate: steps between two validation passes. reference: train in one process as well, to compare.
         timeout: seconds without progress after which an endpoint gives up.
-        output: folder of the report and the logs.
+        output: folder of the report and the logs. name: of the network; two with different names can be up at once.
     """
 
     workers: int = 4
@@ -53,6 +53,7 @@ class DemoOptions:
     reference: bool = True
     timeout: float = 10.0
     output: Path = Path("build/demo")
+    name: str = "demo"
 
     def __post_init__(self) -> None:
         checks = (

@@ -31,7 +31,7 @@ class SwitchNetwork:
         self._topology = star(
             hosts,
             program=REPOSITORY / "p4src" / "luwu.p4",
-            name="demo",
+            name=options.name,
             target=Target(options.target),
             lanes=options.lanes,
             mtu=options.mtu,
