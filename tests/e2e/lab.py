@@ -37,21 +37,22 @@ def missing_tools(target: Target) -> str:
 class Member:
     """A running member of a job."""
 
-    def __init__(self, host: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, host: str, process: subprocess.Popen[str], complaints: Path) -> None:
         self.host = host
         self.process = process
+        self.complaints = complaints
 
     def wait_started(self) -> None:
         """Until its requests are under way."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert json.loads(line or "{}").get("started"), f"{self.host} did not start: {line!r}"
+        assert json.loads(line or "{}").get("started"), f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
 
     def result(self, timeout: float = 120.0) -> dict[str, Any]:
         """Its last line."""
         output, _ = self.process.communicate(timeout=timeout)
         lines = output.splitlines()
-        assert lines, f"{self.host} ended with code {self.process.returncode} and said nothing"
+        assert lines, f"{self.host} ended with code {self.process.returncode}:\n{self.complaints.read_text()[-2000:]}"
         return dict(json.loads(lines[-1]))
 
 
@@ -135,7 +136,8 @@ class Lab:
                 "told": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
                 "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
             }  # fmt: skip
-            members[host] = Member(host, self.python(host, MEMBER, self.write(task)))
+            path = self.write(task)
+            members[host] = Member(host, self.python(host, MEMBER, path), self.complaints(host))
         return members
 
     def run(self, job: JobPlan, **task: Any) -> dict[str, dict[str, Any]]:
@@ -150,11 +152,14 @@ class Lab:
         path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
+    def complaints(self, host: str) -> Path:
+        """Standard error of the latest program on a host."""
+        return self.folder / f"{host}-{self._tasks}.err"
+
     def python(self, host: str, *argv: str | Path, module: str | None = None) -> subprocess.Popen[str]:
         """A Python program of ours on a host; its complaints go to the log folder."""
         command = [sys.executable, *(("-m", module) if module else ()), *map(str, argv)]
-        log = (self.folder / f"{host}-{self._tasks}.err").open("wb")
-        with log:
+        with self.complaints(host).open("wb") as log:
             return self.network.popen(host, command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
 
 

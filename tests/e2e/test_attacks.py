@@ -16,7 +16,7 @@ def attack(lab: Lab, host: str, told: dict[str, object], seed: int, *options: st
     argv = [lab.write(told), "--ip", own, "--seed", str(seed), *options]
     with lab.python(host, *argv, module="sim.traffic.attacker") as process:
         output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, (lab.folder / "out").read_text() if (lab.folder / "out").exists() else output
+    assert process.returncode == 0, lab.complaints(host).read_text()
     return Counter(json.loads(output))
 
 

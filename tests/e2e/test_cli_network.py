@@ -1,0 +1,141 @@
+"""The command from an empty machine to a checked sum and back, as a person would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab import ROOT
+
+from controlplane.networks import is_held, read_state
+from controlplane.topology import Target
+from sim.mininet.leftovers import marked_processes, own_interfaces
+
+LANES = 8
+Catchment = Callable[..., str]
+
+
+@pytest.fixture
+def name() -> str:
+    return f"cli-{os.getpid()}"
+
+
+@pytest.fixture
+def topology(target: Target, tmp_path: Path, name: str) -> Path:
+    text = (ROOT / "sim" / "topologies" / "two-racks.yaml").read_text()
+    text = text.replace("name: two-racks", f"name: {name}").replace("../../p4src", str(ROOT / "p4src"))
+    text = text.replace("    program:", f"    target: {target}\n    lanes: {LANES}\n    program:")
+    path = tmp_path / "net.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
+
+    def call(*words: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "controlplane.cli", *words]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False)
+        assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
+        return result.stderr if code else result.stdout
+
+    yield call
+    subprocess.run([sys.executable, "-m", "controlplane.cli", "net", "down", name], cwd=ROOT, check=True)
+
+
+def test_from_an_empty_machine_to_a_sum_and_back(
+    catchment: Catchment, topology: Path, name: str, tmp_path: Path
+) -> None:
+    assert "is up" in catchment("net", "up", "-d", str(topology))
+    assert json.loads(catchment("net", "list", "--json"))[0]["status"] == "up"
+    assert "already up" in catchment("net", "up", "-d", str(topology), code=1)
+    catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
+    hosts = ("opt", "w0", "w1", "w2", "w3")
+    for host in hosts:
+        (tmp_path / f"{host}.json").write_text(catchment("job", "show", "train", "--host", host))
+    running = []
+    for host in hosts:
+        told = tmp_path / f"{host}.json"
+        module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
+        command = [sys.executable, "-m", "controlplane.cli", "net", "exec", host, sys.executable, "-m", module]
+        running.append(
+            subprocess.Popen(
+                [*command, str(told), "--vectors", "40", "--patience", "50"],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+    for process in running:
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert json.loads(output)
+    (spine, *_) = json.loads(catchment("stats", "sp", "--json"))
+    traffic = {t["member"]: t["packets"] for t in spine["jobs"] if t["stream"] == "gradients"}
+    assert traffic["r1:3"] >= 40
+    assert traffic["r2:3"] >= 40
+    assert "sent" not in catchment("diagnose", "train", "--seconds", "0.2", code=3)
+
+    catchment("table", "add", "r1", "ingress_faults", "port=1", "type=1&&&0xf", "maybe_drop", "threshold=0xffffffff",
+              "--priority", "5")  # fmt: skip
+    (fault,) = json.loads(catchment("table", "list", "r1", "ingress_faults", "--json"))
+    assert (fault["match"], fault["priority"]) == ({"port": 1, "type": "1&&&0xf"}, 5)
+    catchment("job", "remove", "train")
+    assert json.loads(catchment("table", "list", "r1", "jobs", "--json")) == []
+    assert "is down" in catchment("net", "down")
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+    assert not is_held(name)
+
+
+def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topology: Path, name: str) -> None:
+    catchment("net", "up", "-d", str(topology))
+    state = read_state(name)
+    assert state is not None
+    catchment("job", "create", "x", "--workers", "w0", "--root", "opt")
+    handle = os.pidfd_open(state.owner)
+    signal.pidfd_send_signal(handle, signal.SIGKILL)
+    select.select([handle], [], [], 30)
+    os.close(handle)
+    assert own_interfaces(name), "nothing was left: this test tests nothing"
+    assert "no network is up" in catchment("job", "list", code=1)
+    assert "left over" in catchment("net", "list")
+    assert "removed interface" in catchment("net", "down", name)
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+    assert "left nothing behind" in catchment("net", "down", name)
+
+
+def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: str) -> None:
+    command = [sys.executable, "-u", "-m", "controlplane.cli", "net", "up", str(topology)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
+        assert owner.stdout is not None
+        assert "is up" in owner.stdout.readline()
+        assert own_interfaces(name)
+        owner.send_signal(signal.SIGINT)
+        assert owner.wait(30) == 0
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
+
+
+def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment, topology: Path, name: str) -> None:
+    command = [sys.executable, "-u", "-m", "controlplane.cli", "net", "up", str(topology)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as owner:
+        assert owner.stdout is not None
+        assert owner.stderr is not None
+        assert "is up" in owner.stdout.readline()
+        switches = [p for p in marked_processes(name) if "switch" in Path(f"/proc/{p}/cmdline").read_text()]
+        os.kill(switches[0], signal.SIGKILL)
+        assert owner.wait(30) == 1
+        assert "ended with code -9" in owner.stderr.read()
+    assert own_interfaces(name) == []
+    assert marked_processes(name) == []
