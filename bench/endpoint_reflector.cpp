@@ -1,10 +1,12 @@
 // The cheapest possible switch for one worker and one root, so that a benchmark measures endpoints:
 // it turns PA into FA and heartbeats into merged ones, in batches, and checks nothing.
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 #include <sys/eventfd.h>
 #include <sys/poll.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <array>
 #include <memory>
@@ -62,6 +64,15 @@ class Reflector {
     worker_ = loopback(worker);
     root_ = loopback(root);
     thread_ = std::thread([this] { run(); });
+  }
+
+  // Seconds that the thread has used so far.
+  double processor_time() {
+    clockid_t clock{};
+    timespec used{};
+    pthread_getcpuclockid(thread_.native_handle(), &clock);
+    clock_gettime(clock, &used);
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
   }
 
   void stop() {
@@ -129,6 +140,7 @@ PYBIND11_MODULE(_reflector, module) {
   py::class_<Reflector>(module, "Reflector")
       .def(py::init<>())
       .def_property_readonly("port", &Reflector::port)
+      .def_property_readonly("processor_time", &Reflector::processor_time)
       .def("start", &Reflector::start)
       .def("stop", &Reflector::stop, py::call_guard<py::gil_scoped_release>());
 }

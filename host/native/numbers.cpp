@@ -83,16 +83,35 @@ struct Fp16 {
 
 // ---- to lanes ----------------------------------------------------------------------------------
 
+constexpr std::uint32_t kMagnitudeBits = 0x7fff'ffffU;
+
+// The common case: nothing is cut, and 2^power is a float.  Returns false, with the lanes
+// unspecified, when something has to be cut after all.
 template <typename Type>
-Cut quantize_floats(const std::uint8_t* __restrict source, std::size_t count, int power,
-                    float limit, std::uint8_t* __restrict lanes) {
+bool quantize_inside(const std::uint8_t* __restrict source, std::size_t count, int power,
+                     float limit, std::uint8_t* __restrict lanes) {
+  const float factor = power_of_two(power);
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t bits =
+        Type::widen(load<typename Type::Word>(source + i * sizeof(typename Type::Word)));
+    const float scaled = std::bit_cast<float>(bits) * factor;
+    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(scaled) & kMagnitudeBits;
+    most = magnitude > most ? magnitude : most;  // as integers, NaN and infinity are the largest
+    store_lane(lanes + i * 4, static_cast<std::uint32_t>(__builtin_irintf(scaled)));
+  }
+  return most <= std::bit_cast<std::uint32_t>(limit);
+}
+
+template <typename Type>
+Cut quantize_cut(const std::uint8_t* __restrict source, std::size_t count, int power, float limit,
+                 std::uint8_t* __restrict lanes) {
   // Two factors, because 2^158 is no float.  A product that underflows or overflows here is one
-  // that rounds to 0 or saturates anyway.
+  // that rounds to 0 or is cut anyway.
   const float first = power_of_two(power > 64 ? 64 : power);
   const float second = power_of_two(power > 64 ? power - 64 : 0);
   const auto most = static_cast<std::int32_t>(limit);
-  std::uint32_t saturated = 0;
-  std::uint32_t nonfinite = 0;
+  Cut cut;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t bits =
         Type::widen(load<typename Type::Word>(source + i * sizeof(typename Type::Word)));
@@ -102,10 +121,28 @@ Cut quantize_floats(const std::uint8_t* __restrict source, std::size_t count, in
     const auto rounded = static_cast<std::int32_t>(__builtin_rintf(kept));
     const std::int32_t end = (bits >> 31) != 0 ? -most : most;
     store_lane(lanes + i * 4, static_cast<std::uint32_t>(inside ? rounded : end));
-    saturated += inside ? 0U : 1U;
-    nonfinite += (bits & kExponentBits) == kExponentBits ? 1U : 0U;
+    cut.saturated += inside ? 0U : 1U;
+    cut.nonfinite += (bits & kExponentBits) == kExponentBits ? 1U : 0U;
   }
-  return {saturated, nonfinite};
+  return cut;
+}
+
+template <typename Type>
+Cut quantize_floats(const std::uint8_t* source, std::size_t count, int power, float limit,
+                    std::uint8_t* lanes) {
+  constexpr std::size_t kChunk = 1024;  // what stays in the nearest cache for a second look
+  constexpr int kLargestPower = 127;
+  Cut total;
+  for (std::size_t done = 0; done < count; done += kChunk) {
+    const std::size_t part = count - done < kChunk ? count - done : kChunk;
+    const std::uint8_t* const from = source + done * sizeof(typename Type::Word);
+    std::uint8_t* const to = lanes + done * 4;
+    if (power <= kLargestPower && quantize_inside<Type>(from, part, power, limit, to)) continue;
+    const Cut cut = quantize_cut<Type>(from, part, power, limit, to);
+    total.saturated += cut.saturated;
+    total.nonfinite += cut.nonfinite;
+  }
+  return total;
 }
 
 // ---- from lanes --------------------------------------------------------------------------------
@@ -152,10 +189,8 @@ std::uint32_t to_16_bit(const std::uint8_t* __restrict lanes, std::size_t count,
     most = magnitude > most ? magnitude : most;
     const std::uint32_t sticky = (magnitude & ~0xffU) | ((magnitude & 0xffU) != 0 ? 0x80U : 0U);
     const std::uint32_t exact = magnitude < (1U << 24) ? magnitude : sticky;
-    // exact <= 2^31 has at most 24 significant bits; halved, it is a signed integer.
-    const float value = exact < (1U << 30)
-                            ? static_cast<float>(static_cast<std::int32_t>(exact))
-                            : 2.0F * static_cast<float>(static_cast<std::int32_t>(exact >> 1));
+    // At most 24 significant bits.  2^31 becomes -2^31 here, and its lane is negative as well.
+    const auto value = static_cast<float>(static_cast<std::int32_t>(exact));
     const std::uint32_t sign = lane & 0x8000'0000U;
     const float scaled = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value * scale) | sign);
     store(target + i * 2, Type::narrow(scaled));

@@ -1,0 +1,53 @@
+"""The native code under AddressSanitizer and UndefinedBehaviorSanitizer, through the same tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = REPOSITORY / "build" / "sanitize"
+TESTS = ["test_state_machines.py", "test_numbers.py", "test_bad_input.py", "test_transfer.py"]
+# They start threads and signals that the preloaded runtime does not survive, or import torch.
+LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million"
+
+
+def runtime(library: str) -> str:
+    return subprocess.run(
+        ["g++", f"-print-file-name={library}"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_no_sanitizer_finding() -> None:
+    binaries = Path(sys.executable).parent
+    cmake = shutil.which("cmake", path=binaries) or "cmake"
+    configure = [
+        *(cmake, "-S", REPOSITORY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
+        *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
+        f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
+    ]
+    subprocess.run(configure, check=True, capture_output=True)
+    subprocess.run([cmake, "--build", BUILD, "--target", "_native", "_machines", "_reflector"], check=True)
+    environment = os.environ | {
+        "CATCHMENT_NATIVE_DIR": str(BUILD / "host"),
+        "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
+        "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    files = [str(Path(__file__).with_name(name)) for name in TESTS]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-k", LEFT_OUT, *files],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-8000:]
