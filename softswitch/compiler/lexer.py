@@ -18,6 +18,7 @@ class Kind(Enum):
     NUMBER = "number"
     STRING = "string"
     SYMBOL = "symbol"
+    OTHER = "character of no meaning"
     PRAGMA_END = "end of @pragma line"
     END = "end of file"
 
@@ -73,6 +74,7 @@ _TOKEN = re.compile(
   | (?P<string>"(?:\\.|[^"\\])*")
   | (?P<endless>/\*)
   | (?P<symbol>{_SYMBOL})
+  | (?P<other>[^"])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -84,8 +86,9 @@ _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 def tokenize(text: str, file: str) -> list[Token]:
     """The tokens of `text`, the last of kind END. `file` names the text until the first marker says otherwise.
 
-    Raises `CompileError` for a character that starts no token, a literal that does not fit its width, or a comment or
-    string without end.
+    A character that starts no token becomes one of kind OTHER: it may stand in an annotation. Raises `CompileError`
+    for a
+    number with wrong digits, or a comment or string without end.
     """
     tokens: list[Token] = []
     line, line_start, position = 1, 0, 0
@@ -128,7 +131,7 @@ def _make(kind: str, piece: str, loc: Location, glued: bool) -> Token:
         return Token(Kind.NUMBER, piece, loc, _number(piece, loc), glued)
     if kind == "string":
         return Token(Kind.STRING, piece[1:-1], loc, glued=glued)
-    return Token(Kind.SYMBOL, piece, loc, glued=glued)
+    return Token(Kind.SYMBOL if kind == "symbol" else Kind.OTHER, piece, loc, glued=glued)
 
 
 def _number(piece: str, loc: Location) -> NumberValue:
@@ -138,8 +141,6 @@ def _number(piece: str, loc: Location) -> NumberValue:
     if not digits:
         raise CompileError([Diagnostic(loc, f"number `{piece}` has no digits")])
     base = _BASES[(match[3] or "d").lower()]
-    if any(int(digit, 16) >= base for digit in digits):
-        raise CompileError([Diagnostic(loc, f"number `{piece}` has a digit beyond its base")])
     value = int(digits, base)
     if match[1] is None:
         return NumberValue(value, base=base)
@@ -147,8 +148,4 @@ def _number(piece: str, loc: Location) -> NumberValue:
 
 
 def _no_token(text: str, position: int) -> str:
-    if text.startswith("/*", position):
-        return "comment without end"
-    if text[position] == '"':
-        return "string without end"
-    return f"unexpected character {text[position]!r}"
+    return "comment without end" if text.startswith("/*", position) else "string without end"

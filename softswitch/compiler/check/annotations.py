@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast, ir
+from softswitch.compiler import ast, fold, ir
+from softswitch.compiler.diagnostics import Refusal
 from softswitch.compiler.lexer import Kind, Token
+from softswitch.compiler.types import InfIntType
+
+_KEY_VALUE = ("pkginfo", "platform_property")
 
 
 def lower_annotations(annotations: tuple[ast.Annotation, ...]) -> tuple[ir.Annotation, ...]:
     """The annotations with literal values read; anything else stays in `text`."""
+    structured = [a.name for a in annotations if a.structured]
+    for annotation in annotations:
+        if annotation.structured and structured.count(annotation.name) > 1:
+            raise Refusal(annotation.loc, f"@{annotation.name}: duplicate structured annotation")
+        if annotation.structured and annotation.values and annotation.pairs:
+            raise Refusal(annotation.loc, f"@{annotation.name}: holds either values or `key = value`, not both")
     return tuple(_lower(a) for a in annotations)
 
 
@@ -17,8 +27,25 @@ def _lower(annotation: ast.Annotation) -> ir.Annotation:
         pairs = tuple((key, _literal(value)) for key, value in annotation.pairs)
         return ir.Annotation(annotation.name, values, pairs, "", True, annotation.loc)
     text = _text(annotation.tokens)
-    values = _values(annotation.tokens)
-    return ir.Annotation(annotation.name, values, (), text, False, annotation.loc)
+    pairs = _pairs(annotation) if annotation.name in _KEY_VALUE else ()
+    values = () if pairs else _values(annotation.tokens)
+    if annotation.name == "name" and not (len(values) == 1 and isinstance(values[0], str)):
+        raise Refusal(annotation.loc, "@name: must hold one string")
+    return ir.Annotation(annotation.name, values, pairs, text, False, annotation.loc)
+
+
+def _pairs(annotation: ast.Annotation) -> tuple[tuple[str, ir.ConstantValue], ...]:
+    """`key = literal, ...` written between round brackets."""
+    pairs: list[tuple[str, ir.ConstantValue]] = []
+    tokens = list(annotation.tokens)
+    while tokens:
+        if len(tokens) < 3 or tokens[1].text != "=" or tokens[0].kind not in (Kind.NAME, Kind.KEYWORD):
+            raise Refusal(annotation.loc, f"@{annotation.name}: must be a list of `key = value`")
+        end = next((i for i, t in enumerate(tokens) if t.text == "," and t.kind is Kind.SYMBOL), len(tokens))
+        (value,) = _values(tuple(tokens[2:end])) or ("",)
+        pairs.append((tokens[0].text, value))
+        tokens = tokens[end + 1 :]
+    return tuple(pairs)
 
 
 def _text(tokens: tuple[Token, ...]) -> str:
@@ -56,14 +83,42 @@ def unescape(text: str) -> str:
 
 
 def _literal(expr: ast.Expr) -> ir.ConstantValue:
-    if isinstance(expr, ast.Number):
-        return expr.number.value
-    if isinstance(expr, ast.Bool):
-        return expr.value
-    if isinstance(expr, ast.String):
-        return expr.value
-    if isinstance(expr, ast.Unary) and expr.op == "-" and isinstance(expr.operand, ast.Number):
-        return -expr.operand.number.value
-    if isinstance(expr, ast.Name):
-        return expr.name
-    return ""
+    """The value of an expression of literals."""
+    match expr:
+        case ast.Number():
+            return expr.number.value
+        case ast.Bool() | ast.String():
+            return expr.value
+        case ast.Unary():
+            return _unary(expr, _literal(expr.operand))
+        case ast.Binary():
+            return _binary(expr, _literal(expr.left), _literal(expr.right))
+    raise Refusal(expr.loc, "a structured annotation holds only compile-time int, string and bool values")
+
+
+def _unary(expr: ast.Unary, value: ir.ConstantValue) -> ir.ConstantValue:
+    if expr.op == "!" and isinstance(value, bool):
+        return not value
+    if isinstance(value, int) and not isinstance(value, bool) and expr.op in "-~+":
+        return {"-": -value, "~": ~value, "+": value}[expr.op]
+    raise Refusal(expr.loc, f"`{expr.op}` is not defined on this value")
+
+
+def _binary(expr: ast.Binary, left: ir.ConstantValue, right: ir.ConstantValue) -> ir.ConstantValue:
+    try:
+        if expr.op in ("==", "!="):
+            return (left == right) == (expr.op == "==")
+        if isinstance(left, bool) and isinstance(right, bool) and expr.op in ("&&", "||"):
+            return (left and right) if expr.op == "&&" else (left or right)
+        if isinstance(left, int) and isinstance(right, int):
+            if expr.op in ("<", ">", "<=", ">="):
+                return fold.compare(expr.op, left, right)
+            if expr.op in ("<<", ">>"):
+                return fold.shift(expr.op, left, right, InfIntType())
+            if expr.op in ("+", "-", "*", "/", "%", "&", "|", "^"):
+                return fold.arithmetic(expr.op, left, right, InfIntType())
+        if isinstance(left, str) and isinstance(right, str) and expr.op == "++":
+            return left + right
+    except fold.FoldError as error:
+        raise Refusal(expr.loc, str(error)) from None
+    raise Refusal(expr.loc, f"`{expr.op}` is not defined on these values")

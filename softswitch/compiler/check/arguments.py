@@ -12,7 +12,7 @@ from softswitch.compiler.check.values import BraceValue, describe
 from softswitch.compiler.diagnostics import Refusal
 from softswitch.compiler.scope import InstanceSymbol, Scope, TypeSymbol, VariableSymbol
 from softswitch.compiler.source import Location
-from softswitch.compiler.types import ExternType, InfIntType, Type, TypeVar, VoidType
+from softswitch.compiler.types import ExternType, InfIntType, StringType, Type, TypeVar, VoidType
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class ArgumentChecker(ExpressionChecker):
             type_ = self.resolve(w.type)
             if isinstance(type_, VoidType):
                 raise Refusal(w.loc, f"{w.name}: a parameter cannot be void")
+            if isinstance(type_, InfIntType | StringType) and direction is not ir.Direction.NONE:
+                raise Refusal(w.loc, f"{w.name}: a parameter of type {type_} cannot have a direction")
             if isinstance(type_, ExternType) and direction is not ir.Direction.NONE:
                 raise Refusal(w.loc, f"{w.name}: a parameter of extern type {type_} cannot have a direction")
             if w.default is not None and direction in (ir.Direction.OUT, ir.Direction.INOUT):
@@ -45,6 +47,10 @@ class ArgumentChecker(ExpressionChecker):
                 raise Refusal(w.loc, f"{w.name}: duplicate parameter")
             params.append(param)
             if declare:
+                if isinstance(type_, InfIntType | StringType):
+                    raise Refusal(
+                        w.loc, f"{w.name}: parameters of type {type_} are not supported here", "give it a width"
+                    )
                 self.declare_variable(param)
         return tuple(params)
 
@@ -117,12 +123,16 @@ class ArgumentChecker(ExpressionChecker):
                 raise Refusal(
                     loc, f"{decl.name}: cannot infer the type argument `{variable.name}`", "write it in <...>"
                 )
-            if isinstance(bindings[variable], InfIntType) and decl.body is not None:
-                raise Refusal(
-                    loc, f"{decl.name}: the type argument `{variable.name}` has no width", "write it in <...>"
-                )
+            if isinstance(bindings[variable], InfIntType):
+                raise self._widthless(variable, params, args, loc)
         bound = tuple(self._substituted(p, bindings) for p in params)
         return Signature(tuple(bindings[v] for v in variables), bound, self.substitute(result, bindings))
+
+    def _widthless(
+        self, variable: TypeVar, params: tuple[ir.Param, ...], args: list[ast.Argument | None], loc: Location
+    ) -> Refusal:
+        at = next((a.loc for p, a in zip(params, args, strict=True) if p.type is variable and a is not None), loc)
+        return Refusal(at, "could not infer a width for this number", "give it one: 16w5")
 
     def _infer(self, formal: Type, value: ast.Expr, bindings: Bindings, explicit: set[TypeVar]) -> None:
         if isinstance(formal, TypeVar) and formal in explicit:
@@ -186,7 +196,7 @@ class ArgumentChecker(ExpressionChecker):
             if isinstance(symbol, VariableSymbol) and symbol.variable.type == param.type:
                 return ir.VarRef(value.loc, param.type, symbol.variable)
             if isinstance(symbol, InstanceSymbol) and symbol.decl.type == param.type:
-                raise Refusal(value.loc, f"{value.name}: passing an extern instance to a parameter is not supported")
+                return ir.InstanceRef(value.loc, param.type, symbol.decl)
             if isinstance(symbol, TypeSymbol):
                 raise Refusal(value.loc, f"{value.name}: a type cannot be used as a value")
         raise Refusal(value.loc, f"{param.name}: the argument must be a {param.type}")

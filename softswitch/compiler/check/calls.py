@@ -166,7 +166,11 @@ class CallChecker(ArgumentChecker):
             raise Refusal(call.loc, f"{action.name}: an action takes no type arguments")
         written = self.action_syntax[action]
         args = self.align(written, call.args, call.loc, action.name)
-        return ir.ActionCall(call.loc, action, self.bind(action.params, written, args, call.loc))
+        values = self.bind(action.params, written, args, call.loc)
+        for node in ir.walk(values):
+            if isinstance(node, ir.TableApply):
+                raise Refusal(node.loc, f"{node.table.name}: a table cannot be applied in the argument of an action")
+        return ir.ActionCall(call.loc, action, values)
 
     @property
     @abstractmethod
@@ -284,6 +288,8 @@ class CallChecker(ArgumentChecker):
                 raise Refusal(loc, f"extract: {header} has a varbit field: give its size as second argument")
             if len(decl.params) == 2 and varbits != 1:
                 raise Refusal(loc, f"extract: {header} must have exactly one varbit field to be given its size")
+        if type_.name == "packet_in" and decl.name == "lookahead" and _min_width(args[0]) != bit_width(args[0]):
+            raise Refusal(loc, f"lookahead: {args[0]} has no fixed size")
         if type_.name == "packet_in" and decl.name == "lookahead" and bit_width(args[0]) < 0:
             raise Refusal(loc, f"lookahead: {args[0]} has no fixed size")
         if type_.name == "packet_out" and decl.name == "emit" and not isinstance(args[0], FieldsType | StackType):

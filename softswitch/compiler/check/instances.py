@@ -37,8 +37,8 @@ class ConstructorArgs:
     instances: tuple[tuple[str, ir.InstanceDecl], ...] = ()
 
     def key(self) -> tuple[object, ...]:
-        """What tells two specialisations apart. Instances do not: they are bound in the instance tree."""
-        return tuple(_value_key(v) for v in self.values)
+        """What tells two specialisations apart: values, and the units of instances. Which instances, the tree says."""
+        return (*map(_value_key, self.values), *(id(decl.unit) for _, decl in self.instances))
 
     @property
     def known(self) -> bool:
@@ -130,23 +130,24 @@ class InstanceChecker(TableChecker):
         values: list[ir.Expr] = []
         instances: list[tuple[str, ir.InstanceDecl]] = []
         for param, arg in zip(decl.constructor_params, aligned, strict=True):
-            type_ = self._param_type(symbol, param)
+            type_ = self.constructor_param(symbol, param)
             given = arg.value if arg is not None else param.default
             if given is None:
                 raise Refusal(loc, f"{decl.name}: missing argument for parameter `{param.name}`")
-            if isinstance(type_, ExternType):
+            if isinstance(type_, ExternType | BlockSymbol):
                 instances.append((param.name, self._instance_argument(given, type_)))
             else:
                 values.append(self._constant_argument(given, type_, param.name))
         return ConstructorArgs(tuple(values), tuple(instances))
 
-    def _param_type(self, symbol: BlockSymbol, param: ast.Parameter) -> Type:
+    def constructor_param(self, symbol: BlockSymbol, param: ast.Parameter) -> Type | BlockSymbol:
+        """The type of a constructor parameter: a value's, an extern's, or that of a control or parser."""
         if param.direction:
             raise Refusal(param.loc, f"{param.name}: a constructor parameter cannot have a direction")
-        if isinstance(param.type, ast.NamedType) and isinstance(symbol.scope.find(param.type.name), BlockSymbol):
-            raise Refusal(
-                param.loc, f"{param.name}: constructor parameters of control or parser type are not supported"
-            )
+        if isinstance(param.type, ast.NamedType) and param.type.args is None:
+            block = symbol.scope.find(param.type.name)
+            if isinstance(block, BlockSymbol):
+                return block
         with self.scoped(symbol.scope):
             return self.resolve(param.type)
 
@@ -156,11 +157,30 @@ class InstanceChecker(TableChecker):
             raise Refusal(written.loc, f"{name}: the argument must be a compile-time constant")
         return value
 
-    def _instance_argument(self, written: ast.Expr, type_: ExternType) -> ir.InstanceDecl:
+    def _instance_argument(self, written: ast.Expr, type_: ExternType | BlockSymbol) -> ir.InstanceDecl:
         symbol = self.lookup(written.name, written.loc, written.absolute) if isinstance(written, ast.Name) else None
+        if isinstance(type_, BlockSymbol):
+            if not isinstance(symbol, InstanceSymbol) or symbol.decl.unit is None:
+                raise Refusal(
+                    written.loc, f"the argument must be an instance of {type_.decl.name}", "declare it before"
+                )
+            self._check_block_type(symbol.decl.unit, type_, written.loc)
+            return symbol.decl
         if isinstance(symbol, InstanceSymbol) and symbol.decl.type == type_:
             return symbol.decl
         raise Refusal(written.loc, f"the argument must be an instance of {type_}", "declare it before")
+
+    def block_type_params(self, symbol: BlockSymbol) -> tuple[ir.Param, ...]:
+        """The parameters of a control or parser type."""
+        with self.scoped(symbol.scope):
+            return self.lower_params(symbol.decl.params, declare=False)
+
+    def _check_block_type(self, unit: Unit, symbol: BlockSymbol, loc: Location) -> None:
+        wanted = self.block_type_params(symbol)
+        kind = ir.ControlUnit if isinstance(symbol.decl, ast.ControlDecl) else ir.ParserUnit
+        mine = [(p.type, p.direction) for p in unit.params]
+        if not isinstance(unit, kind) or mine != [(p.type, p.direction) for p in wanted]:
+            raise Refusal(loc, f"{unit.name}: its parameters are not those of {symbol.decl.name}")
 
     def _extern_constructor(
         self, symbol: ExternSymbol, type_: ast.TypeExpr, args: tuple[ast.Argument, ...], loc: Location

@@ -54,11 +54,7 @@ class KeysetChecker(StatementChecker):
 
     def _value_set(self, written: ast.Name, value_set: ir.ValueSet, type_: Type) -> ir.Match:
         element = value_set.element
-        inner: tuple[Type, ...] = ()
-        if isinstance(element, StructType):
-            inner = tuple(f.type for f in element.fields)
-        elif isinstance(element, TupleType):
-            inner = element.elements
+        inner = _flat(element) if isinstance(element, StructType | TupleType) else ()
         wanted = type_.elements if isinstance(type_, TupleType) else (type_,)
         plain = tuple(t.underlying if isinstance(t, SerEnumType) else t for t in wanted)
         if element != type_ and inner not in (wanted, plain) and (element,) not in (wanted, plain):
@@ -100,3 +96,12 @@ class KeysetChecker(StatementChecker):
         if len(keys) != len(exprs):
             raise Refusal(case.loc, f"a label of {len(keys)} values for {len(exprs)} selectors")
         return tuple(self.keyset(k, e.type) for k, e in zip(keys, exprs, strict=True))
+
+
+def _flat(type_: Type) -> tuple[Type, ...]:
+    """The scalar types in a struct or tuple, in order."""
+    if isinstance(type_, StructType):
+        return tuple(t for f in type_.fields for t in _flat(f.type))
+    if isinstance(type_, TupleType):
+        return tuple(t for e in type_.elements for t in _flat(e))
+    return (type_,)

@@ -100,12 +100,21 @@ class OperatorChecker(ValueChecker):
             raise Refusal(loc, f"`{operator}` is not defined on signed values of type {left.type}")
         if operator in ("/", "%") and isinstance(right, ir.Literal) and right.value == 0:
             raise Refusal(loc, "division by zero" if operator == "/" else "modulo by zero")
+        if operator in ("/", "%") and not isinstance(left, ir.Literal) and not self._divides_by_shift(right):
+            hint = "divide by a constant power of two"
+            raise Refusal(loc, f"`{operator}` of values that are not known at compile time is not supported", hint)
         if isinstance(left, ir.Literal) and isinstance(right, ir.Literal):
             one, other = int(left.value), int(right.value)
             if comparison:
                 return ir.Literal(loc, BOOL, fold.compare(operator, one, other))
             return ir.Literal(loc, left.type, fold.arithmetic(operator, one, other, left.type))
         return ir.Binary(loc, BOOL if comparison else left.type, operator, left, right)
+
+    def _divides_by_shift(self, divisor: ir.Expr) -> bool:
+        """Whether targets can divide by this: a power of two, or a constructor parameter."""
+        if isinstance(divisor, ir.Literal):
+            return int(divisor.value).bit_count() == 1
+        return self.is_late_constant(divisor)
 
     def _shift(self, loc: Location, operator: str, left: ir.Expr, right: ir.Expr) -> ir.Expr:
         left, right = self._arithmetic_operand(left, operator), self._arithmetic_operand(right, operator)

@@ -30,6 +30,8 @@ from softswitch.compiler.types import (
 
 ARCHITECTURES = {"V1Switch": "v1model"}
 
+_Made = ir.Instance | ir.ExternInstance
+
 
 class ProgramChecker(UnitChecker):
     """Checks a whole program."""
@@ -109,7 +111,7 @@ class ProgramChecker(UnitChecker):
     def _serializable(self, decl: ast.EnumDecl, notes: tuple[ir.Annotation, ...]) -> SerEnumType:
         assert decl.underlying is not None, "only serializable enums come here"
         underlying = self.resolve(decl.underlying)
-        if not isinstance(underlying, BitType | IntType):
+        if not isinstance(underlying, BitType | IntType) or underlying.newtype is not None:
             raise Refusal(decl.underlying.loc, f"{decl.name}: an enum cannot have underlying type {underlying}")
         members: list[tuple[str, int]] = []
         with self.scoped():
@@ -128,7 +130,12 @@ class ProgramChecker(UnitChecker):
     def _extern(self, decl: ast.ExternDecl) -> None:
         symbol = ExternSymbol(decl.loc, decl, self.globals)
         self.globals.declare(decl.name, symbol)
-        for method in decl.methods:
+        for index, method in enumerate(decl.methods):
+            others = [m for m in decl.methods[:index] if m.name == method.name and len(m.params) == len(method.params)]
+            if method.name == decl.name and method.result is not None:
+                raise Refusal(method.loc, f"{method.name}: a constructor has no return type")
+            if method.result is None and others:
+                raise Refusal(method.loc, f"{method.name}: duplicate constructor", f"see {others[0].loc}")
             if method.abstract:
                 raise Refusal(method.loc, f"{method.name}: abstract methods are not supported")
         variables = tuple(TypeVar(p.name) for p in decl.type_params)
@@ -164,6 +171,8 @@ class ProgramChecker(UnitChecker):
     def _instantiation(self, decl: ast.Instantiation) -> None:
         symbol = self.globals.find(decl.type.name) if isinstance(decl.type, ast.NamedType) else None
         if not isinstance(symbol, PackageSymbol):
+            if isinstance(symbol, BlockSymbol):
+                raise Refusal(decl.loc, f"{decl.name}: a control or parser cannot be instantiated at the top level")
             self.instantiation(decl)
             return
         if decl.name != "main":
@@ -261,7 +270,7 @@ class ProgramChecker(UnitChecker):
         externs = {
             i.name: ir.ExternInstance(i.cp_name.removeprefix("."), i) for i in self.frame.instances if i.unit is None
         }
-        by_decl: dict[ir.InstanceDecl, ir.ExternInstance] = {e.decl: e for e in externs.values()}
+        by_decl: dict[ir.InstanceDecl, _Made] = {e.decl: e for e in externs.values()}
         pipeline = {name: self._instance("", _named_after_type(decl), decl, by_decl) for name, decl in blocks.items()}
         return ir.Program(
             architecture=ARCHITECTURES[package.decl.name],
@@ -280,22 +289,23 @@ class ProgramChecker(UnitChecker):
         )
 
     def _instance(
-        self, parent: str, cp_name: str, decl: ir.InstanceDecl, known: dict[ir.InstanceDecl, ir.ExternInstance]
+        self, parent: str, cp_name: str, decl: ir.InstanceDecl, known: dict[ir.InstanceDecl, _Made]
     ) -> ir.Instance:
         unit = decl.unit
         assert unit is not None, "only units are instances of the tree"
         path = ir.full_name(parent, cp_name)
         given = dict(self.bound_instances.get(decl, ()))
-        children: dict[str, ir.Instance | ir.ExternInstance] = {}
+        children: dict[str, _Made] = {}
         here = dict(known)
         for child in unit.instances:
+            made: _Made
             if child.alias:
-                children[child.name] = here[child] = known[given[child.name]]
+                made = known[given[child.name]]
             elif child.unit is None:
-                children[child.name] = here[child] = ir.ExternInstance(ir.full_name(path, child.cp_name), child)
-        for child in unit.instances:
-            if child.unit is not None:
-                children[child.name] = self._instance(path, child.cp_name, child, here)
+                made = ir.ExternInstance(ir.full_name(path, child.cp_name), child)
+            else:
+                made = self._instance(path, child.cp_name, child, here)
+            children[child.name] = here[child] = made
         return ir.Instance(path, decl, unit, children)
 
 

@@ -145,6 +145,8 @@ class StatementChecker(CallChecker):
         target = self.lvalue(written.target)
         if not written.op:
             return ir.Assign(written.loc, target, self.value(written.value, target.type))
+        if any(isinstance(n, ir.FunctionCall | ir.ExternCall | ir.TableApply) for n in ir.walk(target)):
+            raise Refusal(written.target.loc, f"the target of `{written.op}=` must not call anything")
         value = self.binary(written.loc, written.op, target, self.expr(written.value))
         return ir.Assign(written.loc, target, self.convert(value, target.type))
 
@@ -164,6 +166,8 @@ class StatementChecker(CallChecker):
     def _switch(self, written: ast.Switch) -> ir.Stmt:
         if self.place is Place.PARSER:
             raise Refusal(written.loc, "switch cannot be used in a parser")
+        if self.place is Place.ACTION:
+            raise Refusal(written.loc, "switch cannot be used in an action on this target")
         for index, case in enumerate(written.cases):
             if case.label is None and index != len(written.cases) - 1:
                 raise Refusal(case.loc, "default must be the last label of a switch")

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.context import Place, UnitState, annotation_name
+from softswitch.compiler.check.entries import assign_priorities, refuse_duplicates
 from softswitch.compiler.check.keynames import key_name
 from softswitch.compiler.check.keysets import KeysetChecker
 from softswitch.compiler.check.values import describe
@@ -101,7 +102,7 @@ class TableChecker(KeysetChecker):
             actions=choices,
             default_action=default,
             const_default="default_action" in properties and properties["default_action"].is_const,
-            entries=self._entries(written.entries, keys, choices),
+            entries=self._entries(written, keys, choices, properties),
             const_entries=written.entries is not None and written.entries.is_const,
             largest_priority_wins=priority_order is None or self._flag(priority_order),
             size=0 if size is None else self.constant_int(size.value, "the size of a table"),
@@ -154,6 +155,10 @@ class TableChecker(KeysetChecker):
         choices: list[ir.TableAction] = []
         for ref in written:
             action = self._find_action(ref)
+            for data in action.data:
+                if not isinstance(data.type, BitType | IntType | BoolType | EnumType | SerEnumType):
+                    message = f"{data.name}: action data of type {data.type}"
+                    raise Refusal(data.loc, message, "action data are bit<>, int<>, bool, type or enum")
             if any(c.action is action for c in choices):
                 raise Refusal(ref.loc, f"{ref.name}: duplicate action name in table")
             choices.append(self._choice(ref, action))
@@ -176,7 +181,11 @@ class TableChecker(KeysetChecker):
     def _bound_argument(self, param: ir.Param, arg: ast.Argument | None, ref: ast.ActionRef) -> ir.Expr:
         if arg is None:
             raise Refusal(ref.loc, f"{param.name}: parameter of action {ref.name} must be bound")
-        return self.argument(param, arg)
+        value = self.argument(param, arg)
+        for node in ir.walk(value):
+            if isinstance(node, ir.TableApply):
+                raise Refusal(node.loc, f"{node.table.name}: a table cannot be applied in the argument of an action")
+        return value
 
     def _action_value(self, ref: ast.ActionRef, choices: tuple[ir.TableAction, ...]) -> ir.ActionValue:
         """An action with its data, in an entry or as default; its bound arguments may be repeated or left out."""
@@ -188,7 +197,10 @@ class TableChecker(KeysetChecker):
         args = ref.args or ()
         data = action.data
         directed = len(action.params) - len(data)
-        if directed and len(args) == len(action.params) and (not args or args[0].name is None):
+        if directed and len(args) == len(action.params) and args[0].name is None:
+            for param, bound, arg in zip(action.params, choice.bound, args[:directed], strict=False):
+                if bound is None or not ir.same(self.argument(param, arg), bound):
+                    raise Refusal(arg.loc, f"{param.name}: the argument is not that of the table's list of actions")
             args = args[directed:]
         elif directed and args and args[0].name is not None:
             args = tuple(a for a in args if any(a.name == p.name for p in data))
@@ -237,17 +249,36 @@ class TableChecker(KeysetChecker):
     # entries
 
     def _entries(
-        self, written: ast.EntriesDecl | None, keys: tuple[ir.Key, ...], choices: tuple[ir.TableAction, ...]
+        self,
+        table: ast.TableDecl,
+        keys: tuple[ir.Key, ...],
+        choices: tuple[ir.TableAction, ...],
+        properties: dict[str, ast.PropertyDecl],
     ) -> tuple[ir.Entry, ...]:
+        written = table.entries
         if written is None:
             return ()
         if not keys:
-            raise Refusal(written.loc, "entries of a table without keys")
-        matched = [k for k in keys if k.kind != "selector"]
-        return tuple(self._entry(e, matched, choices, written.is_const) for e in written.entries)
+            raise Refusal(table.loc, f"{table.name}: entries of a table without keys")
+        matched = tuple(k for k in keys if k.kind != "selector")
+        entries = tuple(self._entry(e, matched, choices, written.is_const) for e in written.entries)
+        if written.is_const:
+            for entry in entries:
+                if entry.priority is not None:
+                    raise Refusal(entry.loc, "const entries cannot have priorities: the first that matches wins")
+            refuse_duplicates(entries, matched)
+            return entries
+        wins, delta = properties.get("largest_priority_wins"), properties.get("priority_delta")
+        return assign_priorities(
+            entries,
+            matched,
+            largest_wins=wins is None or self._flag(wins),
+            delta=1 if delta is None else self.constant_int(delta.value, "priority_delta"),
+            loc=table.loc,
+        )
 
     def _entry(
-        self, written: ast.EntryDecl, keys: list[ir.Key], choices: tuple[ir.TableAction, ...], is_const: bool
+        self, written: ast.EntryDecl, keys: tuple[ir.Key, ...], choices: tuple[ir.TableAction, ...], is_const: bool
     ) -> ir.Entry:
         sets = written.keys
         if len(sets) == 1 and isinstance(sets[0], ast.ListExpr):

@@ -159,6 +159,8 @@ class TypeChecker(Context, ABC):
                 type_ = self.resolve(written.type)
                 _check_field(decl, written, type_)
                 fields.append(Field(written.name, type_, lower_annotations(written.annotations)))
+        if decl.kind == "header" and sum(isinstance(f.type, VarbitType) for f in fields) > 1:
+            raise Refusal(decl.loc, f"{decl.name}: a header can have only one varbit field")
         name = f"{decl.name}<{', '.join(map(str, args))}>" if args else decl.name
         generic = decl.name if args else ""
         type_ = _CLASSES[decl.kind](name, tuple(fields), lower_annotations(decl.annotations), generic, args)

@@ -85,10 +85,13 @@ class UnitChecker(InstanceChecker):
     def _constructor_params(self, symbol: BlockSymbol, args: ConstructorArgs | None) -> None:
         decl = symbol.decl
         values = iter(args.values if args is not None else ())
+        given = dict(args.instances if args is not None else ())
         for param in decl.constructor_params:
-            type_ = self._param_type(symbol, param)
-            if isinstance(type_, ExternType):
-                alias = ir.InstanceDecl(param.loc, param.name, param.name, None, type_, (), (), alias=True)
+            type_ = self.constructor_param(symbol, param)
+            if isinstance(type_, ExternType | BlockSymbol):
+                extern = type_ if isinstance(type_, ExternType) else None
+                unit = self._alias_unit(type_, given.get(param.name)) if isinstance(type_, BlockSymbol) else None
+                alias = ir.InstanceDecl(param.loc, param.name, param.name, unit, extern, (), (), alias=True)
                 self.frame.instances.append(alias)
                 self.scope.declare(param.name, InstanceSymbol(param.loc, alias))
             elif args is not None:
@@ -97,6 +100,20 @@ class UnitChecker(InstanceChecker):
                 variable = ir.Param(param.loc, param.name, self.unit.unique(param.name), type_)
                 self.constructor_params.add(variable)
                 self.declare_variable(variable)
+
+    def _alias_unit(self, symbol: BlockSymbol, given: ir.InstanceDecl | None) -> Unit:
+        """The unit behind a constructor parameter; while it is open, one with nothing but parameters."""
+        if given is not None and given.unit is not None:
+            return given.unit
+        decl, params = symbol.decl, self.block_type_params(symbol)
+        unit: Unit
+        if isinstance(decl, ast.ControlDecl):
+            body = ir.Block(decl.loc, ())
+            unit = ir.ControlUnit(decl.loc, decl.name, decl.name, params, (), (), (), (), body, ())
+        else:
+            unit = ir.ParserUnit(decl.loc, decl.name, decl.name, params, (), (), (), {}, ())
+        self._unit_syntax[unit] = decl.params
+        return unit
 
     def _unique_unit(self, name: str) -> str:
         same = sum(u.name == name for u in self.units)
@@ -175,6 +192,8 @@ class UnitChecker(InstanceChecker):
                 states[state.name] = self._state(state, names)
             except Refusal as refusal:
                 self.diagnostics.add(refusal)
+        if "start" in states and not _ends(states):
+            self.diagnostics.error(decl.loc, f"{decl.name}: this parser never reaches accept or reject")
         return ir.ParserUnit(
             loc=decl.loc,
             name=decl.name,
@@ -200,3 +219,21 @@ class UnitChecker(InstanceChecker):
             else:
                 transition = self.select(state.transition, names)
         return ir.State(state.loc, state.name, body, transition, lower_annotations(state.annotations))
+
+
+def _ends(states: dict[str, ir.State]) -> bool:
+    """Whether some path from `start` leads to accept or reject."""
+    pending, seen = ["start"], {"start"}
+    while pending:
+        state = states.get(pending.pop())
+        if state is None:
+            return True
+        transition = state.transition
+        targets = (
+            [case.next_state for case in transition.cases]
+            if isinstance(transition, ir.Select)
+            else [transition.next_state]
+        )
+        pending += [t for t in targets if t not in seen]
+        seen.update(targets)
+    return False

@@ -89,7 +89,7 @@ class ValueChecker(TypeChecker):
         return None
 
     def _from_int(self, expr: ir.Expr, target: Type) -> ir.Expr | None:
-        if not isinstance(target, BitType | IntType) or target.newtype is not None:
+        if not isinstance(target, BitType | IntType):
             return None
         if isinstance(expr, ir.Literal):
             return self.fit(expr, target)
@@ -198,6 +198,8 @@ class ValueChecker(TypeChecker):
             return converted
         if isinstance(expr, ir.Literal) and isinstance(expr.value, int):
             if isinstance(wanted, BoolType):
+                if expr.value not in (0, 1):
+                    raise Refusal(expr.loc, f"{expr.value}: only 0 and 1 can be cast to bool")
                 return ir.Literal(expr.loc, target, bool(expr.value))
             return ir.Literal(expr.loc, target, fold.wrap(int(expr.value), target))
         return ir.Cast(expr.loc, target, expr)

@@ -18,8 +18,9 @@ Units and instances
     taking
     the instance's state, or inline. The full name of a table, action, extern or value set is `full_name(instance,
     cp_name)`.
-    A constructor parameter of extern type is an `InstanceDecl` with `alias=True`: the same `ExternInstance` object
-    appears in the children under the parameter's name.
+    A constructor parameter of extern, control or parser type is an `InstanceDecl` with `alias=True`: the very
+    `Instance`
+    or `ExternInstance` object that was given appears in the children under the parameter's name.
 
 Semantics to keep
     Evaluation is left to right; `&&`, `||`, `Mux` are lazy. `in` arguments are copied in, `out`/`inout` copied back
@@ -53,6 +54,7 @@ from softswitch.compiler.ir.expressions import (
     FieldRef,
     FunctionCall,
     Index,
+    InstanceRef,
     InvalidHeader,
     IsValid,
     Literal,
@@ -115,7 +117,7 @@ from softswitch.compiler.ir.units import (
     ValueSet,
     full_name,
 )
-from softswitch.compiler.ir.walk import walk
+from softswitch.compiler.ir.walk import same, walk
 
 __all__ = [
     "Action",
@@ -154,6 +156,7 @@ __all__ = [
     "Index",
     "Instance",
     "InstanceDecl",
+    "InstanceRef",
     "InvalidHeader",
     "IsValid",
     "Key",
@@ -190,5 +193,6 @@ __all__ = [
     "VarRef",
     "Variable",
     "full_name",
+    "same",
     "walk",
 ]

@@ -176,6 +176,13 @@ class DontCare(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceRef(Expr):
+    """An extern instance as the argument of a parameter of extern type."""
+
+    instance: InstanceDecl
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionCall(Expr):
     """A call of a P4 function; arguments in parameter order."""
 

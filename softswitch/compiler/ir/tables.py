@@ -107,7 +107,8 @@ class ActionValue(Node):
 class Entry(Node):
     """An entry written in the program.
 
-    Smaller index wins unless `priority` is given (`Table.largest_priority_wins`).
+    In a const list the first that matches wins and `priority` is None. In another list every entry of a table with
+    ternary, range or optional keys has a priority; `Table.largest_priority_wins` says which end of the scale wins.
     """
 
     matches: tuple[Match, ...]

@@ -28,3 +28,15 @@ def walk(node: object) -> Iterator[Node]:
             value = getattr(node, field.name)
             if isinstance(value, tuple | Node) and not isinstance(value, _DECLARED):
                 yield from walk(value)
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two pieces of IR are equal but for where they were written."""
+    if isinstance(one, _DECLARED) or isinstance(other, _DECLARED):
+        return one is other
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Node) and type(one) is type(other):
+        names = [field.name for field in fields(one) if field.name != "loc" and field.compare]
+        return all(same(getattr(one, name), getattr(other, name)) for name in names)
+    return one == other

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from softswitch.compiler import ir
+from softswitch.compiler.diagnostics import CompileError, Diagnostic
 from softswitch.compiler.types import Type
 
 
@@ -91,12 +92,14 @@ def _collect(
     called = {node.action: None for node in nodes if isinstance(node, ir.ActionCall)}
     applied = _applied(nodes)
     by_table = {c.action: None for t in unit.tables if t in applied for c in t.actions}
-    for action in by_table:
+    for action in (*by_table, *called):
         if action.is_global:
-            result.actions[action_name(instance, action)] = action, True
-    for action in (*unit.actions, *(a for a in called if a.is_global and a not in by_table)):
+            result.actions.setdefault(action_name(instance, action), (action, action in by_table))
+    for action in unit.actions:
         if action in by_table or action in called:
-            local_actions[action_name(instance, action)] = action, action in by_table
+            name = action_name(instance, action)
+            if local_actions.setdefault(name, (action, action in by_table))[0].loc != action.loc:
+                raise CompileError([Diagnostic(action.loc, f"{name}: conflicting control plane name of this action")])
     for action in (*by_table, *called):
         nodes += ir.walk(action.body)
     for node in nodes:

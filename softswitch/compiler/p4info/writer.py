@@ -8,6 +8,7 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
 from softswitch.compiler import ir
+from softswitch.compiler.diagnostics import CompileError, Diagnostic
 from softswitch.compiler.p4info.annotate import add_annotations, add_documentation, is_hidden, set_preamble
 from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind
 from softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
@@ -30,6 +31,7 @@ class P4InfoWriter:
         self._symbols = SymbolTable()
         self._visible = [visible(block) for block in program.pipeline.values()]
         self._digests: dict[str, Any] = {}
+        self._owners: dict[tuple[str, str], object] = {}
 
     def write(self) -> Any:
         """The P4Info message."""
@@ -67,11 +69,13 @@ class P4InfoWriter:
         for seen in self._visible:
             for name, (action, _) in seen.actions.items():
                 self._symbols.add(IdKind.ACTION, name, action.annotations, action.loc)
+                self._refuse_clash("action", name, action)
             for extern in seen.externs:
                 self._add_extern(extern)
             for instance, table in seen.tables:
                 name = ir.full_name(instance.path, table.cp_name)
                 self._symbols.add(IdKind.TABLE, name, table.annotations, table.loc)
+                self._refuse_clash("table", name, (instance, table))
             for name, value_set in seen.value_sets:
                 self._symbols.add(IdKind.VALUE_SET, name, value_set.annotations, value_set.loc)
             for type_ in seen.digests:
@@ -80,6 +84,15 @@ class P4InfoWriter:
             name = cp_name(header.name, header.annotations)
             self._symbols.add(IdKind.CONTROLLER_HEADER, name, header.annotations)
         self._symbols.freeze()
+
+    def _refuse_clash(self, what: str, name: str, owner: object) -> None:
+        """Two declarations cannot go by one name."""
+        other = self._owners.setdefault((what, name), owner)
+        if other != owner:
+            decl = owner[1] if isinstance(owner, tuple) else owner
+            assert isinstance(decl, ir.Action | ir.Table), "only actions and tables are checked"
+            if isinstance(decl, ir.Table) or not isinstance(other, ir.Action) or decl.loc != other.loc:
+                raise CompileError([Diagnostic(decl.loc, f"{name}: conflicting control plane name of this {what}")])
 
     def _add_extern(self, extern: ir.ExternInstance) -> None:
         kind = extern_kind(extern)

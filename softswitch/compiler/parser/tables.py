@@ -38,6 +38,8 @@ class TableParser(StatementParser):
             is_const = self.accept("const")
             if self.at("key") and not is_const:
                 self._once(keys, "key")
+                if entries is not None:
+                    raise Refusal(entries.loc, "the list of entries must come after the key")
                 keys = self._keys()
             elif self.at("actions") and not is_const:
                 self._once(actions, "actions")
