@@ -49,19 +49,19 @@ class Switch:
 
     def __init__(self, program: BuiltProgram, *, seed: int = 0) -> None:
         self._p4info = program.p4info
-        self._dataplane = native.runtime().Dataplane(seed)
-        self._dataplane.load(str(program.shared_object))
+        self.dataplane = native.runtime().Dataplane(seed)
+        self.dataplane.load(str(program.shared_object))
 
     # Frames -----------------------------------------------------------------------------------------------------------
 
     def inject(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Runs one frame that came in by `port`; what left, in order: [(port, frame)]."""
-        out: list[tuple[int, bytes]] = self._dataplane.inject(port, frame)
+        out: list[tuple[int, bytes]] = self.dataplane.inject(port, frame)
         return out
 
     def statistics(self, port: int) -> dict[str, Any]:
         """rx_packets, rx_bytes, tx_packets, tx_bytes, and `drops` by cause."""
-        out: dict[str, Any] = self._dataplane.statistics(port)
+        out: dict[str, Any] = self.dataplane.statistics(port)
         return out
 
     # Tables -----------------------------------------------------------------------------------------------------------
@@ -79,38 +79,38 @@ class Switch:
         """Adds an entry. `action` is a name with `params`, or ("member" | "group", id)."""
         info = self._find("tables", table)
         keys = self._match(info, match)
-        self._dataplane.insert(info.preamble.id, keys, priority, self._action(action, params), idle_timeout_ns)
+        self.dataplane.insert(info.preamble.id, keys, priority, self._action(action, params), idle_timeout_ns)
 
     def modify(
         self, table: str, match: Mapping[str, Match], action: str | tuple[str, int], *, priority: int = 0, **params: int
     ) -> None:
         """Changes an entry's action."""
         info = self._find("tables", table)
-        self._dataplane.modify(info.preamble.id, self._match(info, match), priority, self._action(action, params), 0)
+        self.dataplane.modify(info.preamble.id, self._match(info, match), priority, self._action(action, params), 0)
 
     def remove(self, table: str, match: Mapping[str, Match], *, priority: int = 0) -> None:
         """Deletes an entry."""
         info = self._find("tables", table)
-        self._dataplane.remove(info.preamble.id, self._match(info, match), priority)
+        self.dataplane.remove(info.preamble.id, self._match(info, match), priority)
 
     def set_default(self, table: str, action: str | None, **params: int) -> None:
         """Sets the default action; None: back to the program's own."""
         info = self._find("tables", table)
-        self._dataplane.set_default(info.preamble.id, None if action is None else self._action(action, params))
+        self.dataplane.set_default(info.preamble.id, None if action is None else self._action(action, params))
 
     def entries(self, table: str) -> list[Entry]:
         """All entries, oldest first; the default action is not among them."""
         info = self._find("tables", table)
-        return [self._entry(info, raw) for raw in self._dataplane.entries(info.preamble.id)]
+        return [self._entry(info, raw) for raw in self.dataplane.entries(info.preamble.id)]
 
     def insert_member(self, profile: str, member: int, action: str, **params: int) -> None:
         """Adds a member to an action profile or selector."""
         _, number, data = self._action(action, params)
-        self._dataplane.insert_member(self._id("action_profiles", profile), member, number, data)
+        self.dataplane.insert_member(self._id("action_profiles", profile), member, number, data)
 
     def insert_group(self, profile: str, group: int, members: Sequence[tuple[int, int]]) -> None:
         """Adds a group of (member, weight) to a selector."""
-        self._dataplane.insert_group(self._id("action_profiles", profile), group, list(members))
+        self.dataplane.insert_group(self._id("action_profiles", profile), group, list(members))
 
     def write_value_set(self, name: str, members: Iterable[Sequence[Match]]) -> None:
         """Replaces the members of a parser value set; each has a match per field."""
@@ -119,49 +119,49 @@ class Switch:
         for member in members:
             named = {m.name or str(m.id): v for m, v in zip(info.match, member, strict=True)}
             raw.append(self._fields(info.match, named, name))
-        self._dataplane.write_value_set(info.preamble.id, raw)
+        self.dataplane.write_value_set(info.preamble.id, raw)
 
     # Replication ------------------------------------------------------------------------------------------------------
 
     def multicast(self, group: int, ports: Iterable[int | tuple[int, int]]) -> None:
         """Creates a multicast group of ports or (port, egress_rid)."""
-        self._dataplane.insert_multicast_group(group, [p if isinstance(p, tuple) else (p, 0) for p in ports])
+        self.dataplane.insert_multicast_group(group, [p if isinstance(p, tuple) else (p, 0) for p in ports])
 
     def remove_multicast(self, group: int) -> None:
         """Deletes a multicast group."""
-        self._dataplane.remove_multicast_group(group)
+        self.dataplane.remove_multicast_group(group)
 
     def clone_session(self, session: int, ports: Iterable[int | tuple[int, int]], length: int = 0) -> None:
         """Creates a clone session; `length` bytes of each clone are kept (0: all)."""
         replicas = [p if isinstance(p, tuple) else (p, 0) for p in ports]
-        self._dataplane.insert_clone_session(session, replicas, length)
+        self.dataplane.insert_clone_session(session, replicas, length)
 
     # State ------------------------------------------------------------------------------------------------------------
 
     def read_register(self, name: str, index: int) -> int:
         """One cell."""
-        return int.from_bytes(self._dataplane.read_register(self._id("registers", name), index)[0], "big")
+        return int.from_bytes(self.dataplane.read_register(self._id("registers", name), index)[0], "big")
 
     def read_registers(self, name: str) -> list[int]:
         """All cells."""
-        return [int.from_bytes(v, "big") for v in self._dataplane.read_register(self._id("registers", name), None)]
+        return [int.from_bytes(v, "big") for v in self.dataplane.read_register(self._id("registers", name), None)]
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """One cell, or all of them."""
-        self._dataplane.write_register(self._id("registers", name), index, _bytes(value))
+        self.dataplane.write_register(self._id("registers", name), index, _bytes(value))
 
     def read_counter(self, name: str, index: int) -> tuple[int, int]:
         """(packets, bytes) of one cell."""
-        packets, length = self._dataplane.read_counter(self._id("counters", name), index)[0]
+        packets, length = self.dataplane.read_counter(self._id("counters", name), index)[0]
         return packets, length
 
     def write_counter(self, name: str, index: int | None, packets: int, length: int) -> None:
         """One cell, or all of them."""
-        self._dataplane.write_counter(self._id("counters", name), index, packets, length)
+        self.dataplane.write_counter(self._id("counters", name), index, packets, length)
 
     def write_meter(self, name: str, index: int | None, *, cir: int, cburst: int, pir: int, pburst: int) -> None:
         """Sets a meter's rates (per second) and bursts."""
-        self._dataplane.write_meter(self._id("meters", name), index, cir, cburst, pir, pburst)
+        self.dataplane.write_meter(self._id("meters", name), index, cir, cburst, pir, pburst)
 
     # Messages ---------------------------------------------------------------------------------------------------------
 
@@ -172,11 +172,11 @@ class Switch:
         def call(number: int, members: list[bytes]) -> None:
             hook(names.get(number, str(number)), [int.from_bytes(m, "big") for m in members])
 
-        self._dataplane.on_digest(call)
+        self.dataplane.on_digest(call)
 
     def on_log(self, hook: Callable[[str], None]) -> None:
         """Calls hook(text) for every log_msg and failed assertion."""
-        self._dataplane.on_log(hook)
+        self.dataplane.on_log(hook)
 
     # Names ------------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend import externs
+from softswitch.compiler.backend import externs, reroll
 from softswitch.compiler.backend.errors import refuse
 from softswitch.compiler.backend.objects import ExternObject, Objects
 from softswitch.compiler.backend.parser_states import value_set_member
@@ -50,6 +50,10 @@ def unit_struct(out: Writer, unit: ir.ControlUnit | ir.ParserUnit) -> None:
         if isinstance(unit, ir.ControlUnit):
             for table in unit.tables:
                 out.line(f"const Table* {table_name(table)}{{}};")
+            if reroll.shiftable(unit):
+                shifted = ", ".join(f"{instance_member(d)}.neighbour(k)" for d in unit.instances)
+                with out.block(f"[[nodiscard, gnu::always_inline]] {state_name(unit)} at(std::size_t k) const"):
+                    out.line(f"return {{g, {shifted}}};")
         else:
             for value_set in unit.value_sets:
                 out.line(f"const Table* {value_set_member(value_set)}{{}};")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend import calls
+from softswitch.compiler.backend import calls, reroll
 from softswitch.compiler.backend.effects import has_effects
 from softswitch.compiler.backend.errors import refuse
 from softswitch.compiler.backend.expressions import Expressions, is_signed
@@ -21,10 +21,20 @@ class Statements:
 
     def run(self, body: tuple[ir.Stmt, ...]) -> None:
         """A sequence; what comes after a jump is unreachable and left out."""
-        for stmt in body:
+        at = 0
+        while at < len(body):
+            stmt = body[at]
+            program = self.scope.program
+            count, arguments = reroll.find(program.types, program.exits, self.scope.unit, body[at:])
+            if count:
+                assert isinstance(stmt, ir.UnitApply)
+                reroll.write(self.ex, stmt, count, arguments)
+                at += count
+                continue
             self.statement(stmt)
             if isinstance(stmt, ir.Return | ir.Exit | ir.Break | ir.Continue):
                 break
+            at += 1
 
     def statement(self, stmt: ir.Stmt) -> None:
         method = getattr(self, f"_{type(stmt).__name__}", None)

@@ -7,7 +7,7 @@ actions and tables are member functions, `run()` is its body.
 from __future__ import annotations
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend import calls
+from softswitch.compiler.backend import calls, reroll
 from softswitch.compiler.backend.effects import nodes
 from softswitch.compiler.backend.expressions import Expressions
 from softswitch.compiler.backend.parser_states import write_states
@@ -92,7 +92,8 @@ def control(program: ProgramScope, out: Writer, unit: ir.ControlUnit) -> None:
         for table in unit.tables:
             TableFunction(Scope(program, out, unit), table).write()
         scope = Scope(program, out, unit, returns_exit=exits)
-        with out.block(f"{'bool' if exits else 'void'} run()"):
+        inline = "[[gnu::always_inline]] " if reroll.shiftable(unit) else ""
+        with out.block(f"{inline}{'bool' if exits else 'void'} run()"):
             statements = Statements(scope)
             for local in unit.locals:
                 if local.init is not None:
