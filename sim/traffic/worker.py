@@ -45,20 +45,22 @@ def send_vectors(
     """
     stream, wid = told["gradients"], told["wid"]
     acked = credit = following = resent = 0
-    last_progress = time.monotonic()
+    last_progress = last_resend = time.monotonic()
     while acked != count:
         while following != count and newer(credit, following):
             time.sleep(delay)
             port.send(_vector(sender, stream, wid, following, 0))
             following += 1
         heard = port.receive_ours(_TIMEOUT, stream["gen"])
+        now = time.monotonic()
         if heard is not None and heard.type == PacketType.MH and int(heard.flags) & Flag.ACKV:
             if newer(heard.ack, acked):
-                last_progress = time.monotonic()
+                last_progress = now
             acked, credit = later(heard.ack, acked), later(heard.credit, credit)
-        elif heard is None:
-            if time.monotonic() - last_progress > patience:
-                raise TimeoutError(f"worker {wid}: nothing acknowledged beyond {acked} for {patience:g} s")
+        if now - last_progress > patience:
+            raise TimeoutError(f"worker {wid}: nothing acknowledged beyond {acked} for {patience:g} s")
+        if now - max(last_progress, last_resend) > _TIMEOUT:
+            last_resend = now
             for seq in range(acked, following):
                 port.send(_vector(sender, stream, wid, seq, Flag.RETX))
                 resent += 1

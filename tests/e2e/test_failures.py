@@ -91,8 +91,8 @@ def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
             told = lab.write(job.describe(host))
             module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
             delay = ("--delay", "0.01") if host == "w1" else ()
-            started.append(lab.python(host, told, "--vectors", "60", *delay, module=module))
+            started.append(lab.python(host, told, "--vectors", "60", "--patience", "40", *delay, module=module))
         for process in started:
-            output, _ = process.communicate(timeout=60)
-            assert process.returncode == 0
+            output, _ = process.communicate(timeout=100)
+            assert process.returncode == 0, [path.read_text() for path in lab.folder.glob("*.err")]
             assert json.loads(output)
