@@ -12,7 +12,7 @@ from sim.demo.options import Plan
 from sim.demo.outcome import PassLosses
 from sim.demo.progress import TrainingProgress
 
-_DIAGNOSIS_PAUSE = 3.0  # seconds between two looks at the switch
+_DIAGNOSIS_PAUSE = 2.0  # seconds without progress before a look at the switch, and between two looks
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class TrainingListener:
     skipped: list[dict[str, Any]] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
     _looked: float = 0.0
+    _moved: float = field(default_factory=time.monotonic)
 
     def __call__(self, name: str, event: dict[str, Any]) -> None:
         """Take one event in.
@@ -46,12 +47,12 @@ class TrainingListener:
     def _passed(self, name: str, event: dict[str, Any]) -> None:
         index = event["index"]
         complete = self.losses.add(index, self.plan.hosts[name]["wid"], event["loss"], event["seconds"])
-        if complete:
-            self.silent.clear()
+        self._moved = time.monotonic()
+        self.silent.clear()
         if complete and event["train"]:
-            self.progress.step(sum(self.plan.options.passes[: index + 1]), self.losses.mean(index))
+            self.progress.step(sum(self.plan.options.passes[: index + 1]), self.losses.mean(index), event["at"])
 
     def _diagnose(self) -> None:
-        if time.monotonic() - self._looked >= _DIAGNOSIS_PAUSE:
+        if time.monotonic() - max(self._looked, self._moved) >= _DIAGNOSIS_PAUSE:
             self.silent = self.network.diagnosis()
             self._looked = time.monotonic()

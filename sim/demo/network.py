@@ -10,8 +10,8 @@ from sim.demo.errors import DemoError
 from sim.demo.fabric import MemoryFabric
 from sim.demo.members import Deliver, Member, ThreadMember
 from sim.demo.options import ROOT_HOST, DemoOptions, Plan
-from sim.demo.root import serve
-from sim.demo.worker import train
+from sim.demo.root import initial_layers, serve
+from sim.demo.worker import prepare, train
 
 
 class DemoNetwork(Protocol):
@@ -64,10 +64,11 @@ class MemoryNetwork:
         described = plan.hosts[host]
         body: Callable[[Callable[..., None]], dict[str, Any]]
         if described["role"] == "root":
-            body = lambda tell: serve(plan.options, self._fabric.root(), tell)  # noqa: E731
+            initial = initial_layers(plan.options)
+            body = lambda tell: serve(plan.options, initial, self._fabric.root(), tell)  # noqa: E731
         else:
-            port = self._fabric.worker(described["wid"])
-            body = lambda tell: train(plan.options, described["wid"], port, tell)  # noqa: E731
+            port, prepared = self._fabric.worker(described["wid"]), prepare(plan.options, described["wid"])
+            body = lambda tell: train(plan.options, prepared, port, tell)  # noqa: E731
         return ThreadMember(host, body, deliver)
 
     def counters(self) -> dict[str, int]:

@@ -116,7 +116,7 @@ def _train_in_one_process(options: DemoOptions, console: Console) -> tuple[PassL
             for worker, loss in enumerate(event["losses"]):
                 into.add(index, worker, loss, event["seconds"])
             if event["train"] and not event["exact"]:
-                progress.step(sum(options.passes[: index + 1]), reference.mean(index))
+                progress.step(sum(options.passes[: index + 1]), reference.mean(index), event["at"])
 
         crew.add(ProcessMember("reference", command, popen, crew.deliver))
         crew.await_ready()

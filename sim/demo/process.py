@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -30,14 +32,18 @@ def member_main() -> None:
 def run_member(plan: Plan, name: str) -> None:
     """Play the part that the plan gives to host `name`."""
     torch.set_num_threads(1)  # five processes share the machine; one thread also fixes the order of every sum
-    described = plan.hosts[name]
-    with open_endpoint(name, described, plan.options.timeout) as endpoint:
+    options, described = plan.options, plan.hosts[name]
+    part: Callable[[Endpoint], dict[str, Any]]
+    if described["role"] == "root":
+        initial = root.initial_layers(options)
+        part = lambda endpoint: root.serve(options, initial, endpoint, events.tell)  # noqa: E731
+    else:
+        prepared = worker.prepare(options, described["wid"])
+        part = lambda endpoint: worker.train(options, prepared, endpoint, events.tell)  # noqa: E731
+    with open_endpoint(name, described, options.timeout) as endpoint:
         events.await_go()
         threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
-        if described["role"] == "root":
-            facts = root.serve(plan.options, endpoint, events.tell)
-        else:
-            facts = worker.train(plan.options, described["wid"], endpoint, events.tell)
+        facts = part(endpoint)
         events.tell(events.DONE, stats=endpoint.stats(), **facts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +20,7 @@ class TrainingProgress:
         self._title = title
         self._steps = steps
         self._bytes = bytes_per_step
-        self._started = time.monotonic()
+        self._first = 0.0
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -43,11 +42,11 @@ class TrainingProgress:
     ) -> None:
         self._progress.stop()
 
-    def step(self, number: int, loss: float) -> None:
-        """Training step `number` (from 1) ended with `loss`."""
+    def step(self, number: int, loss: float, at: float) -> None:
+        """Training step `number` (from 1) ended with `loss` at time `at` (seconds, monotonic)."""
         if number == 1:
-            self._started = time.monotonic()
-        rate = (number - 1) / max(time.monotonic() - self._started, 1e-9) if number > 1 else 0.0
+            self._first = at
+        rate = (number - 1) / max(at - self._first, 1e-9) if number > 1 else 0.0
         facts = f"loss {loss:.4f}  {rate:.2f} steps/s"
         if self._bytes:
             facts += f"  {rate * self._bytes / 1e6:.1f} MB/s"

@@ -87,6 +87,6 @@ def train(options: DemoOptions, tell: Tell, corpus: Corpus | None = None) -> dic
             step += 1
         else:
             losses = [reference.validate(worker) for worker in range(options.workers)]
-        seconds = time.monotonic() - started
-        tell(events.PASS, exact=False, index=number, train=training, losses=losses, seconds=seconds)
+        ended = time.monotonic()
+        tell(events.PASS, exact=False, index=number, train=training, losses=losses, seconds=ended - started, at=ended)
     return {"digest": digest_of(reference.master)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from sim.demo import plots
 from sim.demo.options import DemoOptions
@@ -122,9 +123,10 @@ _MEMORY = {
 
 def _counters(outcome: Outcome) -> str:
     drops = _table(("dropped by the switch", "packets"), [(k, f"{v:,}") for k, v in sorted(outcome.drops.items())])
-    names = sorted({key for stats in outcome.endpoint_stats.values() for key in _flat(stats)})
     rows = [
-        (name, *(_number(_flat(stats).get(name, "")) for stats in outcome.endpoint_stats.values())) for name in names
+        (title, *(_number(_at(stats, key)) for stats in outcome.endpoint_stats.values()))
+        for key, title in _STATISTICS.items()
+        if any(outcome.endpoint_stats.values())
     ]
     skipped = sum(len(entry["tensors"]) for entry in outcome.skipped)
     return (
@@ -134,14 +136,29 @@ def _counters(outcome: Outcome) -> str:
     )
 
 
-def _flat(stats: dict[str, object], prefix: str = "") -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for key, value in stats.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key} ")
-        else:
-            flat[prefix + key] = value
-    return flat
+_STATISTICS = {
+    "frames_sent": "frames sent",
+    "frames_received": "frames received",
+    "bytes_sent": "bytes sent",
+    "bytes_received": "bytes received",
+    "retransmissions": "frames resent",
+    "timeouts": "retransmission timeouts",
+    "heartbeats_sent": "heartbeats sent",
+    "rejects.duplicate": "duplicates received",
+    "stalls.credit.total": "seconds without credit",
+    "push_latency.mean": "seconds per push, mean",
+    "pull_latency.mean": "seconds per pull, mean",
+    "round_trip": "round trip, seconds",
+    "processor_time": "processor time of the endpoint, seconds",
+}
+
+
+def _at(stats: dict[str, Any], path: str) -> object:
+    """The value under a dotted path; "" when this endpoint does not count it."""
+    value: Any = stats
+    for key in path.split("."):
+        value = value.get(key, "") if isinstance(value, dict) else ""
+    return value
 
 
 def _number(value: object) -> str:

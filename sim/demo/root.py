@@ -50,9 +50,11 @@ def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str
     }
 
 
-def serve(options: DemoOptions, port: TransferPort, tell: Tell) -> dict[str, Any]:
-    """Run all passes; saves the trained weights and returns the facts for the last event."""
-    table, weights = initial_layers(options)
+def serve(
+    options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
+) -> dict[str, Any]:
+    """Run all passes from `initial` (see initial_layers); saves the trained weights, returns the last event's facts."""
+    table, weights = initial
     timeline = Timeline()
     spans: list[dict[str, Any]] = []
     trained = 0

@@ -69,6 +69,6 @@ def train_exactly(options: DemoOptions, passes: int, tell: Tell, corpus: Corpus 
             step += 1
         else:
             losses = [reference.validate(worker) for worker in range(options.workers)]
-        seconds = time.monotonic() - started
-        tell(events.PASS, exact=True, index=number, train=training, losses=losses, seconds=seconds)
+        ended = time.monotonic()
+        tell(events.PASS, exact=True, index=number, train=training, losses=losses, seconds=ended - started, at=ended)
     return reference

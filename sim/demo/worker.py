@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -22,18 +22,26 @@ from sim.demo.options import DemoOptions
 Tell = Callable[..., None]
 
 
-def build_model(options: DemoOptions) -> Decoder:
-    """The model without memory for its parameters: they come from the network, layer by layer."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a worker sets up before the run: the model, without memory for its parameters, and its own text."""
+
+    model: Decoder
+    shard: Shard
+
+
+def prepare(options: DemoOptions, wid: int) -> Prepared:
+    """Set up worker `wid`; its parameters will come from the network, layer by layer."""
     with torch.device("meta"):
-        return Decoder(options.shape)
+        model = Decoder(options.shape)
+    corpus = load_corpus()
+    shard = Shard(corpus, worker=wid, workers=options.workers, sequence=options.shape.sequence, seed=options.seed)
+    return Prepared(model, shard)
 
 
-def train(options: DemoOptions, wid: int, port: TransferPort, tell: Tell) -> dict[str, Any]:
+def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Tell) -> dict[str, Any]:
     """Run all passes of the schedule; tells one event per pass and returns the facts for the last one."""
-    shard = Shard(
-        load_corpus(), worker=wid, workers=options.workers, sequence=options.shape.sequence, seed=options.seed
-    )
-    model = build_model(options)
+    model, shard = prepared.model, prepared.shard
     timeline = Timeline()
     network = attach(model, port, wire=options.wire_type, timeline=timeline)
     step = 0
@@ -53,7 +61,8 @@ def train(options: DemoOptions, wid: int, port: TransferPort, tell: Tell) -> dic
         if timeline.enabled:
             network.wait()
             spans = [asdict(span) for span in timeline.take()]
-        tell(events.PASS, index=number, train=training, loss=loss.item(), seconds=time.monotonic() - started)
+        ended = time.monotonic()
+        tell(events.PASS, index=number, train=training, loss=loss.item(), seconds=ended - started, at=ended)
     return _facts(network, spans)
 
 
