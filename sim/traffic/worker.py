@@ -45,11 +45,14 @@ def send_vectors(
     """
     stream, wid = told["gradients"], told["wid"]
     acked = credit = following = resent = 0
+    kept: dict[int, bytes] = {}
     last_progress = last_resend = time.monotonic()
     while acked != count:
         while following != count and newer(credit, following):
             time.sleep(delay)
             port.send(_vector(sender, stream, wid, following, 0))
+            # Scapy takes milliseconds for a vector: what may have to go out again is built now.
+            kept[following] = _vector(sender, stream, wid, following, Flag.RETX)
             following += 1
         heard = port.receive_ours(_TIMEOUT, stream["gen"])
         now = time.monotonic()
@@ -62,7 +65,7 @@ def send_vectors(
         if now - max(last_progress, last_resend) > _TIMEOUT:
             last_resend = now
             for seq in range(acked, following):
-                port.send(_vector(sender, stream, wid, seq, Flag.RETX))
+                port.send(kept[seq])
                 resent += 1
     return resent
 

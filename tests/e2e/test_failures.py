@@ -85,13 +85,13 @@ def test_a_switch_that_dies_and_comes_back(own_lab: Lab, rng: random.Random) -> 
 
 
 def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
-    with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=8)) as job, lab.loss(0.02):
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=8)) as job, lab.loss(0.01):
         started = []
         for host in job.ports:
             told = lab.write(job.describe(host))
             module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
             delay = ("--delay", "0.01") if host == "w1" else ()
-            started.append(lab.python(host, told, "--vectors", "60", "--patience", "40", *delay, module=module))
+            started.append(lab.python(host, told, "--vectors", "40", "--patience", "40", *delay, module=module))
         for process in started:
             output, _ = process.communicate(timeout=100)
             assert process.returncode == 0, [path.read_text() for path in lab.folder.glob("*.err")]
