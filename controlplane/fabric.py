@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
 from controlplane.client import SwitchClient, TableEntry
 from controlplane.client.pipeline import PipelineConfig
 from controlplane.errors import ControlPlaneError
+from controlplane.jobs import JobPlan
 from controlplane.jobs.allocation import FLOOD_GROUP
+from controlplane.jobs.deploy import deploy_on
 from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
 L2, OWN_ADDRESSES = "l2", "own_addresses"
@@ -24,10 +25,10 @@ class Fabric:
         clients: switch name -> client.
     """
 
-    def __init__(self, topology: Topology, clients: Mapping[str, SwitchClient], exits: ExitStack) -> None:
+    def __init__(self, topology: Topology, connect: Callable[[str], SwitchClient]) -> None:
         self.topology = topology
-        self.clients = clients
-        self._exits = exits
+        self.clients: dict[str, SwitchClient] = {}
+        self._connect = connect
 
     @classmethod
     def connect(
@@ -50,24 +51,30 @@ class Fabric:
             SwitchError: names the switch that does not answer.
             ControlPlaneError: a switch's address is `auto` and not in `addresses`.
         """
-        clients = {}
-        with ExitStack() as exits:
-            for name, switch in topology.switches.items():
-                address = (addresses or {}).get(name, switch.grpc)
-                if address == AUTO_ADDRESS:
-                    raise ControlPlaneError(
-                        f"switch {name} has no fixed grpc address and no network {topology.name} is up; start one "
-                        "with `catchment net up`, or write the address into the topology"
-                    )
-                client = SwitchClient.connect(
-                    address, switch.device_id, name=name, timeout=timeout, read_only=read_only
+
+        def connect(name: str) -> SwitchClient:
+            switch = topology.switch(name)
+            address = (addresses or {}).get(name, switch.grpc)
+            if address == AUTO_ADDRESS:
+                raise ControlPlaneError(
+                    f"switch {name} has no fixed grpc address and no network {topology.name} is up; start one "
+                    "with `catchment net up`, or write the address into the topology"
                 )
-                clients[name] = exits.enter_context(client)
-            return cls(topology, clients, exits.pop_all())
+            return SwitchClient.connect(address, switch.device_id, name=name, timeout=timeout, read_only=read_only)
+
+        fabric = cls(topology, connect)
+        try:
+            for name in topology.switches:
+                fabric.clients[name] = connect(name)
+        except BaseException:
+            fabric.close()
+            raise
+        return fabric
 
     def close(self) -> None:
         """Close every connection; the switches keep what they have."""
-        self._exits.close()
+        while self.clients:
+            self.clients.popitem()[1].close()
 
     def __enter__(self) -> Self:
         return self
@@ -93,6 +100,22 @@ class Fabric:
         """Load one switch's program and set up plain forwarding on it."""
         self.clients[name].push_pipeline(program)
         set_up_forwarding(self.topology, name, self.clients[name])
+
+    def restore_switch(self, name: str, program: PipelineConfig, jobs: Iterable[JobPlan] = ()) -> None:
+        """Give a switch that was restarted all it had: program, forwarding, its share of the jobs.
+
+        Jobs keep their generations: the switch comes back with empty registers, and the senders
+        fill them again.
+
+        Raises:
+            SwitchError: it does not answer, or refuses.
+        """
+        if name in self.clients:
+            self.clients.pop(name).close()
+        self.clients[name] = self._connect(name)
+        self.push_switch(name, program)
+        for job in jobs:
+            deploy_on(job, self.topology, name, self.clients[name])
 
 
 def set_up_forwarding(topology: Topology, switch: str, client: SwitchClient) -> None:

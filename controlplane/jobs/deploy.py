@@ -32,13 +32,22 @@ def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         client = _client(clients, config.switch, job)
         done.append(config.switch)
         try:
-            for group, ports in config.groups.items():
-                client.set_group(group, ports)
-            client.insert(*config.entries)
+            _write(config, client)
         except SwitchError:
             for name in done:
                 _take_off(job, topology, name, clients[name])
             raise
+
+
+def deploy_on(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> None:
+    """Write one switch's share of a job, which is on the other switches already; nothing if it has none.
+
+    Raises:
+        SwitchError: with each refused update.
+    """
+    for config in switch_configs(job, topology):
+        if config.switch == switch:
+            _write(config, client)
 
 
 def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
@@ -50,6 +59,12 @@ def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
     """
     for branch in job.tree:
         _take_off(job, topology, branch.switch, _client(clients, branch.switch, job))
+
+
+def _write(config: SwitchConfig, client: SwitchClient) -> None:
+    for group, ports in config.groups.items():
+        client.set_group(group, ports)
+    client.insert(*config.entries)
 
 
 def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> None:

@@ -11,7 +11,7 @@ from test_sums import luwu
 
 from controlplane.client import SwitchError
 from controlplane.diagnosis import diagnose
-from controlplane.jobs import JobPlan, deploy
+from controlplane.jobs import deploy
 from controlplane.programs import program_for
 
 WAITING = ("stalled", "unreachable")
@@ -74,14 +74,25 @@ def test_a_switch_that_dies_and_comes_back(own_lab: Lab, rng: random.Random) -> 
         lab.fabric.clients["s1"].read("jobs")
 
     lab.network.start_switch("s1")
-    with lab.network.connect("s1") as client:
-        lab.fabric.clients = {"s1": client}
-        lab.fabric.push_switch("s1", program_for(lab.topology.switch("s1")))
-        again = JobPlan.luwu(
-            lab.topology, name="again", workers=["w0", "w1"], root="opt", slots=32, allocator=lab.allocator
-        )
-        deploy(again, lab.topology, {"s1": client})
+    lab.fabric.restore_switch("s1", program_for(lab.topology.switch("s1")))
+    with lab.deployed(luwu(lab, ["w0", "w1"], "again")) as again:
         all_exact(lab.run(again, seed=rng.randrange(1 << 32), sizes=[3000]))
+
+
+def test_a_job_survives_the_restart_of_its_switch(own_lab: Lab, rng: random.Random) -> None:
+    """The same generations, registers empty: the senders fill them again and every bit is right."""
+    lab = own_lab
+    program = program_for(lab.topology.switch("s1"))
+    with lab.deployed(luwu(lab, ["w0", "w1"], slots=4)) as job:
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[lab.most_elements] * 8, timeout=40.0)
+        for member in members.values():
+            member.wait_started()
+        for _ in range(2):
+            lab.network.kill_switch("s1")
+            assert all(member.process.poll() is None for member in members.values()), "over before the restart"
+            lab.network.start_switch("s1")
+            lab.fabric.restore_switch("s1", program, [job])
+        all_exact({host: member.result() for host, member in members.items()})
 
 
 def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
