@@ -60,7 +60,7 @@ py::dict to_dict(const Stats& stats) {
   result["timeouts"] = stats.timeouts.get();
   result["heartbeats_sent"] = stats.heartbeats_sent.get();
   result["heartbeats_received"] = stats.heartbeats_received.get();
-  result["holes_reported"] = stats.holes_reported.get();
+  result["frames_asked_for"] = stats.frames_asked_for.get();
   result["saturated"] = stats.saturated.get();
   result["nonfinite"] = stats.nonfinite.get();
   result["socket_errors"] = stats.socket_errors.get();

@@ -9,6 +9,7 @@ ConsumerWindow::ConsumerWindow(Seq base, std::uint32_t depth)
       mask_(std::bit_ceil(depth) - 1),
       ack_(base),
       consumed_(base),
+      highest_(base),
       held_(mask_ + 1U, false) {}
 
 Arrival ConsumerWindow::classify(Seq seq) const {
@@ -18,17 +19,21 @@ Arrival ConsumerWindow::classify(Seq seq) const {
   return held_[place(seq)] ? Arrival::kDuplicate : Arrival::kAhead;
 }
 
-void ConsumerWindow::hold(Seq seq) {
-  if (seq != ack_) {
+std::pair<Seq, Seq> ConsumerWindow::hold(Seq seq) {
+  const std::pair<Seq, Seq> skipped{highest_, later(seq, highest_)};
+  highest_ = later(highest_, seq + 1);
+  if (seq == ack_) {
+    advance();
+  } else {
     held_[place(seq)] = true;
     ++ahead_;
-    return;
   }
-  advance();
+  return skipped;
 }
 
 void ConsumerWindow::pass() {
   ++consumed_;
+  highest_ = later(highest_, ack_ + 1);
   advance();
 }
 
@@ -39,13 +44,6 @@ void ConsumerWindow::advance() {
     --ahead_;
     ++ack_;
   }
-}
-
-std::optional<Seq> ConsumerWindow::hole_end() const {
-  if (ahead_ == 0) return std::nullopt;
-  Seq seq = ack_ + 1;
-  while (!held_[place(seq)]) ++seq;
-  return seq;
 }
 
 }  // namespace catchment::host

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "serial.hpp"
@@ -28,7 +28,8 @@ class ConsumerWindow {
   Arrival classify(Seq seq) const;
 
   // Takes a kNext or kAhead frame into its place; ack moves over everything that is now complete.
-  void hold(Seq seq);
+  // Returns [first, last) of the frames that this one has shown to be missing.
+  std::pair<Seq, Seq> hold(Seq seq);
 
   // A kNext frame that is handed over at once; only when nothing is ready.
   void pass();
@@ -38,8 +39,11 @@ class ConsumerWindow {
   // Hands over that frame.
   void consume() { ++consumed_; }
 
-  // The first frame held beyond a missing one; nothing when none is.
-  std::optional<Seq> hole_end() const;
+  // Neither received nor beyond the credit.
+  bool missing(Seq seq) const {
+    const Arrival arrival = classify(seq);
+    return arrival == Arrival::kNext || arrival == Arrival::kAhead;
+  }
 
   Seq ack() const { return ack_; }
   Seq consumed() const { return consumed_; }
@@ -56,6 +60,7 @@ class ConsumerWindow {
   std::uint32_t mask_;
   Seq ack_;
   Seq consumed_;
+  Seq highest_;              // one past the last frame received
   std::uint32_t ahead_ = 0;  // frames held beyond ack
   std::vector<bool> held_;   // by place, for frames from ack on
 };

@@ -243,7 +243,7 @@ bool Endpoint::transmit(Nanos now) {
     std::optional<Piggyback> piggyback;
     if (peer && in_) {
       piggyback = in_->piggyback();
-      if (const auto end = in_->window().hole_end()) out_->on_own_hole(in_->window().ack(), *end);
+      while (const auto missing = in_->next_missing()) out_->on_missing(*missing);
     }
     out_->on_timer(now);
     staged = out_->pump(port_, piggyback, now, kBudget);

@@ -21,11 +21,6 @@ void Heartbeat::on_window(Seq ack, Seq credit, Nanos now) {
   if (moved >= quarter_) urgent_ = true;
 }
 
-void Heartbeat::on_hole(std::optional<Seq> hole_end) {
-  if (hole_end && hole_end != hole_) urgent_ = true;
-  hole_ = hole_end;
-}
-
 Nanos Heartbeat::deadline() const {
   if (urgent_ || (flush_ && changed_)) return 0;
   return changed_ ? std::min(changed_at_ + times_.delay, periodic_at_) : periodic_at_;

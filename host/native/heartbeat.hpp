@@ -1,15 +1,14 @@
 // When a receiver says how far it is.  Pure: times are nanoseconds that the caller passes.
 //
 // A heartbeat is due
-//   - at once when a quarter of the window moved since the last one, when a message ended, when a
-//     hole opened or moved, or when a duplicate shows that the sender missed the last heartbeat;
+//   - at once when a quarter of the window moved since the last one, when a message ended, or when
+//     a duplicate shows that the sender missed the last heartbeat;
 //   - kDelay after anything moved;
 //   - else periodically, twice as long each time nothing moved: it repairs a lost credit, and the
 //     switch merges only once it has heard everyone.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "retransmit_timer.hpp"
 #include "serial.hpp"
@@ -30,7 +29,6 @@ class Heartbeat {
   void on_window(Seq ack, Seq credit, Nanos now);
   // Say so at once, if there is anything new to say.
   void on_message_end() { flush_ = true; }
-  void on_hole(std::optional<Seq> hole_end);
   // Repeat at once even if nothing is new.
   void on_duplicate() { urgent_ = true; }
 
@@ -45,7 +43,6 @@ class Heartbeat {
   HeartbeatTimes times_;
   Seq sent_ack_;
   Seq sent_credit_;
-  std::optional<Seq> hole_;
   bool changed_ = false;
   bool flush_ = false;
   bool urgent_ = false;

@@ -58,7 +58,8 @@ std::optional<Reject> Receiver::on_frame(const wire::Header& header,
       frames_[place] = {header.flags, header.dtype, header.exp,
                         static_cast<std::uint16_t>(payload.size())};
       std::memcpy(&ring_[place * payload_bytes_], payload.data(), payload.size());
-      window_.hold(header.seq);
+      const auto skipped = window_.hold(header.seq);
+      if (skipped.first != skipped.second) note_missing(skipped);
       drain(now);
       break;
     }
@@ -79,7 +80,6 @@ void Receiver::drain(Nanos now) {
 
 void Receiver::after_change(Nanos now) {
   heartbeat_.on_window(window_.ack(), window_.credit(), now);
-  heartbeat_.on_hole(window_.hole_end());
   stats_.held.set(distance(window_.consumed(), window_.ack()));
   const bool full = window_.ack() == window_.credit();
   if (full && !full_since_) full_since_ = now;
@@ -179,10 +179,31 @@ void Receiver::place(Pull& pull, const Frame& frame, const std::uint8_t* payload
   outcome.max_abs = is_float(pushed) ? std::ldexp(most, frame.exponent + headroom_ - 30) : most;
 }
 
+void Receiver::note_missing(std::pair<Seq, Seq> skipped) {
+  // What lies between two ranges has arrived, and next_missing() passes over it.
+  if (missing_.first == missing_.second) missing_.first = skipped.first;
+  missing_.second = skipped.second;
+}
+
+std::optional<Seq> Receiver::next_missing() {
+  while (missing_.first != missing_.second) {
+    const Seq seq = missing_.first++;
+    if (window_.missing(seq)) return seq;
+  }
+  return std::nullopt;
+}
+
 void Receiver::beat(Port& port, Nanos now) {
-  if (!heartbeat_.due(now)) return;
+  while (const auto missing = next_missing()) {
+    if (!send_heartbeat(port, missing, now)) return;
+    stats_.frames_asked_for.add();
+  }
+  if (heartbeat_.due(now)) send_heartbeat(port, std::nullopt, now);
+}
+
+bool Receiver::send_heartbeat(Port& port, std::optional<Seq> missing, Nanos now) {
   std::uint8_t* const room = port.stage();
-  if (room == nullptr) return;
+  if (room == nullptr) return false;
   wire::Header header;
   header.version = wire::kVersion;
   header.type = static_cast<std::uint8_t>(PacketType::kHB);
@@ -191,18 +212,15 @@ void Receiver::beat(Port& port, Nanos now) {
   header.wid = wid_;
   header.ack = window_.ack();
   header.credit = window_.credit();
-  header.seq = header.ack;
-  if (const auto end = window_.hole_end()) {
-    header.flags |= static_cast<std::uint8_t>(Flag::kRETX);
-    header.seq = *end;
-    stats_.holes_reported.add();
-  }
+  header.seq = missing.value_or(header.ack);
+  if (missing) header.flags |= static_cast<std::uint8_t>(Flag::kRETX);
   wire::encode(header, room);
   port.commit(wire::kHeaderBytes);
   heartbeat_.on_sent(header.ack, header.credit, now);
   stats_.heartbeats_sent.add();
   stats_.frames_sent.add();
   stats_.bytes_sent.add(wire::kHeaderBytes);
+  return true;
 }
 
 void Receiver::on_carried(Nanos now) { heartbeat_.on_sent(window_.ack(), window_.credit(), now); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "consumer_window.hpp"
@@ -34,9 +35,12 @@ class Receiver {
   std::optional<Reject> on_frame(const wire::Header& header, std::span<const std::uint8_t> payload,
                                  Nanos now);
 
-  // Stages a heartbeat if one is due and the port has room.
+  // Stages requests for missing frames, and a heartbeat if one is due, while the port has room.
   void beat(Port& port, Nanos now);
   Nanos deadline() const { return heartbeat_.deadline(); }
+
+  // The oldest frame found missing and not asked for yet.
+  std::optional<Seq> next_missing();
 
   Piggyback piggyback() const { return {window_.ack(), window_.credit()}; }
   // A data frame carried the piggyback.
@@ -68,7 +72,9 @@ class Receiver {
   void place(Pull& pull, const Frame& frame, const std::uint8_t* payload);
   std::optional<Failure> mismatch(const Pull& pull, const Frame& frame, std::size_t count) const;
   void drain(Nanos now);
+  void note_missing(std::pair<Seq, Seq> skipped);
   void after_change(Nanos now);
+  bool send_heartbeat(Port& port, std::optional<Seq> missing, Nanos now);
 
   StreamConfig config_;
   wire::PacketType type_;
@@ -81,7 +87,8 @@ class Receiver {
   std::vector<std::uint8_t> ring_;
   std::vector<Frame> frames_;
   std::deque<Pull> pulls_;
-  bool skipping_ = false;  // the rest of a message whose pull failed
+  std::pair<Seq, Seq> missing_{};  // [first, last): may hold frames to ask for
+  bool skipping_ = false;          // the rest of a message whose pull failed
   Nanos progressed_at_ = 0;
   Nanos heard_at_ = 0;
   std::optional<Nanos> full_since_;

@@ -1,6 +1,7 @@
 #include "sender_window.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace catchment::host {
 
@@ -10,13 +11,18 @@ SenderWindow::SenderWindow(Seq base, std::uint32_t window)
       next_(base),
       end_(base),
       credit_(base + window),
-      resend_(base),
-      resend_end_(base),
-      hinted_(base),
-      recover_(base) {}
+      marks_(std::bit_ceil(window), kNone),
+      scan_(base),
+      recover_(base),
+      resent_(base) {}
 
 std::optional<Transmission> SenderWindow::take() {
-  if (resend_ != resend_end_) return Transmission{resend_++, true};
+  for (; scheduled_ != 0; ++scan_) {
+    if ((mark(scan_) & kResend) == 0) continue;
+    mark(scan_) &= static_cast<std::uint8_t>(~kResend);
+    --scheduled_;
+    return Transmission{scan_++, true};
+  }
   if (next_ == end_ || !newer(credit_, next_)) return std::nullopt;
   return Transmission{next_++, false};
 }
@@ -26,46 +32,43 @@ AckOutcome SenderWindow::on_ack(Seq ack, Seq credit) {
   const bool more_credit = newer(credit, credit_);
   if (more_credit) credit_ = credit;
   if (!newer(ack, ma_)) return more_credit ? AckOutcome::kCreditOnly : AckOutcome::kNothing;
+  for (; ma_ != ack; ++ma_) {
+    scheduled_ -= (mark(ma_) & kResend) != 0 ? 1 : 0;
+    mark(ma_) = kNone;
+  }
+  scan_ = later(scan_, ma_);
+  if (burst_ == 0) return AckOutcome::kAdvanced;
   // Acknowledged beyond what was resent: the frames were late, not lost, and need no repetition.
-  const bool late = newer(ack, resend_end_);
-  ma_ = ack;
-  hinted_ = later(hinted_, ma_);
-  resend_ = later(resend_, ma_);
-  resend_end_ = later(resend_end_, resend_);
-  if (burst_ != 0) {
-    burst_ = late || !newer(recover_, ma_) ? 0 : std::min(2 * burst_, window_);
-    schedule(resend_end_, earlier(ma_ + burst_, recover_));
+  const bool late = newer(ma_, resent_);
+  burst_ = late || !newer(recover_, ma_) ? 0 : std::min(2 * burst_, window_);
+  if (burst_ == 0) return AckOutcome::kAdvanced;
+  for (const Seq to = earlier(ma_ + burst_, recover_); newer(to, resent_); ++resent_) {
+    schedule(resent_);
   }
   return AckOutcome::kAdvanced;
 }
 
 void SenderWindow::on_timeout() {
   if (!outstanding()) return;
-  recover_ = next_;
+  std::fill(marks_.begin(), marks_.end(), std::uint8_t{kNone});
+  scheduled_ = 0;
+  schedule(ma_);
   burst_ = 1;
-  hinted_ = ma_;
-  resend_ = ma_;
-  resend_end_ = ma_ + 1;
+  recover_ = next_;
+  resent_ = ma_ + 1;
 }
 
-void SenderWindow::on_hole(Seq ack, Seq end) {
-  // `ack` may be the merged minimum and so belong to another receiver than the hole.
-  const Seq from = later(hinted_, later(ack, ma_));
-  const Seq to = earlier(end, next_);
-  if (!newer(to, from)) return;
-  hinted_ = to;
-  schedule(from, to);
+void SenderWindow::on_missing(Seq seq) {
+  if (distance(ma_, seq) >= distance(ma_, next_) || (mark(seq) & kAsked) != 0) return;
+  mark(seq) |= kAsked;
+  schedule(seq);
 }
 
-void SenderWindow::schedule(Seq from, Seq to) {
-  if (!newer(to, from)) return;
-  if (resend_ == resend_end_) {
-    resend_ = from;
-    resend_end_ = to;
-  } else {
-    resend_ = earlier(resend_, from);
-    resend_end_ = later(resend_end_, to);
-  }
+void SenderWindow::schedule(Seq seq) {
+  if ((mark(seq) & kResend) != 0) return;
+  mark(seq) |= kResend;
+  scan_ = scheduled_ == 0 ? seq : earlier(scan_, seq);
+  ++scheduled_;
 }
 
 }  // namespace catchment::host

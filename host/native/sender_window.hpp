@@ -1,13 +1,14 @@
 // The sender's side of the protocol: which frame may or must be sent next.  Pure: no clock, no
 // socket; the endpoint tells it what arrived and when a timer ran out.
 //
-//   ma ............ resend cursor ............ next ............ end
+//   ma ..................................... next ............ end
 //   everyone has    [ma, next) is in flight,   [next, end) is queued and sent while
 //   all below ma    kept until acknowledged    newer(credit, next)
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "serial.hpp"
 
@@ -43,8 +44,8 @@ class SenderWindow {
   // resent and no more, twice as many each time up to what was in flight now.
   void on_timeout();
 
-  // A receiver said that it lacks ack .. end-1 but holds `end`: resend those, once.
-  void on_hole(Seq ack, Seq end);
+  // A receiver lacks `seq` although it holds a later frame: resend that one, once per timeout.
+  void on_missing(Seq seq);
 
   Seq acked() const { return ma_; }
   Seq next() const { return next_; }
@@ -57,18 +58,25 @@ class SenderWindow {
   bool starved() const { return next_ != end_ && !newer(credit_, next_); }
 
  private:
-  void schedule(Seq from, Seq to);
+  // What is to be done for a frame in flight.
+  enum Mark : std::uint8_t { kNone = 0, kResend = 1, kAsked = 2 };
+
+  std::uint8_t& mark(Seq seq) { return marks_[seq & (marks_.size() - 1)]; }
+  void schedule(Seq seq);
 
   std::uint32_t window_;
   Seq ma_;
   Seq next_;
   Seq end_;
   Seq credit_;
-  Seq resend_;               // [resend_, resend_end_) is to be sent again
-  Seq resend_end_;           //
-  Seq hinted_;               // holes below this were already answered
-  Seq recover_;              // while recovering: what was in flight when the timer ran out
-  std::uint32_t burst_ = 0;  // 0: not recovering
+  std::vector<std::uint8_t> marks_;  // by place in the window
+  std::uint32_t scheduled_ = 0;      // how many are marked kResend
+  Seq scan_;                         // none is marked before this
+  // While recovering from a timeout: what was in flight when it ran out, how much of that was
+  // resent, and how many frames at a time (0: not recovering).
+  Seq recover_;
+  Seq resent_;
+  std::uint32_t burst_ = 0;
 };
 
 }  // namespace catchment::host

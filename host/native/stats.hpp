@@ -49,7 +49,7 @@ struct Stats {
   Counter timeouts;
   Counter heartbeats_sent;
   Counter heartbeats_received;
-  Counter holes_reported;
+  Counter frames_asked_for;
   Counter saturated;
   Counter nonfinite;
   Counter socket_errors;

@@ -128,9 +128,9 @@ std::optional<Reject> Transmitter::on_ack(const wire::Header& header, Nanos now)
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
     complete(now);
   }
-  const bool hole = header.type == static_cast<std::uint8_t>(PacketType::kMH) &&
+  const bool asks = header.type == static_cast<std::uint8_t>(PacketType::kMH) &&
                     wire::has(header.flags, Flag::kRETX);
-  if (hole) window_.on_hole(header.ack, header.seq);
+  if (asks) window_.on_missing(header.seq);
   return std::nullopt;
 }
 

@@ -41,8 +41,8 @@ class Transmitter {
   // A heartbeat, or a sum with the same fields.  The reason when it is refused.
   std::optional<Reject> on_ack(const wire::Header& header, Nanos now);
 
-  // A hole that this endpoint sees itself, as a receiver of the same stream.
-  void on_own_hole(Seq ack, Seq end) { window_.on_hole(ack, end); }
+  // A frame that this endpoint lacks itself, as a receiver of the same stream.
+  void on_missing(Seq seq) { window_.on_missing(seq); }
 
   void on_timer(Nanos now);
   Nanos deadline() const { return timer_.deadline(); }
