@@ -12,6 +12,8 @@ JOB_ROWS = 64
 """JOBS of the switch program: streams at the same time on one switch."""
 FLOOD_GROUP = 1
 """Multicast group of plain traffic; jobs get the ones after it."""
+MAX_GROUP = 0x7FFF
+"""BMv2 keeps the upper half for clone sessions."""
 MAX_GENERATION = 0xFFFF
 FIRST_PORT = 51836
 
@@ -107,7 +109,8 @@ class Allocator:
         if row is None:
             raise JobError(f"switch {switch} holds {JOB_ROWS} streams, which is all it has rows for; remove a job")
         if group is None:
-            group = next(g for g in range(FLOOD_GROUP + 1, 1 << 16) if g not in ledger.groups)
+            # A row never runs out of groups: there are more of them than rows.
+            group = next(g for g in range(FLOOD_GROUP + 1, MAX_GROUP + 1) if g not in ledger.groups)
         share = Share(switch, base, slots, row, group)
         self._enter(share)
         return share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -203,3 +204,24 @@ def test_bad_usage_is_explained(run: Run) -> None:
 def test_the_switch_says_it_has_no_program(topology: Path, run: Run) -> None:
     with RunningFake(FakeSwitch()) as empty:
         assert "has no program yet" in run("table", "list", empty.address, code=1)
+
+
+def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client: SwitchClient) -> None:
+    """And its error iterator, which never ends on a batch whose first update was accepted, ends."""
+    batch = topology.with_name("batch.txt")
+    entry = "entity {{ table_entry {{ table_id: {table} match {{ field_id: 1 exact {{ value: '{key}' }} }}" \
+        " action {{ action {{ action_id: {action} params {{ param_id: 1 value: '\\001' }} }} }} }} }}"  # fmt: skip
+    table = client.p4info.find("table", "l2")
+    action = client.p4info.find_action(table, "forward")
+    ids = {"table": table.preamble.id, "action": action.preamble.id}
+    updates = "".join(f"updates {{ type: INSERT {entry.format(key=key, **ids)} }}\n" for key in "aba")
+    batch.write_text(updates)
+    commands = f"te = table_entry['In.bridge.l2'](action='forward')\nWrite('{batch}')\nprint('still', 'here')\nexit\n"
+    result = subprocess.run(
+        [sys.executable, "-m", "controlplane.cli", "shell", "s1"],
+        input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=Path(cli.__file__).parents[2],
+    )  # fmt: skip
+    assert result.returncode == 0
+    assert "At index 2: ALREADY_EXISTS" in result.stdout
+    assert "still here" in result.stdout
+    assert sorted(str(e.match["dst"]) for e in client.read("l2")) == ["00:00:00:00:00:61", "00:00:00:00:00:62"]
