@@ -263,7 +263,7 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
   stored.entry.metadata = entry.metadata;
   stored.entry.idle_timeout_ns = entry.idle_timeout_ns;
   stored.row.last_hit_us = now_us;
-  stored.idle_reported = false;
+  stored.idle_reported_us = 0;
   set_meter(stored, entry.meter, now_us);
   if (entry.counter) {
     stored.row.packets = entry.counter->packets;
@@ -395,11 +395,11 @@ void TableStore::expire(std::uint64_t now_us,
   }
   for (Stored* stored : order_) {
     const auto timeout_us = static_cast<std::uint64_t>(stored->entry.idle_timeout_ns / 1000);
-    const bool idle = timeout_us != 0 && now_us - stored->row.last_hit_us >= timeout_us;
-    if (idle && !stored->idle_reported) {
+    const std::uint64_t since = std::max(stored->row.last_hit_us, stored->idle_reported_us);
+    if (timeout_us != 0 && now_us >= since + timeout_us) {
       report(describe(*stored, now_us));
+      stored->idle_reported_us = now_us;
     }
-    stored->idle_reported = idle;
   }
 }
 

@@ -63,7 +63,7 @@ class TableStore {
     std::unique_ptr<StoredGroup> one_shot_group;
     rt::MeterState meter;
     std::list<Stored*>::iterator place;
-    bool idle_reported = false;
+    std::uint64_t idle_reported_us = 0;  // when last; reported anew after another timeout
   };
 
   void link(std::unique_ptr<Stored> stored);

@@ -1,8 +1,12 @@
 #include "state_entities.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "data_codec.hpp"
 #include "match_codec.hpp"
@@ -62,6 +66,15 @@ FieldIndex fields_of(const p4config::ValueSet& info) {
   return fields;
 }
 
+// Equal for equal members, however they were written.
+std::string canonical_key(std::vector<softswitch::FieldMatch> match, const FieldIndex& fields) {
+  std::sort(match.begin(), match.end(),
+            [](const auto& left, const auto& right) { return left.field_id < right.field_id; });
+  p4::v1::ValueSetMember member;
+  encode_match(match, fields, *member.mutable_match());
+  return member.SerializeAsString();
+}
+
 }  // namespace
 
 void write_counter(Update::Type type, const p4::v1::CounterEntry& message, Target& target) {
@@ -114,8 +127,12 @@ void write_value_set(Update::Type type, const p4::v1::ValueSetEntry& message, Ta
   const FieldIndex fields = fields_of(info);
   softswitch::ValueSetEntry entry;
   entry.value_set_id = message.value_set_id();
+  std::set<std::string> seen;
   for (const auto& member : message.members()) {
     entry.members.push_back(decode_match(member.match(), fields, where));
+    if (!seen.insert(canonical_key(entry.members.back(), fields)).second) {
+      throw RpcError(grpc::StatusCode::ALREADY_EXISTS, where.text() + ": a member is there twice");
+    }
   }
   check(target.dataplane().write(entry));
 }

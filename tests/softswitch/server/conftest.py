@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from frame_ports import FramePorts
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
@@ -40,15 +41,24 @@ class Program:
         return config
 
 
-@pytest.fixture(scope="session")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """kinds.p4, compiled."""
-    built = build(Path(__file__).parent / "kinds.p4")
-    folder = tmp_path_factory.mktemp("programs")
-    program = Program(folder / "kinds.so", folder / "kinds.p4info.txt")
+def compiled(name: str, folder: Path) -> Program:
+    built = build(Path(__file__).parent / f"{name}.p4")
+    program = Program(folder / f"{name}.so", folder / f"{name}.p4info.txt")
     shutil.copy(built.shared_object, program.shared_object)
     program.p4info_file.write_text(text_format.MessageToString(built.p4info))
     return program
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """kinds.p4, compiled."""
+    return compiled("kinds", tmp_path_factory.mktemp("kinds"))
+
+
+@pytest.fixture(scope="session")
+def extras(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """extras.p4, compiled."""
+    return compiled("extras", tmp_path_factory.mktemp("extras"))
 
 
 @pytest.fixture
@@ -79,6 +89,14 @@ def client(switch: SwitchProcess) -> Iterator[RawClient]:
     with RawClient(switch.address) as one:
         assert one.arbitrate((0, 1)) == 0
         yield one
+
+
+@pytest.fixture
+def ports() -> Iterator[FramePorts]:
+    """Four interfaces in a network namespace of their own."""
+    made = FramePorts(4)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -57,6 +57,10 @@ class FramePorts:
             one.close()
         ip("netns", "del", self.namespace)
 
+    def set_link(self, port: int, *, up: bool) -> None:
+        """Takes the switch's side of a port up or down."""
+        ip("-n", self.namespace, "link", "set", f"s{port}", "up" if up else "down")
+
     def send(self, port: int, frame: bytes) -> None:
         self.sockets[port].send(frame)
 
@@ -117,6 +121,11 @@ def probe(dst: int, *, address: int = 0, kind: int = 0, number: int = 0, wide: i
         + bytes(12)
         + tail
     )
+
+
+def extras_probe(src: int, flow: int, frame_type: bytes = PROBE_TYPE) -> bytes:
+    """A frame of extras.p4."""
+    return bytes.fromhex("02ffeeddccbb") + src.to_bytes(6, "big") + frame_type + flow.to_bytes(2, "big") + bytes(8)
 
 
 def results(frame: bytes) -> dict[str, int]:

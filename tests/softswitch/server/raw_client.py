@@ -178,6 +178,18 @@ class Names:
     def counter_id(self, name: str) -> int:
         return self._find(self.info.counters, name).preamble.id  # type: ignore[attr-defined]
 
+    def profile_id(self, name: str) -> int:
+        return self._find(self.info.action_profiles, name).preamble.id  # type: ignore[attr-defined]
+
+    def meter_id(self, name: str) -> int:
+        return self._find(self.info.meters, name).preamble.id  # type: ignore[attr-defined]
+
+    def digest_id(self, name: str) -> int:
+        return self._find(self.info.digests, name).preamble.id  # type: ignore[attr-defined]
+
+    def value_set_id(self, name: str) -> int:
+        return self._find(self.info.value_sets, name).preamble.id  # type: ignore[attr-defined]
+
     def entry(
         self,
         table: str,

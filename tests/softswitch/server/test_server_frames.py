@@ -22,13 +22,6 @@ IN_PORT, OUT_PORT = 1, 2
 
 
 @pytest.fixture
-def ports() -> Iterator[FramePorts]:
-    made = FramePorts(4)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def wired(
     ports: FramePorts, start: Callable[..., SwitchProcess], kinds: Program, tmp_path: Path
 ) -> Iterator[RawClient]:
