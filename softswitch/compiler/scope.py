@@ -42,10 +42,14 @@ class ExternSymbol(Symbol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSymbol(Symbol):
-    """A control or parser, or the type of one (no body)."""
+    """A control or parser, or the type of one (no body).
+
+    With `type_args`, `scope` binds its type parameters to them.
+    """
 
     decl: ast.ControlDecl | ast.ParserDecl
     scope: Scope
+    type_args: tuple[Type, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

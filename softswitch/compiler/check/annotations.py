@@ -61,6 +61,8 @@ def _values(tokens: tuple[Token, ...]) -> tuple[ir.ConstantValue, ...]:
     for token in tokens:
         if token.kind is Kind.SYMBOL and token.text == ",":
             fresh = True
+        elif token.kind is Kind.SYMBOL and token.text == "++" and not fresh:
+            continue
         elif token.kind is Kind.SYMBOL and token.text == "-" and fresh:
             negative = True
         elif token.kind is Kind.STRING:

@@ -9,11 +9,12 @@ from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.context import Place, annotation_name
 from softswitch.compiler.check.tables import TableChecker
+from softswitch.compiler.check.typing import has_variables
 from softswitch.compiler.check.values import is_constant
 from softswitch.compiler.diagnostics import Diagnostics, Refusal
 from softswitch.compiler.scope import BlockSymbol, ExternSymbol, InstanceSymbol, PackageSymbol, Symbol, TypeSymbol
 from softswitch.compiler.source import Location
-from softswitch.compiler.types import ExternType, Type
+from softswitch.compiler.types import ExternType, Type, TypeVar
 
 Unit = ir.ControlUnit | ir.ParserUnit
 
@@ -72,7 +73,7 @@ class InstanceChecker(TableChecker):
     def instantiation(self, written: ast.Instantiation) -> ir.InstanceDecl:
         """Checks and declares an instance."""
         notes = lower_annotations(written.annotations)
-        decl = self.make_instance(written.name, written.type, written.args, written.loc, notes)
+        decl = self.make_instance(written.name, written.type, written.args, written.loc, notes=notes)
         self.scope.declare(written.name, InstanceSymbol(written.loc, decl))
         self.frame.instances.append(decl)
         return decl
@@ -83,14 +84,20 @@ class InstanceChecker(TableChecker):
         type_: ast.TypeExpr,
         args: tuple[ast.Argument, ...],
         loc: Location,
+        *,
         notes: tuple[ir.Annotation, ...] = (),
+        wanted: tuple[Type, ...] = (),
     ) -> ir.InstanceDecl:
-        """An instance, not yet declared under a name."""
+        """An instance, not yet declared under a name.
+
+        `wanted` are the types its parameters will be given, for inferring type arguments that are not written.
+        """
         symbol = self._instantiable(type_)
         cp_name = annotation_name(notes, name)
         is_global = self.place is Place.TOP
         if isinstance(symbol, BlockSymbol):
             self._check_nesting(symbol, loc)
+            symbol = self._bound_block(symbol, type_, wanted)
             values = self.constructor_args(symbol, args, loc)
             unit = self.specialised_unit(symbol, values if values.known else None, loc)
             decl = ir.InstanceDecl(loc, name, cp_name, unit, None, values.values, notes, is_global=is_global)
@@ -98,6 +105,31 @@ class InstanceChecker(TableChecker):
             return decl
         extern, constructor = self._extern_constructor(symbol, type_, args, loc)
         return ir.InstanceDecl(loc, name, cp_name, None, extern, constructor, notes, is_global=is_global)
+
+    def _bound_block(self, symbol: BlockSymbol, type_: ast.TypeExpr, wanted: tuple[Type, ...]) -> BlockSymbol:
+        """A generic control or parser with its type arguments, written or inferred."""
+        decl = symbol.decl
+        written = type_.args if isinstance(type_, ast.NamedType) and type_.args is not None else ()
+        variables = tuple(TypeVar(p.name) for p in decl.type_params)
+        if written and len(written) != len(variables):
+            message = f"{decl.name}: takes {len(variables)} type arguments, {len(written)} are given"
+            raise Refusal(type_.loc, message)
+        if not variables:
+            return symbol
+        bindings = {
+            v: self.resolve(w) for v, w in zip(variables, written, strict=False) if not isinstance(w, ast.DontCareType)
+        }
+        with self.scoped(self.child_scope(symbol.scope, decl.type_params, variables)):
+            for param, given in zip(self.lower_params(decl.params, declare=False), wanted, strict=False):
+                if not has_variables(given):
+                    self.unify(param.type, given, bindings)
+        missing = next((v for v in variables if v not in bindings), None)
+        if missing is not None:
+            raise Refusal(
+                type_.loc, f"{decl.name}: cannot infer the type argument `{missing.name}`", "write it in <...>"
+            )
+        args = tuple(bindings[v] for v in variables)
+        return BlockSymbol(symbol.loc, decl, self.child_scope(symbol.scope, decl.type_params, args), args)
 
     def _instantiable(self, type_: ast.TypeExpr) -> BlockSymbol | ExternSymbol:
         symbol: Symbol | None = None
@@ -191,13 +223,27 @@ class InstanceChecker(TableChecker):
         if not constructors:
             raise Refusal(loc, f"{symbol.decl.name}: has no constructor")
         fitting = [m for m in constructors if len(m.params) == len(args)] or constructors
-        decl = fitting[0]
+        refusal: Refusal | None = None
+        for decl in fitting:
+            try:
+                return extern, self._constructor_values(symbol, extern, decl, args, loc)
+            except Refusal as reason:
+                refusal = refusal or reason
+        assert refusal is not None, "every constructor was tried"
+        raise refusal
+
+    def _constructor_values(
+        self,
+        symbol: ExternSymbol,
+        extern: ExternType,
+        decl: ast.FunctionDecl,
+        args: tuple[ast.Argument, ...],
+        loc: Location,
+    ) -> tuple[ir.Expr, ...]:
         aligned = self.align(decl.params, args, loc, symbol.decl.name)
-        scope = self.child_scope(symbol.scope, symbol.decl.type_params, extern.type_args)
-        with self.scoped(scope):
+        with self.scoped(self.child_scope(symbol.scope, symbol.decl.type_params, extern.type_args)):
             params = self.lower_params(decl.params, declare=False)
-        values = self.bind(params, decl.params, aligned, loc, constants=True)
-        return extern, values
+        return self.bind(params, decl.params, aligned, loc, constants=True)
 
     def property_instance(
         self, call: ast.Call, types: tuple[str, ...], written: ast.PropertyDecl, table: ast.TableDecl
@@ -223,6 +269,6 @@ class InstanceChecker(TableChecker):
         unique = next(c for c in (f"{name}_inst{n or ''}" for n in range(len(used) + 1)) if c not in used)
         notes = (ir.Annotation("name", (name,)),)
         type_ = ast.NamedType(call.callee.loc, name, False, None)
-        decl = self.make_instance(unique, type_, (), call.loc, notes)
+        decl = self.make_instance(unique, type_, (), call.loc, notes=notes)
         self.frame.instances.append(decl)
         return decl

@@ -47,9 +47,8 @@ class KeysetChecker(StatementChecker):
         return value
 
     def _range(self, written: ast.RangeSet, low: ir.Expr, high: ir.Expr) -> ir.Match:
-        known = isinstance(low, ir.Literal) and isinstance(high, ir.Literal)
-        if known and int(low.value) > int(high.value):  # type: ignore[attr-defined] # both are literals
-            raise Refusal(written.loc, "the range is empty: its first value is greater than its last")
+        if isinstance(low, ir.Literal) and isinstance(high, ir.Literal) and int(low.value) > int(high.value):
+            self.diagnostics.warn(written.loc, "the range is empty: its first value is greater than its last")
         return ir.Match(written.loc, ir.MatchValueKind.RANGE, low, high)
 
     def _value_set(self, written: ast.Name, value_set: ir.ValueSet, type_: Type) -> ir.Match:
@@ -65,16 +64,22 @@ class KeysetChecker(StatementChecker):
         """`select (...) {...}`."""
         exprs: list[ir.Expr] = []
         for w in written.exprs:
-            value = self.expr(w)
-            if isinstance(value, BraceValue):
-                value = self.settle(value)
-            exprs.append(self._selector(value))
+            exprs += self._selectors(self.expr(w))
         cases = []
         for case in written.cases:
             if case.next_state not in states:
                 raise Refusal(case.next_loc, f"{case.next_state}: no such state")
             cases.append(ir.SelectCase(case.loc, self._labels(case, exprs), case.next_state))
         return ir.Select(written.loc, tuple(exprs), tuple(cases))
+
+    def _selectors(self, value: ir.Expr) -> list[ir.Expr]:
+        """The scalars that a selector stands for: a list its members, a struct its fields."""
+        if isinstance(value, BraceValue) and not value.names:
+            return [e for member in value.members for e in self._selectors(member)]
+        if isinstance(value.type, StructType):
+            fields = [ir.FieldRef(value.loc, f.type, value, f.name) for f in value.type.fields]
+            return [e for field in fields for e in self._selectors(field)]
+        return [self._selector(value)]
 
     def _selector(self, value: ir.Expr) -> ir.Expr:
         if isinstance(value.type, BitType | IntType | EnumType | SerEnumType | ErrorType) or str(value.type) == "bool":
@@ -91,11 +96,15 @@ class KeysetChecker(StatementChecker):
             symbol = self.scope.find(keys[0].name)
             if isinstance(symbol, ValueSetSymbol):
                 return (self._value_set(keys[0], symbol.value_set, TupleType(tuple(e.type for e in exprs))),)
-        if len(keys) == 1 and isinstance(keys[0], ast.ListExpr):
-            keys = keys[0].items
+        keys = tuple(item for key in keys for item in _items(key))
         if len(keys) != len(exprs):
             raise Refusal(case.loc, f"a label of {len(keys)} values for {len(exprs)} selectors")
         return tuple(self.keyset(k, e.type) for k, e in zip(keys, exprs, strict=True))
+
+
+def _items(key: ast.Expr) -> tuple[ast.Expr, ...]:
+    """A nested list in a label, as its members in order."""
+    return tuple(i for item in key.items for i in _items(item)) if isinstance(key, ast.ListExpr) else (key,)
 
 
 def _flat(type_: Type) -> tuple[Type, ...]:

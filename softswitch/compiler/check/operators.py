@@ -118,6 +118,8 @@ class OperatorChecker(ValueChecker):
 
     def _shift(self, loc: Location, operator: str, left: ir.Expr, right: ir.Expr) -> ir.Expr:
         left, right = self._arithmetic_operand(left, operator), self._arithmetic_operand(right, operator)
+        if isinstance(right.type, IntType) and isinstance(right, ir.Literal) and int(right.value) >= 0:
+            right = ir.Literal(right.loc, INT, right.value, right.base)
         if isinstance(right.type, IntType):
             raise Refusal(right.loc, f"shift amount of type {right.type}: it must be unsigned")
         if isinstance(right, ir.Literal):
@@ -135,6 +137,10 @@ class OperatorChecker(ValueChecker):
         return is_constant(expr)
 
     def _concat(self, loc: Location, left: ir.Expr, right: ir.Expr) -> ir.Expr:
+        if isinstance(left.type, StringType) and isinstance(right.type, StringType):
+            if isinstance(left, ir.Literal) and isinstance(right, ir.Literal):
+                return ir.Literal(loc, left.type, str(left.value) + str(right.value))
+            raise Refusal(loc, "`++` of strings that are not known at compile time")
         left, right = self._arithmetic_operand(left, "++"), self._arithmetic_operand(right, "++")
         one, other = left.type, right.type
         if not isinstance(one, BitType | IntType) or not isinstance(other, BitType | IntType):

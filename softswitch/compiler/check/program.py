@@ -24,6 +24,7 @@ from softswitch.compiler.types import (
     IntType,
     SerEnumType,
     StructType,
+    Type,
     TypeVar,
     UnionType,
 )
@@ -131,7 +132,8 @@ class ProgramChecker(UnitChecker):
         symbol = ExternSymbol(decl.loc, decl, self.globals)
         self.globals.declare(decl.name, symbol)
         for index, method in enumerate(decl.methods):
-            others = [m for m in decl.methods[:index] if m.name == method.name and len(m.params) == len(method.params)]
+            names = [p.name for p in method.params]
+            others = [m for m in decl.methods[:index] if m.name == method.name and [p.name for p in m.params] == names]
             if method.name == decl.name and method.result is not None:
                 raise Refusal(method.loc, f"{method.name}: a constructor has no return type")
             if method.result is None and others:
@@ -200,18 +202,19 @@ class ProgramChecker(UnitChecker):
         ):
             if arg is None or arg.value is None:
                 raise Refusal(decl.loc, f"{package.name}: missing argument for parameter `{param.name}`")
-            instance = self._block_argument(arg.value)
             with self.scoped(self.child_scope(symbol.scope, package.type_params, variables)):
                 formal = self._block_params(param)
+            wanted = tuple(self.substitute(p.type, bindings) for p in formal[1])
+            instance = self._block_argument(arg.value, wanted)
             self._match_block(param, formal, instance, bindings, arg.value.loc)
             instances[param.name] = instance
         return instances
 
-    def _block_argument(self, written: ast.Expr) -> ir.InstanceDecl:
+    def _block_argument(self, written: ast.Expr, wanted: tuple[Type, ...]) -> ir.InstanceDecl:
         if isinstance(written, ast.Call) and isinstance(written.callee, ast.TypeName):
             type_ = written.callee.type
             name = type_.name if isinstance(type_, ast.NamedType) else ""
-            decl = self.make_instance(name, type_, written.args, written.loc)
+            decl = self.make_instance(name, type_, written.args, written.loc, wanted=wanted)
         elif isinstance(written, ast.Name):
             symbol = self.lookup(written.name, written.loc, written.absolute)
             if not isinstance(symbol, InstanceSymbol):

@@ -120,8 +120,8 @@ class TypeChecker(Context, ABC):
         size = self.constant_int(written.size, "the size of a header stack")
         if not isinstance(element, HeaderType | UnionType | TypeVar):
             raise Refusal(written.loc, f"header stack of {element}: only headers and header unions can be stacked")
-        if size < 1:
-            raise Refusal(written.size.loc, f"{size}: a header stack needs a positive size")
+        if size < 0:
+            raise Refusal(written.size.loc, f"{size}: a header stack cannot have a negative size")
         return StackType(element, size)
 
     # generic structs

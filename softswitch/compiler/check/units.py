@@ -8,6 +8,7 @@ from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.context import Place, UnitState, annotation_name
 from softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
+from softswitch.compiler.check.typing import has_variables
 from softswitch.compiler.diagnostics import Diagnostics, Refusal
 from softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
 from softswitch.compiler.source import Location
@@ -21,6 +22,8 @@ from softswitch.compiler.types import (
     SerEnumType,
     StructType,
     TupleType,
+    Type,
+    TypeVar,
 )
 
 _ENDS = ("accept", "reject")
@@ -31,7 +34,7 @@ class UnitChecker(InstanceChecker):
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         super().__init__(diagnostics)
-        self._unit_cache: dict[tuple[int, tuple[object, ...] | None], Unit] = {}
+        self._unit_cache: dict[tuple[int, tuple[Type, ...], tuple[object, ...] | None], Unit] = {}
         self._open_units: list[int] = []
         self._unit_syntax: dict[Unit, tuple[ast.Parameter, ...]] = {}
         self.units: list[Unit] = []
@@ -49,8 +52,10 @@ class UnitChecker(InstanceChecker):
         if bodyless:
             return
         if decl.type_params:
-            raise Refusal(decl.loc, f"{decl.name}: a control or parser with a body cannot have type parameters")
-        self.specialised_unit(symbol, None if decl.constructor_params else ConstructorArgs(), decl.loc)
+            variables = tuple(TypeVar(p.name) for p in decl.type_params)
+            symbol = BlockSymbol(decl.loc, decl, self.child_scope(self.scope, decl.type_params, variables), variables)
+        is_open = bool(decl.constructor_params or decl.type_params)
+        self.specialised_unit(symbol, None if is_open else ConstructorArgs(), decl.loc)
 
     def specialised_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None, loc: Location) -> Unit:
         """The unit of a block with these constructor arguments; None for one whose parameters stay open."""
@@ -59,7 +64,9 @@ class UnitChecker(InstanceChecker):
             raise Refusal(loc, f"{decl.name}: a block cannot instantiate itself")
         if args is not None and not decl.constructor_params:
             args = ConstructorArgs()
-        key = (id(decl), None if args is None else args.key())
+        if any(map(has_variables, symbol.type_args)):
+            args = None
+        key = (id(decl), symbol.type_args, None if args is None else args.key())
         if key not in self._unit_cache:
             self._unit_cache[key] = self._build_unit(symbol, args)
         return self._unit_cache[key]
@@ -73,7 +80,12 @@ class UnitChecker(InstanceChecker):
             with self.scoped(symbol.scope), self.within(place, unit=UnitState()):
                 params = self.lower_params(decl.params)
                 self._constructor_params(symbol, args)
-                unit = self._control(decl, params) if isinstance(decl, ast.ControlDecl) else self._parser(decl, params)
+                with self.scoped():
+                    unit: Unit
+                    if isinstance(decl, ast.ControlDecl):
+                        unit = self._control(decl, params)
+                    else:
+                        unit = self._parser(decl, params)
         finally:
             self.frame = outer_frame
             self._open_units.pop()

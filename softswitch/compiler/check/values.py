@@ -82,6 +82,8 @@ class ValueChecker(TypeChecker):
             return None if yes is None or no is None else ir.Mux(expr.loc, target, expr.cond, yes, no)
         if isinstance(expr.type, InfIntType):
             return self._from_int(expr, target)
+        if isinstance(target, InfIntType) and isinstance(expr, ir.Literal) and isinstance(expr.type, BitType | IntType):
+            return ir.Literal(expr.loc, target, expr.value, expr.base)
         if isinstance(expr.type, SerEnumType) and expr.type.underlying == target:
             return self.cast(expr, target)
         if isinstance(expr, ir.Aggregate):

@@ -180,7 +180,7 @@ class ProgramParser(TableParser):
             else:
                 locals_.append(self._local(inner))
         self.next()
-        body = self.block()
+        body = self.block(self.annotations())
         self.expect("}", "after a control's apply block")
         self.pop_scope()
         return ast.ControlDecl(name[1], name[0], notes, type_params, params, constructor, tuple(locals_), body)
