@@ -162,7 +162,8 @@ class Relay:
         advanced = job.last is None or newer(low[0], job.last[0]) or newer(low[1], job.last[1])
         if advanced:
             job.last = low
-        if advanced or wid == 0:
+        asks = job.mode == Mode.BCAST and header.flags & Flag.RETX
+        if advanced or wid == 0 or asks:
             to = job.everyone() if job.mode == Mode.ALLREDUCE else job.root()
             self._emit(to, header._replace(type=PacketType.MH, ack=low[0], credit=low[1]))
 
