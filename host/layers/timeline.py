@@ -43,8 +43,7 @@ class Timeline:
         finally:
             self.add(kind, layer, start)
 
-    def take(self) -> list[Span]:
-        """The spans so far, in the order they ended; forgets them."""
+    def during(self, start: float, end: float) -> list[Span]:
+        """The spans that overlap the time from `start` to `end`, in the order in which they were recorded."""
         with self._lock:
-            spans, self._spans = self._spans, []
-        return spans
+            return [span for span in self._spans if span.start < end and span.end > start]

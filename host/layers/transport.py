@@ -19,6 +19,10 @@ class Completion(Protocol):
         """Header flags, ORed over the message's frames; Flag.SAT: somebody's value did not fit, or was not finite."""
 
     @property
+    def latency(self) -> float:
+        """Seconds from the call to completion; 0 while it runs."""
+
+    @property
     def max_abs(self) -> float:
         """Root's pull: the largest magnitude of the sums."""
 

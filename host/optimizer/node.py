@@ -121,7 +121,7 @@ class OptimizerNode:
         while len(in_flight) > keep or (in_flight and in_flight[0][2].done()):
             layer, started, completion = in_flight.popleft()
             completion.wait()
-            self._timeline.add("push", layer, started)
+            self._timeline.add("push", layer, started, started + completion.latency)
 
     def _await_ready(self, layer: int, number: int) -> bool:
         with self._change:
@@ -142,7 +142,7 @@ class OptimizerNode:
                 _, asked, pending = posted.popleft()
                 if not self._await_sum(pending):
                     return
-                self._timeline.add("pull", layer, asked)
+                self._timeline.add("pull", layer, asked, asked + pending.completions[-1].latency)
                 with self._timeline.span("update", layer):
                     rate = self._options.adam.lr * self._options.rate(trained)
                     skipped += self._tasks[layer].apply(pending, self._options.adam, rate)

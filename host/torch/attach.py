@@ -32,7 +32,7 @@ def attach(
     Args:
         layers: names of the modules that are layers, in the order forward runs them (default: see `layers_of`).
         prefetch: pulls in flight, in layers. pushes: layers whose gradients may await the network.
-        timeline: collects spans forward, backward, wait, push.
+        timeline: collects spans forward, backward, wait, pull, push.
 
     Raises:
         TrainingError: tied weights across layers, parameters in no layer, parameters that are not fp32.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class _Posted:
     layer: int
     phase: Phase
     buffer: npt.NDArray[np.uint8]
+    started: float
     completion: Completion
 
 
@@ -88,6 +90,7 @@ class PullAhead:
             )
         with self._timeline.span("wait", layer):
             head.completion.wait()
+        self._timeline.add("pull", layer, head.started, head.started + head.completion.latency)
         self._posted.popleft()
         header, elements = open_message(head.buffer, self._table[layer], self._table, self._wire)
         if (header.step, header.phase) != (self._pass, phase):
@@ -112,4 +115,4 @@ class PullAhead:
         while self._planned and len(self._posted) < self._depth:
             layer, phase = self._planned.popleft()
             buffer = np.empty(message_size(self._table[layer], self._wire), dtype=np.uint8)
-            self._posted.append(_Posted(layer, phase, buffer, self._port.pull(buffer)))
+            self._posted.append(_Posted(layer, phase, buffer, time.monotonic(), self._port.pull(buffer)))

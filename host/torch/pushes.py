@@ -60,4 +60,4 @@ class PushBehind:
             for completion in pushed.completions:
                 completion.wait()
             self._waiting.popleft()
-            self._timeline.add("push", pushed.layer, pushed.started)
+            self._timeline.add("push", pushed.layer, pushed.started, pushed.started + pushed.completions[-1].latency)

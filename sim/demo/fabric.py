@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,11 +31,14 @@ class _Transfer:
     max_abs: float = 0.0
     error: Exception | None = None
     readers: set[int] = field(default_factory=set)
+    latency: float = 0.0
+    _asked: float = field(default_factory=time.monotonic)
     _ready: threading.Event = field(default_factory=threading.Event)
 
     def finish(self, error: Exception | None = None) -> None:
         if not self._ready.is_set():
             self.error = error
+            self.latency = time.monotonic() - self._asked
             self._ready.set()
 
     def wait(self, timeout: float | None = None) -> None:

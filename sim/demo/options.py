@@ -38,7 +38,7 @@ class DemoOptions:
 
     workers: int = 4
     preset: str = "demo"
-    steps: int = 100
+    steps: int = 150
     batch: int = 8
     rate: float = 3e-3
     seed: int = 1
@@ -118,8 +118,8 @@ class DemoOptions:
 
     @property
     def traced_step(self) -> int:
-        """The training step whose timeline goes into the report: past the start, before the end."""
-        return self.steps // 2
+        """The training step (from 1) whose timeline goes into the report: past the start, before the end."""
+        return 1 + self.steps // 2
 
     @property
     def worker_names(self) -> tuple[str, ...]:

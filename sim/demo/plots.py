@@ -126,7 +126,7 @@ def step_timeline(timeline: dict[str, list[dict[str, Any]]]) -> str:
                 overlaps = span["kind"] in ("push", "pull")  # several in flight: a thin lane for each layer
                 height = 0.8 / layers if overlaps else 0.8
                 middle = row - 0.4 + height * (span["layer"] + 0.5) if overlaps else row
-                axes.barh(middle, length, left=start, height=height, color=_KINDS[span["kind"]], lw=0)
+                axes.barh(middle, length, left=start, height=height, color=_KINDS[span["kind"]], lw=0.4)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)

@@ -38,7 +38,7 @@ def render(outcome: Outcome) -> str:
         sections.append(_section("Distance from the training in one process", plots.loss_gap(outcome), _GAP))
     sections += [
         _section("Bytes per worker and step", plots.volume_bars(outcome.volumes), _volumes(outcome, options)),
-        _section("One step", plots.step_timeline(outcome.timeline), _TIMELINE.format(step=options.traced_step + 1)),
+        _section("One step", plots.step_timeline(outcome.timeline), _TIMELINE.format(step=options.traced_step)),
         _section("Seconds per step", plots.step_times(outcome.step_seconds), ""),
         _section("Memory of a worker", "", _memory(outcome)),
         _section("What the network did", "", _counters(outcome)),

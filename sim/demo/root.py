@@ -6,6 +6,7 @@ python -m sim.demo.root PLAN.json NAME
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -55,16 +56,12 @@ def serve(
 ) -> dict[str, Any]:
     """Run all passes from `initial` (see initial_layers); saves the trained weights, returns the last event's facts."""
     table, weights = initial
-    timeline = Timeline()
-    spans: list[dict[str, Any]] = []
-    trained = 0
+    timeline = Timeline(enabled=True)
+    ends = [time.monotonic()]  # of the training steps
 
     def on_pass(record: PassRecord) -> None:
-        nonlocal trained
-        trained += record.train
-        if timeline.enabled:
-            spans.extend(asdict(span) for span in timeline.take())
-        timeline.enabled = trained == options.traced_step
+        if record.train:
+            ends.append(time.monotonic())
         if record.skipped:
             tell(events.SKIPPED, index=record.index, tensors=list(record.skipped))
 
@@ -74,6 +71,7 @@ def serve(
     final = [node.weights(layer.index) for layer in table]
     save_weights(options.output, state_dict_of(table, final))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
+    spans = [asdict(span) for span in timeline.during(ends[options.traced_step - 1], ends[options.traced_step])]
     return {"digest": digest_of(final), "parameters": table.numel, "exponents": exponents, "timeline": spans}
 
 

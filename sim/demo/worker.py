@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from host.layers import Timeline, TransferPort
-from host.torch import InNetwork, attach
+from host.torch import attach
 from sim.demo import events
 from sim.demo.data import Shard, load_corpus
 from sim.demo.model import Decoder, next_byte_loss
@@ -42,13 +42,12 @@ def prepare(options: DemoOptions, wid: int) -> Prepared:
 def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Tell) -> dict[str, Any]:
     """Run all passes of the schedule; tells one event per pass and returns the facts for the last one."""
     model, shard = prepared.model, prepared.shard
-    timeline = Timeline()
+    timeline = Timeline(enabled=True)
     network = attach(model, port, wire=options.wire_type, timeline=timeline)
     step = 0
-    spans: list[dict[str, Any]] = []
+    traced = (0.0, 0.0)
     for number, training in enumerate(options.passes):
         started = time.monotonic()
-        timeline.enabled = training and step == options.traced_step
         if training:
             tokens = shard.batch(step, options.batch)
             loss = next_byte_loss(model(tokens), tokens)
@@ -58,18 +57,13 @@ def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Te
             tokens = shard.validation(options.validation_batch)
             with torch.no_grad():
                 loss = next_byte_loss(model(tokens), tokens)
-        if timeline.enabled:
-            network.wait()
-            spans = [asdict(span) for span in timeline.take()]
         ended = time.monotonic()
+        if training and step == options.traced_step:
+            traced = (started, ended)
         tell(events.PASS, index=number, train=training, loss=loss.item(), seconds=ended - started, at=ended)
-    return _facts(network, spans)
-
-
-def _facts(network: InNetwork, spans: list[dict[str, Any]]) -> dict[str, Any]:
     network.wait()
     network.detach()
-    return {"memory": asdict(network.memory), "timeline": spans}
+    return {"memory": asdict(network.memory), "timeline": [asdict(span) for span in timeline.during(*traced)]}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ class Finished:
 
     flags = 0
     max_abs = 0.0
+    latency = 0.0
 
     def wait(self, timeout: float | None = None) -> None:
         """Never blocks."""
