@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 
 from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.context import Context
 from softswitch.compiler.diagnostics import Diagnostics, Refusal
+from softswitch.compiler.parser import parse_expressions
 from softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, Scope, TypeSymbol
 from softswitch.compiler.source import Location
 from softswitch.compiler.types import (
@@ -158,7 +160,7 @@ class TypeChecker(Context, ABC):
                     raise Refusal(written.loc, f"{written.name}: duplicate field of {decl.name}")
                 type_ = self.resolve(written.type)
                 _check_field(decl, written, type_)
-                fields.append(Field(written.name, type_, lower_annotations(written.annotations)))
+                fields.append(Field(written.name, type_, self._field_annotations(written)))
         if decl.kind == "header" and sum(isinstance(f.type, VarbitType) for f in fields) > 1:
             raise Refusal(decl.loc, f"{decl.name}: a header can have only one varbit field")
         name = f"{decl.name}<{', '.join(map(str, args))}>" if args else decl.name
@@ -167,6 +169,16 @@ class TypeChecker(Context, ABC):
         if not any(has_variables(f.type) for f in fields) and not any(map(has_variables, args)):
             self.types.append(type_)
         return type_
+
+    def _field_annotations(self, written: ast.FieldDecl) -> tuple[ir.Annotation, ...]:
+        """A field's annotations; those of @field_list may be any compile-time integers."""
+        notes = lower_annotations(written.annotations)
+        for index, (note, syntax) in enumerate(zip(notes, written.annotations, strict=True)):
+            if note.name == "field_list" and not note.structured:
+                items = parse_expressions(syntax.tokens, syntax.loc)
+                values = tuple(self.constant_int(item, "a field list") for item in items)
+                notes = (*notes[:index], replace(note, values=values), *notes[index + 1 :])
+        return notes
 
     def anonymous_struct(self, names: tuple[str, ...], types: tuple[Type, ...]) -> StructType:
         """The type of `{a = 1, b = 2}` where nothing names one."""

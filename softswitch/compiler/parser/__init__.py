@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from softswitch.compiler import ast
 from softswitch.compiler.diagnostics import CompileError, Refusal
-from softswitch.compiler.lexer import Token
+from softswitch.compiler.lexer import Kind, Token
 from softswitch.compiler.parser.declarations import ProgramParser
+from softswitch.compiler.source import Location
 
-__all__ = ["parse"]
+__all__ = ["parse", "parse_expressions"]
 
 
 def parse(tokens: list[Token]) -> ast.ProgramDecl:
@@ -16,3 +17,14 @@ def parse(tokens: list[Token]) -> ast.ProgramDecl:
         return ProgramParser(tokens).program()
     except Refusal as refusal:
         raise CompileError([refusal.diagnostic]) from None
+
+
+def parse_expressions(tokens: tuple[Token, ...], loc: Location) -> tuple[ast.Expr, ...]:
+    """The expressions between commas in an annotation's body. Raises `Refusal` if it is something else."""
+    parser = ProgramParser([*tokens, Token(Kind.END, "", loc)])
+    found: list[ast.Expr] = []
+    while not parser.at_end():
+        found.append(parser.expression())
+        if not parser.at_end():
+            parser.expect(",", "between the values of an annotation")
+    return tuple(found)

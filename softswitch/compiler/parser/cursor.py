@@ -50,6 +50,10 @@ class Cursor:
         """Whether the next token is one of these keywords or symbols."""
         return self.token.kind in (Kind.KEYWORD, Kind.SYMBOL) and self.token.text in texts
 
+    def at_end(self) -> bool:
+        """Whether every token has been read."""
+        return self.token.kind is Kind.END
+
     def accept(self, text: str) -> bool:
         """Reads this keyword or symbol if it is next."""
         if self.at(text):

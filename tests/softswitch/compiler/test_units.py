@@ -199,6 +199,17 @@ def test_a_list_given_to_an_extern_is_a_tuple(tmp_path: Path) -> None:
     assert statement.expr.type_args[2] == statement.expr.args[3].type
 
 
+def test_field_lists_are_evaluated(tmp_path: Path) -> None:
+    top = """
+    enum bit<8> lists_t { Kept = 3 }
+    const bit<8> other = 5;
+    struct inner_t { @field_list(lists_t.Kept, other + 1) bit<8> f; @field_list(0) bit<8> g; }
+    """
+    result = checked(tmp_path, program(top=top))
+    (inner,) = (s for s in result.structs if s.name == "inner_t")
+    assert [f.annotations[0].values for f in inner.fields] == [(3, 6), (0,)]
+
+
 def test_loops(tmp_path: Path) -> None:
     body = """
     for (bit<8> i = 0; i < 4; i = i + 1) { if (i == 2) { continue; } meta.x = meta.x + i; }
