@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controlplane.client import SwitchClient, SwitchError
 from controlplane.jobs import JobPlan
 from controlplane.jobs.entries import JOBS
+from wire.generated.constants import Mode
+
+_SEQUENCE = 0xFFFF_FFFF
+_HALF = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Missing:
         return f"{self.member} (port {self.port} of switch {self.switch}) {since}"
 
 
-def sample(job: JobPlan, switch: str, client: SwitchClient) -> dict[int, int]:
+def sample(job: JobPlan, client: SwitchClient) -> dict[int, int]:
     """Port -> packets of the job that arrived there, over its streams."""
     generations = {stream.gen for stream in job.streams}
     counts: dict[int, int] = {}
@@ -56,24 +60,93 @@ def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: flo
         clients: switch name -> client; switches without one are left out.
         interval: seconds between the two looks at the counters.
     """
-    missing: list[Missing] = []
-    before: dict[str, dict[int, int]] = {}
-    for branch in job.tree:
-        if branch.switch not in clients:
-            continue
-        try:
-            before[branch.switch] = sample(job, branch.switch, clients[branch.switch])
-        except SwitchError:
-            missing.append(Missing(branch.switch, branch.switch, 0, None))
+    watched = [branch for branch in job.tree if branch.switch in clients]
+    before = {branch.switch: _sample_if_up(job, branch.switch, clients) for branch in watched}
     time.sleep(interval)
-    for branch in job.tree:
-        if branch.switch not in before:
+    missing: list[Missing] = []
+    for branch in watched:
+        earlier, later = before[branch.switch], _sample_if_up(job, branch.switch, clients)
+        if earlier is None or later is None:
+            missing.append(Missing(branch.switch, branch.switch, 0, None))
             continue
-        after = sample(job, branch.switch, clients[branch.switch])
         members = list(branch.members)
         if branch.up_port is not None:
             members.append((branch.up_port, branch.parent.switch if branch.parent else str(job.root)))
         for port, member in members:
-            if after.get(port, 0) == before[branch.switch].get(port, 0):
-                missing.append(Missing(member, branch.switch, port, after.get(port, 0)))
+            if later.get(port, 0) == earlier.get(port, 0):
+                missing.append(Missing(member, branch.switch, port, later.get(port, 0)))
     return missing
+
+
+def _sample_if_up(job: JobPlan, switch: str, clients: Mapping[str, SwitchClient]) -> dict[int, int] | None:
+    try:
+        return sample(job, clients[switch])
+    except SwitchError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A vector that some members of a switch have sent and others have not.
+
+    Attributes:
+        switch: where it waits.
+        stream: which stream of the job.
+        seq: its sequence number, the first that waits.
+        members: who has not sent it: host names, or names of child switches.
+    """
+
+    switch: str
+    stream: str
+    seq: int
+    members: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.stream}: number {self.seq} waits for {', '.join(self.members)} at switch {self.switch}"
+
+
+def waiting_for(job: JobPlan, clients: Mapping[str, SwitchClient]) -> list[Waiting]:
+    """The first incomplete vector of each adding stream on each switch, from the switch's registers.
+
+    Empty when nothing waits, and on targets without register access (BMv2). It also finds a member
+    whose endpoint lives while its program stands still.
+
+    Args:
+        job: a deployed job.
+        clients: switch name -> client; switches without one are left out.
+
+    Raises:
+        SwitchError: a switch does not answer.
+    """
+    found = []
+    for branch in job.tree:
+        if branch.switch not in clients:
+            continue
+        try:
+            tags = clients[branch.switch].register("tag")
+            bitmaps = clients[branch.switch].register("bitmap")
+        except SwitchError as error:
+            if error.code == "UNIMPLEMENTED":
+                continue
+            raise
+        for stream in job.streams:
+            if stream.mode is Mode.BCAST:
+                continue
+            share = stream.share(branch.switch)
+            full = (1 << len(branch.members)) - 1
+            incomplete = {
+                tags[slot] & _SEQUENCE: bitmaps[slot]
+                for slot in range(share.base, share.base + share.slots)
+                if tags.get(slot, 0) >> 32 == stream.gen and bitmaps.get(slot, 0) != full
+            }
+            if incomplete:
+                seq = _first(incomplete)
+                absent = (name for wid, (_, name) in enumerate(branch.members) if not incomplete[seq] >> wid & 1)
+                found.append(Waiting(branch.switch, stream.name, seq, tuple(absent)))
+    return found
+
+
+def _first(sequence_numbers: Iterable[int]) -> int:
+    """The earliest on the 32-bit circle; they lie within half of it."""
+    numbers = list(sequence_numbers)
+    return min(numbers, key=lambda n: (n - numbers[0] + _HALF) & _SEQUENCE)

@@ -11,7 +11,7 @@ import typer
 from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.cli.target import TopologyOption, find_place
 from controlplane.client import SwitchError
-from controlplane.diagnosis import Missing
+from controlplane.diagnosis import Missing, waiting_for
 from controlplane.diagnosis import diagnose as look_for_missing
 from controlplane.stats import SwitchStats, switch_stats
 from controlplane.store import open_store
@@ -55,11 +55,13 @@ def diagnose(
             except SwitchError:
                 missing.append(Missing(branch.switch, branch.switch, 0, None))
         missing += look_for_missing(job, clients, interval=seconds)
+        silent = {one.switch for one in missing if one.packets is None}
+        waiting = waiting_for(job, {name: client for name, client in clients.items() if name not in silent})
     if as_json:
-        print_json([asdict(one) for one in missing])
+        print_json({"missing": [asdict(one) for one in missing], "waiting": [asdict(one) for one in waiting]})
     else:
-        for one in missing:
-            typer.echo(str(one))
+        for line in [*map(str, missing), *map(str, waiting)]:
+            typer.echo(line)
         if not missing:
             typer.echo(f"every member of job {name} is sending")
     if missing:

@@ -78,5 +78,6 @@ def fake_p4info() -> Any:
     }
     w.table("In.acl.everything", kinds, [forward])
     w.counter("drops", 32)
-    w.register("In.tag", 8, 48)
+    w.register("In.tag", 64, 48)
+    w.register("In.bitmap", 64, 32)
     return w.message

@@ -180,6 +180,10 @@ def _selected(query: Any, entity: Any, kind: str) -> bool:
     if kind == "packet_replication_engine_entry":
         asked = query.packet_replication_engine_entry.WhichOneof("type")
         return bool(entity.packet_replication_engine_entry.WhichOneof("type") == asked)
+    if kind == "register_entry":
+        asked = query.register_entry
+        same = entity.register_entry.register_id == asked.register_id
+        return bool(same and (not asked.HasField("index") or asked.index == entity.register_entry.index))
     return True
 
 

@@ -70,6 +70,7 @@ class Lab:
         self.lanes = switch.lanes
         # BMv2 is a hundred times slower, its queues hold 64 packets, and what waits in them outlives a job.
         slow = switch.target is Target.BMV2
+        self.has_registers = not slow
         self.most_slots = 8 if slow else 32
         self.most_elements = 3000 if slow else 80_000
         self.late_reasons = {"UNKNOWN_JOB", "NO_RECEIVER"} if slow else set()

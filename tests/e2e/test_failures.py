@@ -10,7 +10,7 @@ from lab import Lab, all_exact
 from test_sums import luwu
 
 from controlplane.client import SwitchError
-from controlplane.diagnosis import diagnose
+from controlplane.diagnosis import diagnose, waiting_for
 from controlplane.jobs import deploy
 from controlplane.programs import program_for
 
@@ -26,6 +26,12 @@ def test_a_worker_that_never_comes(lab: Lab, rng: random.Random) -> None:
         (missing,) = diagnose(job, lab.fabric.clients, interval=1.5)
         assert (missing.member, missing.packets) == ("w1", 0)
         assert "w1 (port 2 of switch s1) has never sent anything" in str(missing)
+        waiting = waiting_for(job, lab.fabric.clients)
+        if lab.has_registers:
+            (first,) = waiting
+            assert (first.switch, first.stream, first.seq, first.members) == ("s1", "gradients", 0, ("w1",))
+        else:
+            assert waiting == []
         for host, member in members.items():
             result = member.result()
             assert result.get("kind") in WAITING, (host, result)
