@@ -13,14 +13,14 @@ from rich.console import Console
 
 from sim.demo.errors import DemoError
 from sim.demo.model import PRESETS
-from sim.demo.options import NETWORKS, TARGETS, DemoOptions
+from sim.demo.options import NETWORKS, TARGETS, DemoOptions, defaults_for
 from sim.demo.orchestrate import run
 from wire.generated.constants import SUPPORTED_LANES
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every option with the default of DemoOptions."""
-    default = DemoOptions()
+def parser(target: str = "embedded") -> argparse.ArgumentParser:
+    """Every option, with the defaults for `target`."""
+    default = defaults_for(target)
     made = argparse.ArgumentParser(
         prog="catchment demo",
         description="Train a language model through a P4 switch in Mininet and compare with one process.",
@@ -50,7 +50,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; gives the exit code: 0 done, 1 failed, 2 wrong options, 130 interrupted."""
-    values = parser().parse_args(arguments)
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("--target", choices=TARGETS, default="embedded")
+    target = first.parse_known_args(arguments)[0].target
+    values = parser(target).parse_args(arguments)
     console = Console()
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:

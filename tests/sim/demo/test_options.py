@@ -8,11 +8,20 @@ import pytest
 
 from sim.demo import DemoError, DemoOptions, events
 from sim.demo.__main__ import main, parser
-from sim.demo.options import Plan
+from sim.demo.options import Plan, defaults_for
 
 
 def test_the_command_line_gives_the_same_defaults() -> None:
     assert DemoOptions(**vars(parser().parse_args([]))) == DemoOptions()
+    assert DemoOptions(**vars(parser("bmv2").parse_args([]))) == defaults_for("bmv2")
+
+
+def test_a_slow_target_starts_from_a_small_training() -> None:
+    slow, usual = defaults_for("bmv2"), defaults_for("embedded")
+    assert slow.target == "bmv2"
+    assert slow.shape.parameters * slow.steps < usual.shape.parameters * usual.steps / 100
+    # what the root multicasts in one window fits a queue of 64 packets per port, five ports
+    assert slow.slots * (slow.workers + 1) <= 64
 
 
 @pytest.mark.parametrize(
