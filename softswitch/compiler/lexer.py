@@ -25,10 +25,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NumberValue:
-    """An integer literal: `width` 0 means an `int` of no particular size."""
+    """An integer literal: `width` None means an `int` of no particular size."""
 
     value: int
-    width: int = 0
+    width: int | None = None
     signed: bool = False
     base: int = 10
 

@@ -78,9 +78,9 @@ class For(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ForIn(Stmt):
-    """`for (type name in collection) body`; `type` None reuses the variable `name`."""
+    """`for (type name in collection) body`."""
 
-    type: TypeExpr | None
+    type: TypeExpr
     name: str
     collection: Expr
     body: Stmt

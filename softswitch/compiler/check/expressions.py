@@ -101,7 +101,7 @@ class ExpressionChecker(OperatorChecker):
 
     def _number(self, written: ast.Number) -> ir.Literal:
         number = written.number
-        if number.width == 0 and not number.signed:
+        if number.width is None:
             return ir.Literal(written.loc, InfIntType(), number.value, number.base)
         type_ = IntType(number.width) if number.signed else BitType(number.width)
         return self.fit(ir.Literal(written.loc, type_, number.value, number.base), type_)

@@ -8,7 +8,6 @@ from softswitch.compiler.check.calls import CallChecker
 from softswitch.compiler.check.context import Place
 from softswitch.compiler.check.values import describe, is_constant
 from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.scope import VariableSymbol
 from softswitch.compiler.types import (
     BitType,
     EnumType,
@@ -273,11 +272,6 @@ class StatementChecker(CallChecker):
         return ir.ForEach(written.loc, variable, collection, body)
 
     def _loop_variable(self, written: ast.ForIn) -> ir.Variable:
-        if written.type is None:
-            symbol = self.lookup(written.name, written.loc)
-            if not isinstance(symbol, VariableSymbol) or not self.is_writable(symbol.variable):
-                raise Refusal(written.loc, f"{written.name}: not a variable that can be written")
-            return symbol.variable
         type_ = self.resolve(written.type)
         variable = ir.Variable(written.loc, written.name, self.unit.unique(written.name), type_)
         self.declare_variable(variable)

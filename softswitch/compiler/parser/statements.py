@@ -98,8 +98,8 @@ class StatementParser(ExpressionParser):
     def _for_in(self, loc: Location) -> ast.ForIn | None:
         position = self.save()
         self.annotations()
-        type_ = None if self.at_name() and self.peek().text == "in" else self._try_type()
-        if not (self.at_name() and self.peek().text == "in"):
+        type_ = self.type() if self.at_type() else None
+        if type_ is None or not (self.at_name() and self.peek().text == "in"):
             self.restore(position)
             return None
         name = self.name().text
@@ -108,9 +108,6 @@ class StatementParser(ExpressionParser):
         collection = self.simple_keyset()
         self.expect(")", "after the collection of `for`")
         return ast.ForIn(loc, type_, name, collection, self.statement())
-
-    def _try_type(self) -> ast.TypeExpr | None:
-        return self.type() if self.at_type() else None
 
     def _for_three(self, loc: Location) -> ast.For:
         init = self._for_parts(";")
