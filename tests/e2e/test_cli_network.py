@@ -17,6 +17,8 @@ from lab import ROOT
 from controlplane.networks import is_held, read_state
 from controlplane.topology import Target
 from sim.mininet.leftovers import marked_processes, own_interfaces
+from sim.mininet.naming import interface_name
+from sim.switch_process import free_address
 
 LANES = 8
 Catchment = Callable[..., str]
@@ -139,3 +141,25 @@ def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment,
         assert "ended with code -9" in owner.stderr.read()
     assert own_interfaces(name) == []
     assert marked_processes(name) == []
+
+
+def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Target, name: str) -> None:
+    """`switch run`, `p4 compile`, `switch load`, then entries by address: no topology at all."""
+    ends = [interface_name(name, "x", port) for port in (1, 2)]
+    subprocess.run(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]], check=True)
+    for end in ends:
+        subprocess.run(["ip", "link", "set", end, "up"], check=True)
+    address = free_address()
+    command = [sys.executable, "-m", "controlplane.cli", "switch", "run", "-p", f"1:{ends[0]}", "--grpc", address,
+               "--target", str(target)]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT) as switch:
+        try:
+            program = str(ROOT / "p4src" / "luwu.p4")
+            made = json.loads(catchment("p4", "compile", program, "--target", str(target), "-D", "LANES=8", "--json"))
+            assert "runs luwu" in catchment("switch", "load", address, made["p4info"], made["device_config"])
+            catchment("table", "add", address, "l2", "dst=02:00:00:00:00:01", "forward", "port=1")
+            (entry,) = json.loads(catchment("table", "list", address, "l2", "--json"))
+            assert entry["params"] == {"port": 1}
+        finally:
+            switch.terminate()
+            subprocess.run(["ip", "link", "delete", ends[0]], check=True)
