@@ -69,7 +69,7 @@ class Description:
         with self.out.block("std::vector<TableEntry> make_entries()"):
             self.out.line("std::vector<TableEntry> entries;")
             for table in self.objects.tables:
-                initial_entries(self.types, self.ids, table, self.out)
+                initial_entries(self.types, self.ids, self.objects, table, self.out)
             self.out.line("return entries;")
 
     def _digest_id(self, name: str) -> int:

@@ -7,8 +7,8 @@ from softswitch.compiler.backend import tables
 from softswitch.compiler.backend.errors import refuse
 from softswitch.compiler.backend.ids import Ids
 from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.objects import TableObject, action_full_name
-from softswitch.compiler.backend.text import Writer, string_literal
+from softswitch.compiler.backend.objects import Objects, TableObject, action_full_name
+from softswitch.compiler.backend.text import Writer
 
 HIGHEST_PRIORITY = 0x7FFFFFFF
 
@@ -61,7 +61,7 @@ def _field(types: Types, key: ir.Key, number: int, match: ir.Match) -> str | Non
     return f"{{{number}U, MatchKind::{key.kind}, {_bytes(first)}, {mask}, {prefix}U}}"
 
 
-def _action(types: Types, ids: Ids, t: TableObject, value: ir.ActionValue) -> str:
+def _action(types: Types, ids: Ids, objects: Objects, t: TableObject, value: ir.ActionValue) -> str:
     action = value.choice.action
     name = action_full_name(t.owner, action)
     data = action.data
@@ -69,17 +69,17 @@ def _action(types: Types, ids: Ids, t: TableObject, value: ir.ActionValue) -> st
         f"{{{number}U, {_bytes(_number(arg, types.width(p.type)))}}}"
         for number, p, arg in zip(ids.parts("actions", name, "params", len(data)), data, value.data, strict=True)
     )
-    return f"ActionCall{{action_id({string_literal(name)}), {{{params}}}}}"
+    return f"ActionCall{{{objects.action_ids[name]}U, {{{params}}}}}"
 
 
-def initial_entries(types: Types, ids: Ids, t: TableObject, out: Writer) -> None:
+def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, out: Writer) -> None:
     """Statements that append the default action and the entries of one table to `entries`."""
     table = t.table
     with out.block():
         out.line("TableEntry entry;")
         out.line(f"entry.table_id = {t.id}U;")
         out.line("entry.is_default = true;")
-        out.line(f"entry.action = {_action(types, ids, t, table.default_action)};")
+        out.line(f"entry.action = {_action(types, ids, objects, t, table.default_action)};")
         out.line("entries.push_back(std::move(entry));")
     keys = tables.match_keys(table)
     numbers = ids.parts("tables", t.name, "match_fields", len(keys))
@@ -99,5 +99,5 @@ def initial_entries(types: Types, ids: Ids, t: TableObject, out: Writer) -> None
                     wins = table.largest_priority_wins
                     priority = entry.priority if wins else HIGHEST_PRIORITY - entry.priority
                 out.line(f"entry.priority = {priority};")
-            out.line(f"entry.action = {_action(types, ids, t, entry.action)};")
+            out.line(f"entry.action = {_action(types, ids, objects, t, entry.action)};")
             out.line("entries.push_back(std::move(entry));")

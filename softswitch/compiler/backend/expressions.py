@@ -27,6 +27,7 @@ from softswitch.compiler.types import (
 )
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^": "xor_"}
+# Each as less(first, second): whether the operands change places, and whether the answer is negated.
 _COMPARISONS = {"<": (False, False), ">": (True, False), ">=": (False, True), "<=": (True, True)}
 
 
@@ -122,14 +123,13 @@ class Expressions:
         width = self.width(expr.type)
         signed = is_signed(expr.left.type)
         if expr.op in ("==", "!="):
-            equal = f"({left} == {right})"
+            equal = f"equal({left}, {right})"
             return equal if expr.op == "==" else f"!{equal}"
         if expr.op in _COMPARISONS:
             swap, negate = _COMPARISONS[expr.op]
-            if not signed:
-                return f"({left} {expr.op} {right})"
             first, second = (right, left) if swap else (left, right)
-            return f"{'!' if negate else ''}less_s<{self.width(expr.left.type)}>({first}, {second})"
+            name = f"less_{'s' if signed else 'u'}<{self.width(expr.left.type)}>"
+            return f"{'!' if negate else ''}{name}({first}, {second})"
         if expr.op in _ARITHMETIC:
             return f"{_ARITHMETIC[expr.op]}<{width}>({left}, {right})"
         if expr.op in ("|+|", "|-|"):

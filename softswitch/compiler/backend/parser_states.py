@@ -5,6 +5,7 @@ from __future__ import annotations
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings
 from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.expressions import is_signed
 from softswitch.compiler.backend.scope import Scope
 from softswitch.compiler.backend.statements import Statements
 from softswitch.compiler.backend.tables import KeyLayout, key_layout, key_words, lookup
@@ -150,7 +151,8 @@ class _States:
         if match.kind is ir.MatchValueKind.MASK:
             width = ex.width(t)
             return f"(and_<{width}>({subject}, {second}) == and_<{width}>({first}, {second}))"
-        return f"({first} <= {subject} && {subject} <= {second})"
+        less = f"less_{'s' if is_signed(t) else 'u'}<{ex.width(t)}>"
+        return f"(!{less}({subject}, {first}) && !{less}({second}, {subject}))"
 
     def _member(self, statements: Statements, value_set: ir.ValueSet, subjects: list[tuple[Type, str]]) -> str:
         ex = statements.ex

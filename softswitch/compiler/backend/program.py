@@ -16,7 +16,7 @@ from softswitch.compiler.backend.instances import Binding, globals_struct, unit_
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.objects import collect, place_registers
 from softswitch.compiler.backend.scope import ProgramScope, state_name, unit_name
-from softswitch.compiler.backend.text import Writer, string_literal
+from softswitch.compiler.backend.text import Writer
 from softswitch.compiler.types import StructType, Type
 
 BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
@@ -133,7 +133,6 @@ class _Generator:
         for unit in self.program.units:
             unit_struct(out, unit)
         out.extend(code)
-        self._action_ids()
         description.write(self.name, digests)
         self._class()
         out.line("}  // namespace")
@@ -145,12 +144,6 @@ class _Generator:
             'extern "C" [[gnu::visibility("default")]] rt::Program* catchment_program_create() { return new Compiled; }'
         )
         return str(out)
-
-    def _action_ids(self) -> None:
-        with self.out.block("std::uint32_t action_id(const std::string& name)"):
-            for name, number in self.objects.action_ids.items():
-                self.out.line(f"if (name == {string_literal(name)}) return {number}U;")
-            self.out.line("return 0;")
 
     def _class(self) -> None:
         out = self.out

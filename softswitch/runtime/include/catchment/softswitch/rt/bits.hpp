@@ -257,9 +257,17 @@ constexpr bits<W> sar(const bits<W>& a, const A& amount) {
                         : moved;
 }
 
-// Comparison of int<W>
-// --------------------------------------------------------------------------------------------------
+// Comparisons, as functions: the compiler has no opinion on a constant result -----------------------
 
+template <class T>
+constexpr bool equal(const T& a, const T& b) {
+  return a == b;
+}
+template <unsigned W>
+constexpr bool less_u(const bits<W>& a, const bits<W>& b) {
+  return a < b;
+}
+/// Of int<W>.
 template <unsigned W>
 constexpr bool less_s(const bits<W>& a, const bits<W>& b) {
   return xor_<W>(a, min_signed<W>()) < xor_<W>(b, min_signed<W>());
