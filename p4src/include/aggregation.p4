@@ -28,7 +28,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta) {
             heartbeats.apply(meta.hb);
         }
         if (meta.path == Path.HEARTBEAT) {
-            last_heartbeat.apply(meta);
+            last_heartbeat.apply(hdr, meta);
         } else if (meta.path == Path.AGGREGATE) {
             slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, meta.slot);
             if (meta.slot.state == SlotState.OLD) {

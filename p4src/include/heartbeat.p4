@@ -36,8 +36,9 @@ control WorkerHeartbeat(in worker_bits_t worker, inout heartbeat_t hb) {
     }
 }
 
-// Asks for a merged heartbeat when the minimum moved, and whenever worker 0 speaks, so that a lost one is repeated.
-control LastHeartbeat(inout metadata_t meta) {
+// Asks for a merged heartbeat when the minimum moved, whenever worker 0 speaks, so that a lost one is repeated, and
+// when a receiver names a frame that the root should send again.
+control LastHeartbeat(in headers_t hdr, inout metadata_t meta) {
     register<bit<80>>(JOBS) last;
 
     apply {
@@ -48,7 +49,8 @@ control LastHeartbeat(inout metadata_t meta) {
                 || NEWER(meta.hb.min_credit, held[31:0])) {
                 last.write(meta.hb.index, meta.hb.gen ++ meta.hb.min_ack ++ meta.hb.min_credit);
                 meta.event = Event.MERGED;
-            } else if (meta.job.wid == 0) {
+            } else if (meta.job.wid == 0
+                       || (meta.job.mode != Mode.ALLREDUCE && (hdr.catchment.flags & FLAG_RETX) != 0)) {
                 meta.event = Event.MERGED;
             }
         }

@@ -160,7 +160,8 @@ class SwitchModel:
         minimum = self._heard(row, header)
         if minimum is None:
             return []
-        if not self.heartbeats.advance(row.job, minimum) and row.wid != 0:
+        names_a_frame = row.mode != Mode.ALLREDUCE and header.flags & Flag.RETX
+        if not self.heartbeats.advance(row.job, minimum) and row.wid != 0 and not names_a_frame:
             return []
         header = _with_window(header._replace(wid=row.wid), minimum)
         if row.mode == Mode.LEAF:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from p4runtime_rows import Names
 from scenarios import Build
 from switch_rows import rows
 from targets import Output
 
 from sim.golden.switch_tables import Tables
-from softswitch.build import ROOT, build
+from softswitch.build import CACHE, ROOT, build
 from softswitch.inprocess import Switch
+
+PROGRAM = ROOT / "p4src/luwu.p4"
 
 
 class EmbeddedTarget:
-    """One in-process switch; its dice are seeded."""
+    """One in-process switch with a fixed seed."""
 
-    def __init__(self, program: Build, seed: int = 0) -> None:
-        built = build(ROOT / "p4src/luwu.p4", defines={k: str(v) for k, v in program.defines.items()})
+    def __init__(self, size: Build, program: Path = PROGRAM, cache: Path = CACHE) -> None:
+        built = build(program, defines={k: str(v) for k, v in size.defines.items()}, cache_dir=cache)
         self.names = Names(built.p4info)
-        self.switch = Switch(built, seed=seed)
+        self.switch = Switch(built)
 
     def load(self, tables: Tables) -> None:
         for group, ports in tables.groups.items():

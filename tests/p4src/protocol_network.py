@@ -50,13 +50,24 @@ class Host:
         return (self.sender is None or self.sender.done) and (self.consumer is None or self.consumer.done)
 
 
+def default_switch(lanes: int) -> SwitchModel:
+    return SwitchModel(lanes=lanes, slots=64, jobs=4)
+
+
 class Network:
     """Switches by name; a port of a switch leads to a host or to a port of another switch."""
 
-    def __init__(self, rng: random.Random, weather: Weather, limit: float = 200_000) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        weather: Weather,
+        limit: float = 200_000,
+        make_switch: Callable[[int], SwitchModel] = default_switch,
+    ) -> None:
         self.rng = rng
         self.weather = weather
         self.limit = limit
+        self.make_switch = make_switch
         self.now = 0.0
         self.switches: dict[str, SwitchModel] = {}
         self.hosts: dict[tuple[str, int], Host] = {}
@@ -66,7 +77,7 @@ class Network:
 
     def add_switch(self, name: str, lanes: int) -> SwitchModel:
         index = len(self.switches)
-        switch = SwitchModel(lanes=lanes, slots=64, jobs=4)
+        switch = self.make_switch(lanes)
         switch.tables.own_addresses[SWITCH_IP + (index << 8)] = SWITCH_MAC + (index << 8)
         self.switches[name] = switch
         return switch

@@ -108,6 +108,11 @@ def test_heartbeats_merge(switch: SwitchModel) -> None:
     assert header_of(switch.inject(1, hb(BCAST, 1, 6, 21))[0][1]).ack == 6
     [(_, frame)] = switch.inject(2, hb(BCAST, 2, 6, 25))
     assert header_of(frame).credit == 21
+    # Nothing has moved, but worker 2 names a frame that it lacks.
+    asks = Header(type=PacketType.HB, flags=Flag.ACKV | Flag.RETX, gen=BCAST, ack=8, credit=30, seq=9)
+    [(port, frame)] = switch.inject(3, job_frame(asks, port=3))
+    assert (port, header_of(frame).seq, header_of(frame).ack) == (4, 9, 6)
+    assert header_of(frame).flags == Flag.ACKV | Flag.RETX
     assert not switch.drops
 
 
