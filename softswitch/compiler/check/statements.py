@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.calls import CallChecker
@@ -144,10 +146,24 @@ class StatementChecker(CallChecker):
         target = self.lvalue(written.target)
         if not written.op:
             return ir.Assign(written.loc, target, self.value(written.value, target.type))
-        if any(isinstance(n, ir.FunctionCall | ir.ExternCall | ir.TableApply) for n in ir.walk(target)):
-            raise Refusal(written.target.loc, f"the target of `{written.op}=` must not call anything")
+        before: list[ir.Stmt] = []
+        target = self._pinned(target, before)
         value = self.binary(written.loc, written.op, target, self.expr(written.value))
-        return ir.Assign(written.loc, target, self.convert(value, target.type))
+        assign = ir.Assign(written.loc, target, self.convert(value, target.type))
+        return ir.Block(written.loc, (*before, assign)) if before else assign
+
+    def _pinned(self, target: ir.Expr, before: list[ir.Stmt]) -> ir.Expr:
+        """`target` so that it can be evaluated twice: calls in its indices go to variables, declared in `before`."""
+        if isinstance(target, ir.FieldRef | ir.Slice | ir.PlusSlice):
+            return replace(target, base=self._pinned(target.base, before))
+        if not isinstance(target, ir.Index):
+            return target
+        base, index = self._pinned(target.base, before), target.index
+        if any(isinstance(n, ir.FunctionCall | ir.ExternCall | ir.TableApply) for n in ir.walk(index)):
+            variable = ir.Variable(index.loc, "index", self.unit.unique("index"), index.type)
+            before.append(ir.Declare(index.loc, variable, index))
+            index = ir.VarRef(index.loc, index.type, variable)
+        return replace(target, base=base, index=index)
 
     def _return(self, written: ast.Return) -> ir.Return:
         if self.place is Place.PARSER:

@@ -210,6 +210,14 @@ def test_field_lists_are_evaluated(tmp_path: Path) -> None:
     assert [f.annotations[0].values for f in inner.fields] == [(3, 6), (0,)]
 
 
+def test_compound_assignment_evaluates_its_target_once(tmp_path: Path) -> None:
+    top = "bit<8> next(inout bit<8> x) { x = x + 1; return x; }"
+    (statement,) = ingress(checked(tmp_path, program(top=top, body="hdr.stack[next(meta.x)].a |= 1;"))).body.body
+    assert isinstance(statement, ir.Block)
+    calls = [n for n in ir.walk(statement) if isinstance(n, ir.FunctionCall)]
+    assert len(calls) == 1
+
+
 def test_loops(tmp_path: Path) -> None:
     body = """
     for (bit<8> i = 0; i < 4; i = i + 1) { if (i == 2) { continue; } meta.x = meta.x + i; }
