@@ -11,6 +11,7 @@
 
 #include "endpoint.hpp"
 #include "numbers.hpp"
+#include "udp_port.hpp"
 
 namespace py = pybind11;
 
@@ -125,8 +126,10 @@ bool wait(Request& request, const py::object& timeout) {
 // Keeps the buffers of unfinished requests alive, whatever the caller does with its references.
 class BoundEndpoint {
  public:
-  explicit BoundEndpoint(EndpointConfig config)
-      : process_(getpid()), endpoint_(std::make_unique<Endpoint>(std::move(config))) {}
+  BoundEndpoint(EndpointConfig config, std::unique_ptr<UdpPort> port)
+      : process_(getpid()),
+        local_(port->local()),
+        endpoint_(std::make_unique<Endpoint>(std::move(config), std::move(port))) {}
   BoundEndpoint(const BoundEndpoint&) = delete;
   BoundEndpoint& operator=(const BoundEndpoint&) = delete;
   ~BoundEndpoint() {
@@ -191,10 +194,7 @@ class BoundEndpoint {
     kept_.clear();
   }
 
-  std::pair<std::string, int> local() const {
-    const UdpAddress address = endpoint_->local();
-    return {address.host, address.port};
-  }
+  std::pair<std::string, int> local() const { return {local_.host, local_.port}; }
 
  private:
   bool forked() const { return getpid() != process_; }
@@ -215,6 +215,7 @@ class BoundEndpoint {
   }
 
   pid_t process_;
+  UdpAddress local_;
   std::unique_ptr<Endpoint> endpoint_;
   std::vector<std::pair<std::shared_ptr<Request>, py::object>> kept_;  // under the GIL
 };
@@ -255,12 +256,15 @@ std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
     config.in = pick(role == "root" ? "gradients" : "parameters");
   }
   config.wid = fields["wid"].cast<std::uint8_t>();
-  config.local = address(fields["local"]);
-  config.peer = address(fields["switch"]);
+  const UdpAddress local = address(fields["local"]);
+  const UdpAddress peer = address(fields["switch"]);
+  config.peer = peer.host + ":" + std::to_string(peer.port);
   config.timeout =
       static_cast<Nanos>(std::min(fields["timeout"].cast<double>(), 1e8) * kNanosPerSecond);
   try {
-    return std::make_unique<BoundEndpoint>(std::move(config));
+    auto port =
+        std::make_unique<UdpPort>(local, peer, longest_frame(config), largest_window(config));
+    return std::make_unique<BoundEndpoint>(std::move(config), std::move(port));
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrno(PyExc_OSError);

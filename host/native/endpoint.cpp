@@ -30,6 +30,13 @@ std::size_t longest_out(const EndpointConfig& config) {
   return config.out ? frame_bytes(*config.out, config.role == Role::kRoot) : wire::kHeaderBytes;
 }
 
+Nanos time_of(clockid_t clock) {
+  timespec used{};
+  return clock_gettime(clock, &used) == 0 ? used.tv_sec * 1'000'000'000 + used.tv_nsec : 0;
+}
+
+}  // namespace
+
 std::size_t longest_frame(const EndpointConfig& config) {
   const std::size_t in =
       config.in ? frame_bytes(*config.in, config.role == Role::kWorker) : wire::kHeaderBytes;
@@ -40,24 +47,12 @@ std::size_t largest_window(const EndpointConfig& config) {
   return std::max(config.out ? config.out->window : 0U, config.in ? config.in->window : 0U);
 }
 
-std::string text(const UdpAddress& address) {
-  return address.host + ":" + std::to_string(address.port);
-}
-
-Nanos time_of(clockid_t clock) {
-  timespec used{};
-  return clock_gettime(clock, &used) == 0 ? used.tv_sec * 1'000'000'000 + used.tv_nsec : 0;
-}
-
-}  // namespace
-
-Endpoint::Endpoint(EndpointConfig config)
+Endpoint::Endpoint(EndpointConfig config, std::unique_ptr<Port> port)
     : config_(std::move(config)),
-      port_(config_.local, config_.peer, longest_frame(config_), largest_window(config_)),
-      local_(port_.local()),
-      poller_(port_.descriptor()),
-      watchdog_(config_.timeout, text(config_.peer)) {
-  if (longest_out(config_) > port_.path_payload()) {
+      port_(std::move(port)),
+      poller_(port_->descriptor()),
+      watchdog_(config_.timeout, config_.peer) {
+  if (longest_out(config_) > port_->path_bytes()) {
     throw std::system_error(EMSGSIZE, std::generic_category(), "path MTU");
   }
   const bool root = config_.role == Role::kRoot;
@@ -114,7 +109,7 @@ Failure Endpoint::refuse(std::string message, std::string kind, std::string hint
   failure.message = std::move(message);
   failure.kind = std::move(kind);
   failure.hint = std::move(hint);
-  failure.peer = text(config_.peer);
+  failure.peer = config_.peer;
   return failure;
 }
 
@@ -166,7 +161,7 @@ void Endpoint::serve() {
     now = monotonic_now();
     const bool more = transmit(now);
     supervise(now);
-    if (!more && !port_.more()) poller_.wait(deadline(), blocked_);
+    if (!more && !port_->more()) poller_.wait(deadline(), blocked_);
   }
 }
 
@@ -204,14 +199,14 @@ bool Endpoint::lingering(Nanos now) {
 }
 
 void Endpoint::receive(Nanos now) {
-  for (const auto frame : port_.receive()) {
+  for (const auto frame : port_->receive()) {
     if (dead_) break;
     if (const auto reject = on_frame(frame, now)) {
       stats_.rejects[static_cast<std::size_t>(*reject)].add();
     }
   }
-  stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_.foreign());
-  stats_.socket_errors.set(port_.errors());
+  stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_->foreign());
+  stats_.socket_errors.set(port_->errors());
 }
 
 std::optional<Reject> Endpoint::on_frame(std::span<const std::uint8_t> frame, Nanos now) {
@@ -246,11 +241,11 @@ bool Endpoint::transmit(Nanos now) {
       while (const auto missing = in_->next_missing()) out_->on_missing(*missing);
     }
     out_->on_timer(now);
-    staged = out_->pump(port_, piggyback, now, kBudget);
+    staged = out_->pump(*port_, piggyback, now, kBudget);
     if (staged != 0 && piggyback) in_->on_carried(now);
   }
-  if (in_) in_->beat(port_, now);
-  blocked_ = !port_.flush();
+  if (in_) in_->beat(*port_, now);
+  blocked_ = !port_->flush();
   if (blocked_ && !blocked_since_) blocked_since_ = now;
   if (!blocked_ && blocked_since_) {
     stats_.socket_stalls.add(now - *blocked_since_);
@@ -263,7 +258,7 @@ void Endpoint::supervise(Nanos now) {
   if (now < watchdog_.deadline() || dead_ || closing_at_) return;
   const Transmitter* const out = out_ ? &*out_ : nullptr;
   const Receiver* const in = in_ ? &*in_ : nullptr;
-  contact_.last_error = port_.last_error();
+  contact_.last_error = port_->last_error();
   auto stalls = watchdog_.stalls(out, in, contact_, now);
   auto expired = watchdog_.expired(out, in, contact_, now);
   {

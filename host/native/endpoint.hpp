@@ -12,12 +12,12 @@
 
 #include "frame_check.hpp"
 #include "poller.hpp"
+#include "port.hpp"
 #include "receiver.hpp"
 #include "request.hpp"
 #include "stats.hpp"
 #include "stream_config.hpp"
 #include "transmitter.hpp"
-#include "udp_port.hpp"
 #include "watchdog.hpp"
 
 namespace catchment::host {
@@ -33,15 +33,18 @@ struct EndpointConfig {
   std::optional<StreamConfig> out;
   std::optional<StreamConfig> in;
   std::uint8_t wid = 0;
-  UdpAddress local;
-  UdpAddress peer;
+  std::string peer;  // the switch, for messages
   Nanos timeout = 0;
 };
 
+// The longest frame that an endpoint with these streams sends or receives, and the largest window.
+std::size_t longest_frame(const EndpointConfig& config);
+std::size_t largest_window(const EndpointConfig& config);
+
 class Endpoint {
  public:
-  // Opens the socket and starts the thread.  Throws std::system_error.
-  explicit Endpoint(EndpointConfig config);
+  // Starts the thread.  Throws std::system_error, EMSGSIZE when a frame does not fit the path.
+  Endpoint(EndpointConfig config, std::unique_ptr<Port> port);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint();
@@ -58,7 +61,6 @@ class Endpoint {
   // Processor time that the I/O thread has used.
   Nanos processor_time();
   const EndpointConfig& config() const { return config_; }
-  UdpAddress local() const { return local_; }
 
  private:
   struct Command {
@@ -83,8 +85,7 @@ class Endpoint {
 
   EndpointConfig config_;
   Stats stats_;
-  UdpPort port_;
-  UdpAddress local_;
+  std::unique_ptr<Port> port_;
   Poller poller_;
   std::optional<Transmitter> out_;
   std::optional<Receiver> in_;

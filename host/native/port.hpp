@@ -26,7 +26,9 @@ class Port {
   // The last receive() returned as much as it can: more may be waiting.
   virtual bool more() const = 0;
 
-  // For epoll.
+  // Largest frame that the path to the switch takes.
+  virtual std::size_t path_bytes() const = 0;
+  // Readable when frames have arrived, writable when a port that was full takes more: for epoll.
   virtual int descriptor() const = 0;
   // Errors that the network reported so far, and the last one (errno), 0 when there was none.
   virtual std::uint64_t errors() const = 0;

@@ -134,7 +134,7 @@ UdpAddress UdpPort::local() const {
   return {text.data(), ntohs(own.sin_port)};
 }
 
-std::size_t UdpPort::path_payload() const {
+std::size_t UdpPort::path_bytes() const {
   int mtu = 0;
   socklen_t size = sizeof mtu;
   if (getsockopt(socket_.get(), IPPROTO_IP, IP_MTU, &mtu, &size) != 0) raise("getsockopt");

@@ -30,14 +30,14 @@ class UdpPort final : public Port {
   bool flush() override;
   std::span<const std::span<const std::uint8_t>> receive() override;
   bool more() const override { return more_; }
+  // A UDP payload that fits the MTU without fragments.
+  std::size_t path_bytes() const override;
   int descriptor() const override { return socket_.get(); }
   std::uint64_t errors() const override { return errors_; }
   int last_error() const override { return last_error_; }
   std::uint64_t foreign() const override { return foreign_; }
 
   UdpAddress local() const;
-  // Largest UDP payload that the path takes without fragments.
-  std::size_t path_payload() const;
 
  private:
   static constexpr std::size_t kBatch = 64;

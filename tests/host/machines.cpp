@@ -2,15 +2,19 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "consumer_window.hpp"
+#include "endpoint.hpp"
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
+#include "udp_port.hpp"
 
 namespace py = pybind11;
 using namespace catchment::host;
@@ -66,6 +70,85 @@ std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool par
   return reject ? std::string(name(*reject)) : "";
 }
 
+// A socket that is full three times out of four, and then takes one batch.
+class ChokedPort final : public Port {
+ public:
+  explicit ChokedPort(std::uint16_t peer, std::size_t frame_bytes)
+      : socket_({"127.0.0.1", 0}, {"127.0.0.1", peer}, frame_bytes, 64) {}
+
+  std::uint8_t* stage() override { return staged_ == 5 && !flush() ? nullptr : socket_.stage(); }
+  void commit(std::size_t bytes) override {
+    socket_.commit(bytes);
+    ++staged_;
+  }
+  bool flush() override {
+    if (staged_ != 0 && ++attempts_ % 4 != 0) return false;
+    staged_ = 0;
+    return socket_.flush();
+  }
+  std::span<const std::span<const std::uint8_t>> receive() override { return socket_.receive(); }
+  bool more() const override { return socket_.more(); }
+  std::size_t path_bytes() const override { return socket_.path_bytes(); }
+  int descriptor() const override { return socket_.descriptor(); }
+  std::uint64_t errors() const override { return socket_.errors(); }
+  int last_error() const override { return socket_.last_error(); }
+  std::uint64_t foreign() const override { return socket_.foreign(); }
+  std::uint16_t local() const { return socket_.local().port; }
+
+ private:
+  UdpPort socket_;
+  std::size_t staged_ = 0;
+  std::size_t attempts_ = 0;
+};
+
+// The only peer of an all-reduce, behind a choked port.
+class ChokedPeer {
+ public:
+  ChokedPeer(std::uint16_t gen, std::uint32_t slots, std::uint16_t peer) {
+    const StreamConfig stream{.name = "stream",
+                              .gen = gen,
+                              .workers = 1,
+                              .window = slots,
+                              .base = 0,
+                              .lanes = 64,
+                              .param_bytes = 0};
+    EndpointConfig config;
+    config.role = Role::kPeer;
+    config.out = config.in = stream;
+    config.timeout = 30'000'000'000;
+    auto port = std::make_unique<ChokedPort>(peer, longest_frame(config));
+    local_ = port->local();
+    endpoint_ = std::make_unique<Endpoint>(std::move(config), std::move(port));
+  }
+
+  std::uint16_t local() const { return local_; }
+  std::uint64_t socket_stalls() const { return endpoint_->stats().socket_stalls.count.get(); }
+
+  // Pushes int32 words and returns their sum, or "" when that failed.
+  py::bytes exchange(const std::string& words) {
+    std::string out = words;
+    std::string in(words.size(), '\0');
+    bool ok = false;
+    {
+      const py::gil_scoped_release release;
+      const auto type = catchment::wire::DataType::kINT32;
+      const auto memory = [&](std::string& text) {
+        return Memory{reinterpret_cast<std::uint8_t*>(text.data()), text.size() / 4, type};
+      };
+      const auto push = endpoint_->push(memory(out), 0);
+      const auto pull = endpoint_->pull(memory(in));
+      ok = push->wait_for(std::chrono::minutes(1)) && pull->wait_for(std::chrono::minutes(1));
+      endpoint_->close(0);
+      ok = ok && !push->outcome.failure && !pull->outcome.failure;
+    }
+    return ok ? py::bytes(in) : py::bytes();
+  }
+
+ private:
+  std::uint16_t local_ = 0;
+  std::unique_ptr<Endpoint> endpoint_;
+};
+
 }  // namespace
 
 PYBIND11_MODULE(_machines, module) {
@@ -119,6 +202,12 @@ PYBIND11_MODULE(_machines, module) {
       .def("on_sent", &Heartbeat::on_sent)
       .def("due", &Heartbeat::due)
       .def_property_readonly("deadline", &Heartbeat::deadline);
+
+  py::class_<ChokedPeer>(module, "ChokedPeer")
+      .def(py::init<std::uint16_t, std::uint32_t, std::uint16_t>())
+      .def("exchange", &ChokedPeer::exchange)
+      .def_property_readonly("socket_stalls", &ChokedPeer::socket_stalls)
+      .def_property_readonly("local", &ChokedPeer::local);
 
   module.def("check", &check);
   module.def("newer", &newer);

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from cluster import PATIENCE, luwu, ring
 from numpy.typing import NDArray
+from relay import Job, Relay
 
-from host import Request, Stream
+from host import Request, Stream, _machines
 from sim.golden import formats
-from wire.generated.constants import DataType, Flag
+from wire.generated.constants import DataType, Flag, Mode
 
 NEAR_WRAP = (1 << 32) - 5
 CLEAN: dict[str, float] = {}
@@ -192,6 +193,16 @@ def test_torch_tensors_and_other_buffers(numbers: np.random.Generator) -> None:
     lanes = [formats.quantize(t.view(torch.uint16).numpy(), DataType.BF16, 0, 2).lanes for t in own]
     assert np.array_equal(total.numpy(), formats.dequantize(formats.add_lanes(lanes), DataType.FP32, 0, 2))
     assert copies[0].numpy().tobytes() == copies[1].tobytes() == bytes(layer)
+
+
+def test_a_socket_that_is_mostly_full(numbers: np.random.Generator, seed: int) -> None:
+    own = integers(numbers, 64 * 300 + 5)
+    with Relay(seed=seed, **ROUGH) as relay:
+        job = relay.add(Job(9, Mode.ALLREDUCE, 64, 1))
+        peer = _machines.ChokedPeer(9, 64, relay.address[1])
+        job.members["127.0.0.1", peer.local] = 0
+        assert peer.exchange(own.tobytes()) == own.tobytes()
+    assert peer.socket_stalls > 10
 
 
 def test_statistics(numbers: np.random.Generator, seed: int) -> None:
