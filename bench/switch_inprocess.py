@@ -32,7 +32,7 @@ def _frame(lanes: int, worker: int, seq: int) -> bytes:
     total = (total & 0xFFFF) + (total >> 16)
     ip = ip[:10] + (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big") + ip[12:]
     ethernet = SWITCH_MAC.to_bytes(6, "big") + (0x0200_0000_0001 + worker).to_bytes(6, "big") + b"\x08\x00"
-    return ethernet + ip + udp + payload
+    return bytes(ethernet + ip + udp + payload)
 
 
 def _set_up(switch: Switch, workers: int) -> None:

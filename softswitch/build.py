@@ -77,19 +77,19 @@ def build(
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():
-        _compile(compiler, flags, code, folder, shared_object, cpp)
+        _compile([compiler, *flags, f"-I{INCLUDE}"], code, shared_object, cpp)
     return BuiltProgram(shared_object, cpp, p4info, checked.warnings)
 
 
-def _compile(compiler: str, flags: Sequence[str], code: str, folder: Path, shared_object: Path, cpp: Path) -> None:
+def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path) -> None:
     """Into a temporary name first, so that nobody ever sees half a file."""
+    folder = cpp.parent
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         draft = Path(temporary) / cpp.name
         draft.write_text(code)
         made = draft.with_suffix(".so")
-        command = [compiler, *flags, f"-I{INCLUDE}", str(draft), "-o", str(made)]
-        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        result = subprocess.run([*command, str(draft), "-o", str(made)], check=False, capture_output=True, text=True)
         draft.replace(cpp)
         if result.returncode != 0:
             text = result.stderr or result.stdout

@@ -4,8 +4,8 @@
     switch.insert("l2", {"h.eth.dst": 0x0200_0000_0001}, "forward", port=3)
     switch.inject(1, frame)  # [(3, frame)]
 
-Names are those of P4Info, in full (`ingress.l2`) or any ending of them that is unique (`l2`). Values are ints. A match is
-an int for exact and optional, (value, prefix length) for lpm, (value, mask) for ternary, (low, high) for range.
+Names are those of P4Info, in full (`ingress.l2`) or any ending of them that is unique (`l2`). Values are ints. A match
+is an int for exact and optional, (value, prefix length) for lpm, (value, mask) for ternary, (low, high) for range.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ def runtime() -> Any:
     if not found:
         raise SwitchError(FAILED_PRECONDITION, f"the switch runtime is not built ({folder}): run `make native`")
     spec = importlib.util.spec_from_file_location("_softswitch", found[0])
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

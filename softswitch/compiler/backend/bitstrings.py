@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.types import (
     BoolType,
     FieldsType,
@@ -74,7 +74,7 @@ def _put(ex: Expressions, data: ir.Expr, name: str) -> None:
         if isinstance(t, VarbitType):
             lines.append(f"{name}.put({text});")
         elif isinstance(t, FieldsType) or ex.width(t) < 0:
-            refuse(data.loc, f"a hash or checksum over {t}")
+            raise unsupported(data.loc, f"a hash or checksum over {t}")
         else:
             lines.append(f"{name}.put<{ex.width(t)}>({as_bits(t, text)});")
     if isinstance(base.type, HeaderType):
@@ -89,14 +89,14 @@ def _put(ex: Expressions, data: ir.Expr, name: str) -> None:
 def hashed(ex: Expressions, algorithm: ir.Expr, data: ir.Expr, *, with_payload: bool) -> str:
     """The 64-bit value of a HashAlgorithm over `data`."""
     if not isinstance(algorithm, ir.EnumValue):
-        refuse(algorithm.loc, "a hash algorithm that is not a constant")
+        raise unsupported(algorithm.loc, "a hash algorithm that is not a constant")
     if algorithm.member == "random":
         return "pkt.engine.random.next()"
     if algorithm.member not in _ALGORITHMS:
-        refuse(algorithm.loc, f"hash algorithm {algorithm.member}")
+        raise unsupported(algorithm.loc, f"hash algorithm {algorithm.member}")
     bits = bit_width(data.type)
     if bits < 0:
-        refuse(data.loc, f"a hash or checksum over {data.type}")
+        raise unsupported(data.loc, f"a hash or checksum over {data.type}")
     name = ex.scope.temporary()
     out = ex.scope.out
     out.line(f"BitString<{(bits + 7) // 8 + 8}> {name};")

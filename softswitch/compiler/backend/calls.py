@@ -9,7 +9,7 @@ from softswitch.compiler import ir
 from softswitch.compiler.backend import externs
 from softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
 from softswitch.compiler.backend.text import identifier
-from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType
+from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType, UnionType
 
 if TYPE_CHECKING:
     from softswitch.compiler.backend.expressions import Expressions
@@ -36,8 +36,6 @@ def _overlap(a: Path, b: Path) -> bool:
 
 
 def _in_union(expr: ir.Expr) -> bool:
-    from softswitch.compiler.types import UnionType
-
     while isinstance(expr, ir.FieldRef | ir.Index):
         if isinstance(expr.base.type, UnionType):
             return True

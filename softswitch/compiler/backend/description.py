@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from softswitch.compiler import ir
 from softswitch.compiler.backend import tables
 from softswitch.compiler.backend.entries import initial_entries
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.ids import Ids
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.objects import ExternObject, Objects, TableObject, action_full_name
@@ -26,7 +26,7 @@ class Description:
     """Writes them."""
 
     def __init__(
-        self, types: Types, ids: Ids, objects: Objects, places: Mapping[int, Place], arena: int, out: Writer
+        self, types: Types, ids: Ids, objects: Objects, *, places: Mapping[int, Place], arena: int, out: Writer
     ) -> None:
         self.types = types
         self.ids = ids
@@ -137,7 +137,7 @@ class Description:
         for candidate in objects:
             if candidate.extern is owner.children.get(decl.name) or candidate.extern.decl is decl:
                 return candidate.id
-        refuse(decl.loc, f"{decl.name} as a table's property")
+        raise unsupported(decl.loc, f"{decl.name} as a table's property")
 
     def _externs(self) -> None:
         for c in self.objects.counters:

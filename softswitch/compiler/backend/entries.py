@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import tables
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.ids import Ids
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.objects import Objects, TableObject, action_full_name
@@ -20,7 +20,7 @@ def _number(expr: ir.Expr, width: int) -> int:
         return expr.ordinal
     if isinstance(expr, ir.Cast):
         return _number(expr.operand, width)
-    refuse(expr.loc, "an entry's value that is not a constant")
+    raise unsupported(expr.loc, "an entry's value that is not a constant")
 
 
 def _bytes(value: int) -> str:
@@ -35,11 +35,11 @@ def _field(types: Types, key: ir.Key, number: int, match: ir.Match) -> str | Non
     ones = (1 << width) - 1
     kind = match.kind
     if kind is ir.MatchValueKind.VALUE_SET:
-        refuse(match.loc, "a value set in an entry")
+        raise unsupported(match.loc, "a value set in an entry")
     if kind is ir.MatchValueKind.ANY and key.kind != "exact":
         return None
     if match.first is None:
-        refuse(match.loc, "an exact key that does not care")
+        raise unsupported(match.loc, "an exact key that does not care")
     first = _number(match.first, width)
     second = _number(match.second, width) if match.second is not None else ones
     mask, prefix = "std::string()", 0
@@ -49,7 +49,7 @@ def _field(types: Types, key: ir.Key, number: int, match: ir.Match) -> str | Non
         mask = _bytes(second)
     elif key.kind == "ternary":
         if kind is ir.MatchValueKind.RANGE:
-            refuse(match.loc, "a range for a ternary key")
+            raise unsupported(match.loc, "a range for a ternary key")
         if second == 0:
             return None
         first, mask = first & second, _bytes(second)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from softswitch.compiler import ir
 from softswitch.compiler.backend import calls
 from softswitch.compiler.backend.effects import has_effects
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.scope import Scope, variable_name
 from softswitch.compiler.backend.text import Writer, bits_literal
 from softswitch.compiler.types import (
@@ -47,7 +47,7 @@ class Expressions:
         """A C++ expression for the value."""
         method = getattr(self, f"_{type(expr).__name__}", None)
         if method is None:
-            refuse(expr.loc, f"expression {type(expr).__name__}")
+            raise unsupported(expr.loc, f"expression {type(expr).__name__}")
         return str(method(expr))
 
     def values(self, exprs: Sequence[ir.Expr]) -> list[str]:
@@ -76,9 +76,9 @@ class Expressions:
         if isinstance(expr.value, bool):
             return "true" if expr.value else "false"
         if isinstance(expr.value, str):
-            refuse(expr.loc, "a string value")
+            raise unsupported(expr.loc, "a string value")
         if isinstance(expr.type, InfIntType) and not -(2**63) <= expr.value < 2**64:
-            refuse(expr.loc, "an integer of more than 64 bits without a width")
+            raise unsupported(expr.loc, "an integer of more than 64 bits without a width")
         return bits_literal(expr.value, self.width(expr.type))
 
     def _EnumValue(self, expr: ir.EnumValue) -> str:  # noqa: N802
@@ -139,7 +139,7 @@ class Expressions:
             return f"{name}<{width}>({left}, {right})"
         if expr.op in ("/", "%") and not signed:
             return f"{'div' if expr.op == '/' else 'mod'}<{width}>({left}, {right})"
-        refuse(expr.loc, f"operator {expr.op} on {expr.left.type}")
+        raise unsupported(expr.loc, f"operator {expr.op} on {expr.left.type}")
 
     def _lazy(self, expr: ir.Binary) -> str:
         left = self.value(expr.left)
@@ -188,7 +188,7 @@ class Expressions:
         if not isinstance(source, scalar) or not isinstance(target, scalar):
             if source is target or source == target:
                 return value
-            refuse(expr.loc, f"a cast from {source} to {target}")
+            raise unsupported(expr.loc, f"a cast from {source} to {target}")
         wide, narrow = self.width(target), self.width(source)
         if wide == narrow:
             return value

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings, packet_externs
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.scope import instance_name
 from softswitch.compiler.backend.text import string_literal
-from softswitch.compiler.types import BitType, StructType
+from softswitch.compiler.types import BitType, BoolType, IntType, SerEnumType, StructType
 
 if TYPE_CHECKING:
     from softswitch.compiler.backend.expressions import Expressions
@@ -20,7 +20,7 @@ Handler = Callable[["Expressions", ir.ExternCall], str]
 
 def _decl(call: ir.ExternCall) -> ir.InstanceDecl:
     if not isinstance(call.target, ir.InstanceDecl):
-        refuse(call.loc, f"{call.extern}.{call.method} through a parameter")
+        raise unsupported(call.loc, f"{call.extern}.{call.method} through a parameter")
     return call.target
 
 
@@ -67,7 +67,7 @@ def _direct_meter_read(ex: Expressions, call: ir.ExternCall) -> str:
 
 def _mark_to_drop(ex: Expressions, call: ir.ExternCall) -> str:
     if not call.args:
-        refuse(call.loc, "mark_to_drop() without standard_metadata")
+        raise unsupported(call.loc, "mark_to_drop() without standard_metadata")
     place = ex.place(call.args[0])
     ex.scope.out.line(f"{place}.f_egress_spec = static_cast<bits<9>>(pkt.engine.drop_port);")
     ex.scope.out.line(f"{place}.f_mcast_grp = 0;")
@@ -78,7 +78,7 @@ def _random(ex: Expressions, call: ir.ExternCall) -> str:
     result, low, high = call.args
     width = ex.width(result.type)
     if width > 64:
-        refuse(call.loc, f"random() of {width} bits")
+        raise unsupported(call.loc, f"random() of {width} bits")
     low_text, high_text = ex.values((low, high))
     ex.assign(result, f"static_cast<bits<{width}>>(pkt.engine.random.between({low_text}, {high_text}))")
     return ""
@@ -137,12 +137,12 @@ def _truncate(ex: Expressions, call: ir.ExternCall) -> str:
 def _digest(ex: Expressions, call: ir.ExternCall) -> str:
     data = call.args[1]
     if not isinstance(data.type, StructType):
-        refuse(call.loc, "digest() of something that is not a struct")
+        raise unsupported(call.loc, "digest() of something that is not a struct")
     value = ex.keep(data.type, ex.value(data), data)
     members = []
     for field in data.type.fields:
         if ex.width(field.type) < 0 or isinstance(field.type, StructType):
-            refuse(call.loc, f"digest() of field {field.name}")
+            raise unsupported(call.loc, f"digest() of field {field.name}")
         member = ex.scope.program.types.member(data.type, field.name)
         cast = bitstrings.as_bits(field.type, f"{value}.{member}")
         members.append(f"digest_bytes<{ex.width(field.type)}>({cast})")
@@ -210,15 +210,13 @@ def call(ex: Expressions, expr: ir.ExternCall) -> str:
     """Writes the call; returns its value, empty for void."""
     handler = _HANDLERS.get((expr.extern, expr.method))
     if handler is None:
-        refuse(expr.loc, f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}")
+        raise unsupported(expr.loc, f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}")
     return handler(ex, expr)
 
 
 def element_type(decl: ir.InstanceDecl) -> BitType:
     """What a register holds, as bits."""
     assert decl.type is not None
-    from softswitch.compiler.types import BoolType, IntType, SerEnumType
-
     t = decl.type.type_args[0]
     if isinstance(t, SerEnumType):
         t = t.underlying
@@ -226,4 +224,4 @@ def element_type(decl: ir.InstanceDecl) -> BitType:
         return BitType(1)
     if isinstance(t, BitType | IntType):
         return BitType(t.width)
-    refuse(decl.loc, f"a register of {t}")
+    raise unsupported(decl.loc, f"a register of {t}")

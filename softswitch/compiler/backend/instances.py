@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import externs, reroll
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.objects import ExternObject, Objects
 from softswitch.compiler.backend.parser_states import value_set_member
 from softswitch.compiler.backend.registers import Place
@@ -25,7 +25,7 @@ def _extern_type(decl: ir.InstanceDecl) -> str | None:
         return name.capitalize()
     if name in _WITHOUT_DATA:
         return None
-    refuse(decl.loc, f"extern {name}")
+    raise unsupported(decl.loc, f"extern {name}")
 
 
 def _members(out: Writer, decls: tuple[ir.InstanceDecl, ...]) -> None:

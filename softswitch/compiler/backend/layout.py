@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.text import identifier
 from softswitch.compiler.source import Location
 from softswitch.compiler.types import (
@@ -79,7 +79,7 @@ class Types:
         """The C++ type that holds a `t`."""
         if isinstance(t, BitType | IntType):
             if t.width == 0:
-                refuse(loc, "a type of width 0")
+                raise unsupported(loc, "a type of width 0")
             return f"bits<{t.width}>"
         if isinstance(t, SerEnumType):
             return f"bits<{t.underlying.width}>"
@@ -99,7 +99,7 @@ class Types:
             return self._tuple(t)
         if isinstance(t, FieldsType):
             return self.name(t)
-        refuse(loc, f"a value of type {t}")
+        raise unsupported(loc, f"a value of type {t}")
 
     def name(self, t: FieldsType) -> str:
         """The C++ name of a header, struct or union."""
@@ -155,17 +155,17 @@ class Types:
         for path, field, run in self._leaves(header, ""):
             if isinstance(field.type, VarbitType):
                 if after:
-                    refuse(loc, f"header {header.name} with two varbit fields")
+                    raise unsupported(loc, f"header {header.name} with two varbit fields")
                 out.append(WireField(path, field.type, offset, False, None))
                 after = True
                 continue
             width = self.width(field.type)
             if width < 0 or isinstance(field.type, EnumType | ErrorType):
-                refuse(loc, f"field {field.name} of header {header.name}")
+                raise unsupported(loc, f"field {field.name} of header {header.name}")
             out.append(WireField(path, field.type, offset, after, run))
             offset += width
         if offset % 8:
-            refuse(loc, f"header {header.name} of {offset} bits, not a multiple of 8")
+            raise unsupported(loc, f"header {header.name} of {offset} bits, not a multiple of 8")
         return out
 
     def _leaves(self, owner: FieldsType, prefix: str) -> Iterator[tuple[str, Field, Run | None]]:

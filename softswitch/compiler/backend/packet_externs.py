@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend.declarations import NOWHERE
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.layout import fixed_bits, varbit_width
 from softswitch.compiler.backend.scope import variable_name
 from softswitch.compiler.types import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _packet(call: ir.ExternCall) -> str:
     if not isinstance(call.target, ir.Variable):
-        refuse(call.loc, f"{call.extern}.{call.method} on something that is not a parameter")
+        raise unsupported(call.loc, f"{call.extern}.{call.method} on something that is not a parameter")
     return variable_name(call.target)
 
 
@@ -40,7 +40,7 @@ def extract(ex: Expressions, call: ir.ExternCall) -> str:
     if isinstance(target, ir.DontCare):
         header = call.type_args[0] if call.type_args else header
     if not isinstance(header, HeaderType):
-        refuse(call.loc, f"extract() into {header}")
+        raise unsupported(call.loc, f"extract() into {header}")
     size = str(fixed_bits(header) // 8)
     varbits = ""
     if len(call.args) > 1:
@@ -70,7 +70,7 @@ def _look(ex: Expressions, t: Type, place: str, offset: int, packet: str) -> int
     types = ex.scope.program.types
     if isinstance(t, HeaderType):
         if offset % 8:
-            refuse(NOWHERE, "lookahead() of a header that does not begin on a byte")
+            raise unsupported(NOWHERE, "lookahead() of a header that does not begin on a byte")
         ex.scope.out.line(f"{place}.load({packet}.at + {offset // 8});")
         return offset + fixed_bits(t)
     if isinstance(t, StructType):
@@ -92,7 +92,7 @@ def lookahead(ex: Expressions, call: ir.ExternCall) -> str:
     packet = _packet(call)
     width = bit_width(call.type)
     if width < 0 or isinstance(call.type, UnionType | StackType):
-        refuse(call.loc, f"lookahead() of {call.type}")
+        raise unsupported(call.loc, f"lookahead() of {call.type}")
     scope = ex.scope
     scope.out.line(f"if ({packet}.left() * 8 < {width}) {{ {scope.reject('PacketTooShort')} }}")
     name = scope.temporary()
@@ -150,4 +150,4 @@ def _emit(ex: Expressions, t: Type, place: str, packet: str, call: ir.ExternCall
         for i, element in enumerate(t.elements):
             _emit(ex, element, f"{place}.f_{i}", packet, call)
     else:
-        refuse(call.loc, f"emit() of {t}")
+        raise unsupported(call.loc, f"emit() of {t}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.expressions import is_signed
 from softswitch.compiler.backend.scope import Scope
 from softswitch.compiler.backend.statements import Statements
@@ -71,7 +71,7 @@ class _States:
             self.scope.rejects[0] = True
             return "goto reject;"
         if target not in self.place:
-            refuse(self.unit.loc, f"a transition to {target}")
+            raise unsupported(self.unit.loc, f"a transition to {target}")
         label = f"state_{identifier(target)}"
         if self.place[target] <= self.place[source]:
             self.loops = True
@@ -158,7 +158,7 @@ class _States:
         ex = statements.ex
         layout = value_set_layout(ex.width, value_set)
         if len(layout.slots) != len(subjects):
-            refuse(value_set.loc, f"value set {value_set.name} over {len(subjects)} expressions")
+            raise unsupported(value_set.loc, f"value set {value_set.name} over {len(subjects)} expressions")
         values = [(ex.width(t), bitstrings.as_bits(t, text)) for t, text in subjects]
         found = lookup(layout, f"*s.{value_set_member(value_set)}", *key_words(ex, layout, values))
         return f"({found} != nullptr)"

@@ -10,12 +10,12 @@ from softswitch.compiler.backend import units
 from softswitch.compiler.backend.declarations import Declarations
 from softswitch.compiler.backend.description import Description
 from softswitch.compiler.backend.effects import ExitAnalysis, nodes
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.ids import Ids
 from softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.objects import collect, place_registers
-from softswitch.compiler.backend.scope import ProgramScope, state_name, unit_name
+from softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
 from softswitch.compiler.backend.text import Writer
 from softswitch.compiler.types import StructType, Type
 
@@ -72,7 +72,7 @@ def _types_in(root: object) -> Iterator[Type]:
     for node in nodes(root):
         if isinstance(node, ir.Expr):
             yield node.type
-        elif isinstance(node, ir.Declare) or isinstance(node, ir.ForRange | ir.ForEach):
+        elif isinstance(node, ir.Declare | ir.ForRange | ir.ForEach):
             yield node.variable.type
 
 
@@ -106,7 +106,7 @@ class _Generator:
     def write(self) -> str:
         for block in BLOCKS:
             if block not in self.program.pipeline:
-                refuse(
+                raise unsupported(
                     self.root(next(iter(self.program.pipeline))).decl.loc, f"a {self.program.package} without {block}"
                 )
         code = Writer()
@@ -125,7 +125,7 @@ class _Generator:
         out = self.out
         out.lines += _HEAD.splitlines()
         out.line()
-        description = Description(self.types, self.ids, self.objects, self.places, self.arena, out)
+        description = Description(self.types, self.ids, self.objects, places=self.places, arena=self.arena, out=out)
         out.line(description.digest_ids(digests) if digests else "")
         out.extend(declarations.out)
         out.line()
@@ -177,8 +177,6 @@ class _Generator:
         binding = Binding(self.objects, self.places, out)
         with out.block("void bind([[maybe_unused]] const Bindings& b) override"):
             for extern in self.program.global_externs.values():
-                from softswitch.compiler.backend.scope import instance_member
-
                 binding.extern(f"globals_.{instance_member(extern.decl)}", extern)
             for block in BLOCKS:
                 binding.instance(f"{block}_", self.root(block))

@@ -1,8 +1,8 @@
 """Where registers lie in memory.
 
 Arrays of one size in one block of the pipeline are taken to share an index: their cells of one index lie side by side
-(a slot), the cells of sibling instances (the lanes) next to each other at the slot's beginning, so that one packet touches
-one run of cache lines.
+(a slot), the cells of sibling instances (the lanes) next to each other at the slot's beginning, so that one packet
+touches one run of cache lines.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     lane0.apply(lanes.d0, slot); lane1.apply(lanes.d1, slot); ...
 
-becomes one loop when the instances are of one unit whose only data are registers (which lie side by side, registers.py),
-and each argument is the same everywhere or walks along one run of header fields (layout.Run).
+becomes one loop when the instances are of one unit whose only data are registers (which lie side by side, see
+registers.py), and each argument is the same everywhere or walks along one run of header fields (layout.Run).
 """
 
 from __future__ import annotations

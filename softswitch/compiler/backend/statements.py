@@ -5,7 +5,7 @@ from __future__ import annotations
 from softswitch.compiler import ir
 from softswitch.compiler.backend import calls, reroll
 from softswitch.compiler.backend.effects import has_effects
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.expressions import Expressions, is_signed
 from softswitch.compiler.backend.scope import Scope, variable_name
 from softswitch.compiler.backend.text import Writer
@@ -39,7 +39,7 @@ class Statements:
     def statement(self, stmt: ir.Stmt) -> None:
         method = getattr(self, f"_{type(stmt).__name__}", None)
         if method is None:
-            refuse(stmt.loc, f"statement {type(stmt).__name__}")
+            raise unsupported(stmt.loc, f"statement {type(stmt).__name__}")
         method(stmt)
 
     def _Block(self, stmt: ir.Block) -> None:  # noqa: N802 - named after the node
@@ -90,7 +90,7 @@ class Statements:
         place = self.ex.place(stmt.header)
         out = self.scope.out
         if isinstance(stmt.header.type, UnionType):
-            refuse(stmt.loc, "setValid() of a union")
+            raise unsupported(stmt.loc, "setValid() of a union")
         if not stmt.valid:
             out.line(f"{place}.valid = false;")
             return
@@ -125,10 +125,7 @@ class Statements:
         for case in stmt.cases:
             if case.is_default:
                 default = case.body
-                labelled = [a for a in case.actions]
-                if labelled:
-                    pass  # the default takes them too
-                continue
+                continue  # labels that share its arm need no test of their own
             tests = [f"{name}.action == {places[id(a)]}" for a in case.actions]
             cases.append((" || ".join(tests), case.body))
         self._cases(cases, default)
@@ -145,7 +142,7 @@ class Statements:
             cases.append((" || ".join(tests), case.body))
         self._cases(cases, default)
 
-    # Loops: `continue` comes back to the head, where the step is taken before the test ----------------------------------
+    # Loops: `continue` comes back to the head, where the step is taken before the test --------------------------------
 
     def _For(self, stmt: ir.For) -> None:  # noqa: N802
         out = self.scope.out
@@ -189,7 +186,7 @@ class Statements:
             elements = ", ".join(f"{value}.f_{i}" for i in range(len(t.elements)))
             out.line(f"const std::array<{cpp}, {len(t.elements)}> {place} = {{{elements}}};")
         else:
-            refuse(stmt.loc, f"a loop over {t}")
+            raise unsupported(stmt.loc, f"a loop over {t}")
         element = self.scope.temporary()
         with out.block(f"for (const auto& {element} : {place})"):
             out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)} = {element};")
@@ -212,7 +209,7 @@ class Statements:
 
     def _Exit(self, stmt: ir.Exit) -> None:  # noqa: N802
         if not self.scope.returns_exit:
-            refuse(stmt.loc, "exit here")
+            raise unsupported(stmt.loc, "exit here")
         self.scope.out.line("return true;")
 
 

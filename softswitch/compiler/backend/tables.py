@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings, calls
-from softswitch.compiler.backend.errors import refuse
+from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.expressions import Expressions
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.scope import Scope, action_name, table_name, variable_name
-from softswitch.compiler.types import BoolType, HeaderType, Type
+from softswitch.compiler.types import BoolType, TupleType, Type
 
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional")
 
@@ -64,7 +64,7 @@ def match_keys(table: ir.Table) -> list[ir.Key]:
     """The keys that entries have: all but those of the selector."""
     for key in table.keys:
         if key.kind not in (*MATCH_KINDS, "selector"):
-            refuse(key.loc, f"match kind {key.kind}")
+            raise unsupported(key.loc, f"match kind {key.kind}")
     return [k for k in table.keys if k.kind != "selector"]
 
 
@@ -73,9 +73,9 @@ def table_layout(types: Types, table: ir.Table) -> KeyLayout:
     for key in match_keys(table):
         width = types.width(key.expr.type)
         if width <= 0:
-            refuse(key.loc, f"a key of type {key.expr.type}")
+            raise unsupported(key.loc, f"a key of type {key.expr.type}")
         if key.kind == "range" and width > 64:
-            refuse(key.loc, f"a range key of {width} bits")
+            raise unsupported(key.loc, f"a range key of {width} bits")
         fields.append((width, key.kind))
     return key_layout(fields)
 
@@ -137,7 +137,7 @@ class TableFunction:
         value = self.ex.value(key.expr)
         cpp = self.ex.cpp(key.expr.type, key)
         if bitstrings.is_header_field(key.expr):
-            assert isinstance(key.expr, ir.FieldRef) and isinstance(key.expr.base.type, HeaderType)
+            assert isinstance(key.expr, ir.FieldRef)
             value = f"({self.ex.value(key.expr.base)}.valid ? {value} : {cpp}{{}})"
         return self.ex.keep(key.expr.type, value, key.expr)
 
@@ -202,7 +202,7 @@ class TableFunction:
         ]
         for param, bound in directed:
             if bound is None:
-                refuse(choice.loc, f"action {action.name} without an argument for {param.name}")
+                raise unsupported(choice.loc, f"action {action.name} without an argument for {param.name}")
         bound_arguments = calls.Arguments(
             self.ex, [p for p, _ in directed], [a for _, a in directed if a is not None], by_reference=False
         )
@@ -215,8 +215,6 @@ class TableFunction:
 
 
 def _tuple_of(keys: list[ir.Key]) -> Type:
-    from softswitch.compiler.types import TupleType
-
     return TupleType(tuple(k.expr.type for k in keys))
 
 

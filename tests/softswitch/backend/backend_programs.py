@@ -49,7 +49,7 @@ def program(**parts: str) -> str:
     """The template with the given parts; those left out are empty."""
     unknown = set(parts) - set(PARTS)
     assert not unknown, unknown
-    return TEMPLATE % ({part: "" for part in PARTS} | parts)
+    return TEMPLATE % (dict.fromkeys(PARTS, "") | parts)
 
 
 def switch(folder: Path, name: str, *, seed: int = 1, **parts: str) -> Switch:

@@ -31,7 +31,10 @@ def test_hash_algorithms(tmp_path: Path, rng: random.Random) -> None:
     target = switch(
         tmp_path,
         "hashes",
-        declarations="header h_t { bit<4> a; bit<20> b; bit<32> c; } header o_t { bit<32> v; bit<16> w; bit<16> s; bit<64> i; bit<8> m; bit<16> x; }",
+        declarations="""
+        header h_t { bit<4> a; bit<20> b; bit<32> c; }
+        header o_t { bit<32> v; bit<16> w; bit<16> s; bit<64> i; bit<8> m; bit<16> x; }
+        """,
         headers="h_t h; o_t o;",
         parser="state start { packet.extract(hdr.h); transition accept; }",
         ingress=f"""
