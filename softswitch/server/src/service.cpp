@@ -10,6 +10,7 @@
 #include "entity_sink.hpp"
 #include "entity_writer.hpp"
 #include "packet_codec.hpp"
+#include "rollback.hpp"
 #include "rpc_error.hpp"
 
 namespace catchment::server {
@@ -37,6 +38,53 @@ void require_primary(Arbiter& arbiter, const Request& request) {
   }
   arbiter.require_primary(request.role(),
                           request.has_election_id() ? &request.election_id() : nullptr);
+}
+
+BatchStatus write_each(const p4::v1::WriteRequest& request, Target& target) {
+  BatchStatus status(static_cast<std::size_t>(request.updates_size()));
+  for (int i = 0; i < request.updates_size(); ++i) {
+    try {
+      write_entity(request.updates(i), target);
+    } catch (const RpcError& error) {
+      status.fail(static_cast<std::size_t>(i), error);
+    }
+  }
+  return status;
+}
+
+BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request, Target& target) {
+  const auto size = static_cast<std::size_t>(request.updates_size());
+  BatchStatus status(size);
+  Rollback rollback;
+  for (int i = 0; i < request.updates_size(); ++i) {
+    try {
+      rollback.write(request.updates(i), target);
+    } catch (const RpcError& error) {
+      rollback.undo(target);
+      const auto failed = static_cast<std::size_t>(i);
+      const RpcError aborted(grpc::StatusCode::ABORTED,
+                             "not done, because update " + std::to_string(failed) + " failed");
+      for (std::size_t k = 0; k < size; ++k) {
+        status.fail(k, k == failed ? error : aborted);
+      }
+      return status;
+    }
+  }
+  return status;
+}
+
+BatchStatus write_all(const p4::v1::WriteRequest& request, Target& target) {
+  switch (request.atomicity()) {
+    case p4::v1::WriteRequest::CONTINUE_ON_ERROR:
+      return write_each(request, target);
+    case p4::v1::WriteRequest::ROLLBACK_ON_ERROR:
+      return write_whole_or_nothing(request, target);
+    default:
+      throw unimplemented(
+          "atomicity: CONTINUE_ON_ERROR and ROLLBACK_ON_ERROR only, "
+          "not " +
+          std::to_string(request.atomicity()));
+  }
 }
 
 grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, EntitySink& sink,
@@ -99,17 +147,7 @@ grpc::Status Service::Write(grpc::ServerContext*, const p4::v1::WriteRequest* re
     const auto lock = state_.exclusive();
     require_primary(arbiter_, *request);
     Target& target = pipelines_.target();
-    if (request->atomicity() != p4::v1::WriteRequest::CONTINUE_ON_ERROR) {
-      throw unimplemented("atomicity: only CONTINUE_ON_ERROR");
-    }
-    BatchStatus status(static_cast<std::size_t>(request->updates_size()));
-    for (int i = 0; i < request->updates_size(); ++i) {
-      try {
-        write_entity(request->updates(i), target);
-      } catch (const RpcError& error) {
-        status.fail(static_cast<std::size_t>(i), error);
-      }
-    }
+    const BatchStatus status = write_all(*request, target);
     apply_digests(request->updates());
     return status.status("updates", options_.max_status_bytes);
   });

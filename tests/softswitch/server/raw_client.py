@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Iterator
@@ -107,6 +108,17 @@ class RawClient:
                 raise
             raise UpdatesFailedError(error.details(), list(batch_errors(error))) from None
 
+    def try_write(self, request: p4runtime_pb2.WriteRequest) -> None:
+        """Writes; a refusal by the switch is fine, no answer is not."""
+        with answered():
+            self.stub.Write(request, timeout=60)
+
+    def try_read(self, entities: list[p4runtime_pb2.Entity]) -> None:
+        """Reads; a refusal by the switch is fine, no answer is not."""
+        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, entities=entities)
+        with answered():
+            list(self.stub.Read(request, timeout=60))
+
     def insert(self, *entities: p4runtime_pb2.Entity) -> None:
         self.write(*[update("INSERT", entity) for entity in entities])
 
@@ -138,6 +150,18 @@ class RawClient:
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
         request.response_type = p4runtime_pb2.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
         return self.stub.GetForwardingPipelineConfig(request, timeout=10)
+
+
+@contextlib.contextmanager
+def answered() -> Iterator[None]:
+    """Lets refusals pass; raises when the switch is gone or silent."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        # gRPC itself answers bytes that are no message with INTERNAL and no text.
+        ours = error.code() == grpc.StatusCode.INTERNAL and error.details()
+        if ours or error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
+            raise
 
 
 def batch_errors(error: grpc.RpcError) -> Iterator[tuple[int, str]]:

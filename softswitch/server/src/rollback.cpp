@@ -1,0 +1,106 @@
+#include "rollback.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "entity_reader.hpp"
+#include "entity_sink.hpp"
+#include "entity_writer.hpp"
+
+namespace catchment::server {
+
+namespace {
+
+using p4::v1::Entity;
+using p4::v1::Update;
+
+// Returns the request that reads all there is about the entity.
+Entity read_request(const Entity& entity) {
+  Entity request = entity;
+  if (request.has_table_entry()) {
+    auto& entry = *request.mutable_table_entry();
+    entry.clear_action();
+    entry.clear_controller_metadata();
+    entry.clear_metadata();
+    entry.clear_time_since_last_hit();
+    entry.mutable_counter_data();
+    entry.mutable_meter_config();
+  }
+  return request;
+}
+
+// A key without fields selects every entry (of a priority), so the one that is meant is looked for.
+bool is_meant(const Entity& found, const Entity& entity) {
+  if (!entity.has_table_entry()) {
+    return true;
+  }
+  return found.table_entry().match_size() == entity.table_entry().match_size() &&
+         found.table_entry().priority() == entity.table_entry().priority();
+}
+
+std::vector<Entity> current(const Entity& entity, const Target& target) {
+  EntitySink sink;
+  read_entity(read_request(entity), target, sink);
+  std::vector<Entity> result;
+  for (const auto& response : sink.responses()) {
+    for (const auto& found : response.entities()) {
+      if (is_meant(found, entity)) {
+        result.push_back(found);
+      }
+    }
+  }
+  return result;
+}
+
+// An entry of the program's own keeps its action anyway, and may not be given one.
+void allow_write(Entity& entity) {
+  if (entity.has_table_entry() && entity.table_entry().is_const()) {
+    entity.mutable_table_entry()->clear_is_const();
+    entity.mutable_table_entry()->clear_action();
+  }
+}
+
+std::vector<Update> inverses_of(const Update& update, const Target& target) {
+  std::vector<Update> result;
+  if (update.type() == Update::INSERT) {
+    Update& inverse = result.emplace_back(update);
+    inverse.set_type(Update::DELETE);
+    return result;
+  }
+  for (Entity& entity : current(update.entity(), target)) {
+    Update& inverse = result.emplace_back();
+    inverse.set_type(update.type() == Update::DELETE ? Update::INSERT : Update::MODIFY);
+    allow_write(entity);
+    *inverse.mutable_entity() = std::move(entity);
+  }
+  return result;
+}
+
+}  // namespace
+
+void Rollback::write(const Update& update, Target& target) {
+  std::vector<Update> inverses;
+  // What cannot be read cannot be written either: the write then says what is wrong.
+  try {
+    inverses = inverses_of(update, target);
+  } catch (const RpcError&) {
+    inverses.clear();
+  }
+  write_entity(update, target);
+  std::move(inverses.begin(), inverses.end(), std::back_inserter(inverses_));
+}
+
+void Rollback::undo(Target& target) {
+  try {
+    for (; !inverses_.empty(); inverses_.pop_back()) {
+      write_entity(inverses_.back(), target);
+    }
+  } catch (const RpcError& error) {
+    throw RpcError(grpc::StatusCode::INTERNAL,
+                   std::string("the batch failed and cannot be rolled back: ") + error.what());
+  }
+}
+
+}  // namespace catchment::server
