@@ -138,6 +138,33 @@ class Consumer:
         return header, b""
 
 
+class ClockedSender(Sender):
+    """An all-reduce without acknowledgements: what was received says what may be sent.  Needs T >= 2 Ws slots."""
+
+    def __init__(
+        self, spec: StreamSpec, make: Callable[[int, bool], tuple[Header, bytes]], consumer: Consumer, window: int
+    ) -> None:
+        super().__init__(spec, make)
+        self.consumer = consumer
+        self.ws = window
+
+    @property
+    def done(self) -> bool:
+        return self.next == self.spec.end
+
+    def heard(self, header: Header) -> None:
+        assert not header.flags & Flag.ACKV, "nobody acknowledges in this mode"
+
+    def pump(self) -> list[tuple[Header, bytes]]:
+        self.mc = (self.consumer.consumed + self.ws) % M32
+        return super().pump()
+
+    def resend(self) -> list[tuple[Header, bytes]]:
+        behind = min(self.ws, (self.consumer.ack - self.spec.first) % M32)
+        self.ma = (self.consumer.ack - behind) % M32
+        return super().resend()
+
+
 def partial(spec: StreamSpec, wid: int, seq: int, again: bool, consumer: Consumer | None) -> tuple[Header, bytes]:
     """A worker's PA; `wid` in the header is a lie, since the switch must not believe it."""
     flags = Flag.RETX if again else Flag(0)

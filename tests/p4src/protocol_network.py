@@ -42,6 +42,7 @@ class Host:
     sender: Sender | None = None
     consumer: Consumer | None = None
     drain_limit: int = 99
+    beats: bool = True
     wants: tuple[PacketType, ...] = ()
     received: list[Header] = field(default_factory=list)
 
@@ -156,7 +157,8 @@ class Network:
         host = self.hosts[place]
         if host.consumer is not None:
             host.consumer.drain(host.drain_limit)
-            self._send(place, [host.consumer.heartbeat()])
+            if host.beats:
+                self._send(place, [host.consumer.heartbeat()])
         self._pump(place)
         self.at(15 + self.rng.random() * 5, lambda: self._heartbeat(place))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from protocol_endpoints import StreamSpec
+from protocol_endpoints import ClockedSender, Consumer, StreamSpec, check_sum, partial
 from protocol_jobs import Placement, Rack, add_all_reduce, add_broadcast, add_reduce, install, install_tree, tree
-from protocol_network import Network, Weather
+from protocol_network import Host, Network, Weather
 
 from sim.golden.switch_jobs import Contribution, HeartbeatTable, Slot, SlotStore, Window
-from wire.generated.constants import Mode
+from wire.generated.constants import Mode, PacketType
 
 LANES = 8
 WINDOW = 8
@@ -74,6 +74,38 @@ def test_tree(rng: random.Random, mode: Mode) -> None:
         else:
             add_all_reduce(net, stream, workers)
         net.run()
+
+
+def clocked(rng: random.Random, weather: Weather, slots: int) -> Network:
+    """An all-reduce whose vectors carry no acknowledgements; half a window of slots is too few."""
+    net = Network(rng, weather)
+    net.add_switch("s", LANES)
+    places = [("s", 1), ("s", 2), ("s", 3)]
+    install(net, Rack("s", (1, 2, 3)), Mode.ALLREDUCE, Placement(6, 0, slots, 0))
+    stream = spec(rng, 6, 60)
+    for wid, place in enumerate(places):
+        consumer = Consumer(stream, check_sum(stream, [0, 1, 2]))
+        sender = ClockedSender(
+            stream, lambda seq, again, wid=wid: partial(stream, wid, seq, again, None), consumer, WINDOW // 2
+        )
+        net.hosts[place] = Host(sender, consumer, beats=False, wants=(PacketType.FA,))
+    return net
+
+
+def test_clocked_all_reduce(rng: random.Random) -> None:
+    for _ in range(8):
+        clocked(rng, Weather.random(rng), WINDOW).run()
+
+
+def test_clocked_all_reduce_needs_twice_its_window(rng: random.Random) -> None:
+    def run_with_half_the_slots() -> None:
+        for _ in range(20):
+            net = clocked(rng, Weather(loss=0.3, tail=20), WINDOW // 2)
+            net.limit = 20_000
+            net.run()
+
+    with pytest.raises(AssertionError):
+        run_with_half_the_slots()
 
 
 def test_several_jobs_at_once(rng: random.Random) -> None:
