@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,11 @@ class NetworkError(ControlPlaneError):
 def state_folder() -> Path:
     """Where state files live; CATCHMENT_RUN_DIR overrides."""
     return Path(os.environ.get("CATCHMENT_RUN_DIR", "/run/catchment"))
+
+
+def jobs_folder(name: str) -> Path:
+    """Where the jobs of a network are noted: they live as long as its switches do."""
+    return state_folder() / "jobs" / name
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class StateFile:
                     f"network {name} is already up{owner}; run `catchment net down {name}` first"
                 ) from None
             if path.exists() and path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
+                shutil.rmtree(jobs_folder(name), ignore_errors=True)
                 return cls(handle, path)
             handle.close()  # its owner removed it between our opening and locking it
 
@@ -87,7 +94,8 @@ class StateFile:
         self._handle.flush()
 
     def release(self) -> None:
-        """Remove the file and the lock."""
+        """Remove the file, the lock, and the jobs that were on the network's switches."""
+        shutil.rmtree(jobs_folder(self._path.stem), ignore_errors=True)
         self._path.unlink(missing_ok=True)
         self._handle.close()
 
@@ -127,6 +135,7 @@ def networks_up() -> list[NetworkState]:
 
 
 def discard_state(name: str) -> None:
-    """Remove the state file of a network whose owner is gone."""
+    """Remove the state file and the jobs of a network whose owner is gone."""
     if not is_held(name):
+        shutil.rmtree(jobs_folder(name), ignore_errors=True)
         (state_folder() / f"{name}.json").unlink(missing_ok=True)

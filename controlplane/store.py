@@ -69,18 +69,26 @@ class JobStore:
 
 
 @contextlib.contextmanager
-def open_store(topology: Topology) -> Iterator[JobStore]:
+def open_store(topology: Topology, folder: Path | None = None) -> Iterator[JobStore]:
     """Load the jobs of a topology, and save them at the end of the block unless it fails.
 
     Other commands wait meanwhile.
 
+    Args:
+        topology: whose jobs.
+        folder: where the file lives; the user's state folder by default.
+
     Raises:
-        JobError: the file cannot be read.
+        JobError: the file cannot be read or written.
     """
-    folder = store_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = store_folder() if folder is None else folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = (folder / f"{topology.name}.lock").open("w", encoding="ascii")
+    except PermissionError:
+        raise JobError(f"the jobs of {topology.name} are in {folder}, which is not yours to write: use sudo") from None
     path = folder / f"{topology.name}.jobs.json"
-    with (folder / f"{topology.name}.lock").open("w", encoding="ascii") as lock:
+    with opened as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         store = _load(path, topology)
         yield store
@@ -92,15 +100,6 @@ def open_store(topology: Topology) -> Iterator[JobStore]:
         temporary = path.with_suffix(".tmp")
         temporary.write_text(json.dumps(data, indent=1), encoding="utf-8")
         temporary.replace(path)
-
-
-def forget(topology_name: str) -> None:
-    """Drop every job of a topology: its switches are gone.  Generations go on where they were."""
-    path = store_folder() / f"{topology_name}.jobs.json"
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        data = json.loads(path.read_text("utf-8"))
-        data["jobs"] = []
-        path.write_text(json.dumps(data), encoding="utf-8")
 
 
 def _load(path: Path, topology: Topology) -> JobStore:

@@ -10,7 +10,6 @@ from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.cli.target import TopologyOption, find_place
 from controlplane.jobs import JobError, JobKind, JobPlan, deploy
 from controlplane.jobs import remove as take_off
-from controlplane.store import open_store
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
@@ -31,7 +30,7 @@ def create(
     """Plan a job and write its entries to the switches."""
     members = [part.strip() for part in workers.split(",") if part.strip()]
     place = find_place(topology)
-    with open_store(place.topology) as store, place.fabric() as fabric:
+    with place.store() as store, place.fabric() as fabric:
         if name in store.jobs:
             raise JobError(f"job {name} exists; remove it with `catchment job remove {name}` or take another name")
         if kind is JobKind.LUWU:
@@ -57,7 +56,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """What the members of a job need to know."""
-    with open_store(find_place(topology).topology) as store:
+    with find_place(topology).store() as store:
         job = store.get(name)
     _print_job(job, host, as_json)
 
@@ -65,7 +64,7 @@ def show(
 @app.command("list")
 def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """The jobs of a topology."""
-    with open_store(find_place(topology).topology) as store:
+    with find_place(topology).store() as store:
         jobs = list(store.jobs.values())
     if as_json:
         print_json([_summary(job) for job in jobs])
@@ -82,7 +81,7 @@ def remove(
 ) -> None:
     """Take a job off the switches."""
     place = find_place(topology)
-    with open_store(place.topology) as store:
+    with place.store() as store:
         job = store.get(name)
         if not force:
             with place.fabric() as fabric:

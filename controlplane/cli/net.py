@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane import networks, store
+from controlplane import networks
 from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.fabric import Fabric
 from controlplane.networks import NetworkError
@@ -33,6 +33,8 @@ def up(
 ) -> None:
     """Bring a network up, with programs and plain forwarding on its switches; Ctrl-C ends it."""
     loaded = Topology.load(topology)
+    if os.geteuid() != 0:
+        raise NetworkError("an emulated network needs root: run it with sudo")
     if detach:
         _start_detached(topology, loaded.name)
         typer.echo(f"network {loaded.name} is up; `catchment net down {loaded.name}` ends it")
@@ -46,14 +48,12 @@ def up(
     with MininetNetwork(loaded, source=str(topology.resolve())) as net:
         with Fabric.connect(loaded, net.addresses) as fabric:
             fabric.push(programs)
-        store.forget(loaded.name)
         net.announce_ready()
         typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs in "
                    f"{net.log_folder}; Ctrl-C ends it")  # fmt: skip
         while not stop.wait(1.0):
             for name in loaded.switches:
                 net.check_switch(name)
-    store.forget(loaded.name)
     typer.echo(f"network {loaded.name} is down")
 
 
@@ -84,7 +84,6 @@ def down(
             time.sleep(0.05)
     removed = remove_leftovers(name)
     networks.discard_state(name)
-    store.forget(name)
     for what in removed:
         typer.echo(f"removed {what}")
     typer.echo(f"network {name} is down" if ended or removed else f"network {name} was not up, and left nothing behind")
@@ -119,11 +118,8 @@ def execute(
 
 def _start_detached(topology: Path, name: str) -> None:
     folder = networks.state_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        log = (folder / f"{name}.log").open("wb")
-    except PermissionError:
-        raise NetworkError("an emulated network needs root: run it with sudo") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    log = (folder / f"{name}.log").open("wb")
     command = [sys.executable, "-m", "controlplane.cli", "net", "up", str(topology.resolve())]
     root = Path(__file__).parents[2]
     owner = subprocess.Popen(

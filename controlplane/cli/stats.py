@@ -14,7 +14,6 @@ from controlplane.client import SwitchError
 from controlplane.diagnosis import Missing, waiting_for
 from controlplane.diagnosis import diagnose as look_for_missing
 from controlplane.stats import SwitchStats, switch_stats
-from controlplane.store import open_store
 
 
 def stats(
@@ -24,7 +23,7 @@ def stats(
 ) -> None:
     """Drops by reason, packets of each job, what is on each port."""
     place = find_place(topology)
-    with open_store(place.topology) as store:
+    with place.store() as store:
         jobs = list(store.jobs.values())
     found: list[SwitchStats] = []
     for name in [place.topology.switch(switch).name] if switch else place.topology.switches:
@@ -45,7 +44,7 @@ def diagnose(
 ) -> None:
     """Name the members of a job that send nothing; exit code 3 if there are any."""
     place = find_place(topology)
-    with open_store(place.topology) as store:
+    with place.store() as store:
         job = store.get(name)
     with ExitStack() as exits:
         clients, missing = {}, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,8 @@ import typer
 from controlplane.client import SwitchClient
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
-from controlplane.networks import NetworkState, is_held, networks_up, read_state
+from controlplane.networks import NetworkState, is_held, jobs_folder, networks_up, read_state
+from controlplane.store import JobStore, open_store
 from controlplane.topology import AUTO_ADDRESS, Topology
 
 TopologyOption = Annotated[
@@ -54,6 +56,10 @@ class Place:
     topology: Topology
     addresses: dict[str, str]
     network: NetworkState | None
+
+    def store(self) -> AbstractContextManager[JobStore]:
+        """The jobs: of an emulated network they go with it, those of other switches are the user's."""
+        return open_store(self.topology, jobs_folder(self.network.name) if self.network else None)
 
     def fabric(self, *, read_only: bool = False) -> Fabric:
         """Connections to every switch."""
