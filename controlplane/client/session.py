@@ -78,7 +78,10 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         self.stream_recv_thread: threading.Thread | None = None
         self._stream_error: SwitchError | None = None
         self._closing = False
-        super().__init__(device_id, address, new_election_id())
+        try:
+            super().__init__(device_id, address, new_election_id())
+        except SystemExit:
+            raise SwitchError(f"{where}: {address!r} is not a gRPC address such as 127.0.0.1:9559") from None
 
     def set_up_stream(self) -> None:
         """Wait for the server, then open the arbitration stream (called by the base class)."""
