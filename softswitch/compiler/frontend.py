@@ -8,10 +8,11 @@ from pathlib import Path
 
 from softswitch.compiler import ir
 from softswitch.compiler.check import check
-from softswitch.compiler.diagnostics import Diagnostic, Diagnostics
+from softswitch.compiler.diagnostics import CompileError, Diagnostic, Diagnostics
 from softswitch.compiler.lexer import tokenize
 from softswitch.compiler.parser import parse
 from softswitch.compiler.preprocess import preprocess
+from softswitch.compiler.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,11 @@ class Checked:
 def check_text(text: str, file: str = "<text>") -> Checked:
     """Checks preprocessed text. Raises `CompileError`."""
     diagnostics = Diagnostics()
-    program = check(parse(tokenize(text, file)), diagnostics)
+    try:
+        program = check(parse(tokenize(text, file)), diagnostics)
+    except RecursionError:
+        message = "an expression or statement is nested too deeply"
+        raise CompileError([Diagnostic(Location(file, 1, 1), message, "split it up")]) from None
     return Checked(program, tuple(diagnostics.warnings))
 
 
