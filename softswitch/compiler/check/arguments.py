@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from softswitch.compiler import ast, ir
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.expressions import ExpressionChecker
-from softswitch.compiler.check.typing import Bindings, has_variables
+from softswitch.compiler.check.typing import Bindings, has_variables, has_widthless
 from softswitch.compiler.check.values import BraceValue, describe
 from softswitch.compiler.diagnostics import Refusal
 from softswitch.compiler.scope import InstanceSymbol, Scope, TypeSymbol, VariableSymbol
@@ -123,7 +123,7 @@ class ArgumentChecker(ExpressionChecker):
                 raise Refusal(
                     loc, f"{decl.name}: cannot infer the type argument `{variable.name}`", "write it in <...>"
                 )
-            if isinstance(bindings[variable], InfIntType):
+            if has_widthless(bindings[variable]):
                 raise self._widthless(variable, params, args, loc)
         bound = tuple(self._substituted(p, bindings) for p in params)
         return Signature(tuple(bindings[v] for v in variables), bound, self.substitute(result, bindings))

@@ -303,6 +303,15 @@ def has_variables(type_: Type) -> bool:
     return False
 
 
+def has_widthless(type_: Type) -> bool:
+    """Whether any `int` without width occurs in `type_`."""
+    if isinstance(type_, InfIntType):
+        return True
+    if isinstance(type_, TupleType):
+        return any(map(has_widthless, type_.elements))
+    return isinstance(type_, StructType) and any(has_widthless(f.type) for f in type_.fields)
+
+
 def is_equatable(type_: Type) -> bool:
     """Whether `==` is defined on values of `type_`."""
     return isinstance(
