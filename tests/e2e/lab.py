@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,8 +51,15 @@ class Member:
 
     def result(self, timeout: float = 120.0) -> dict[str, Any]:
         """Its last line."""
-        output, _ = self.process.communicate(timeout=timeout)
-        lines = output.splitlines()
+        assert self.process.stdout is not None
+        # Not communicate(): it would miss what `wait_started` has read ahead.
+        watchdog = threading.Timer(timeout, self.process.kill)
+        watchdog.start()
+        try:
+            lines = self.process.stdout.read().splitlines()
+            self.process.wait()
+        finally:
+            watchdog.cancel()
         assert lines, f"{self.host} ended with code {self.process.returncode}:\n{self.complaints.read_text()[-2000:]}"
         return dict(json.loads(lines[-1]))
 

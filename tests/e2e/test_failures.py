@@ -68,7 +68,7 @@ def test_a_switch_that_dies_and_comes_back(own_lab: Lab, rng: random.Random) -> 
     lab = own_lab
     job = luwu(lab, ["w0", "w1"])
     deploy(job, lab.topology, lab.fabric.clients)
-    members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 20, timeout=3.0)
+    members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 20, timeout=6.0)
     for member in members.values():
         member.wait_started()
     lab.network.kill_switch("s1")
