@@ -63,7 +63,8 @@ def run(command: list[str]) -> str:
 def host_commands(mtu: int) -> list[list[str]]:
     """What prepares a host's `eth0`, to be run in its namespace."""
     return [
-        ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"],
+        ["sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $f ] || echo 1 >$f; done"],
+        ["ip", "link", "set", "lo", "up"],
         ["ip", "link", "set", "eth0", "mtu", str(mtu), "up"],
         ["ethtool", "-K", "eth0", *(part for f in _OFFLOADS for part in (f, "off"))],
     ]

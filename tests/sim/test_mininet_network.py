@@ -77,6 +77,14 @@ def test_a_tree_connects_hosts_of_different_racks() -> None:
             reach(net, "a1", other, size=8900)
 
 
+def test_hosts_have_loopback_and_no_ipv6() -> None:
+    with MininetNetwork(small(network_name())) as net:
+        addresses = net.run("w1", ["ip", "-oneline", "addr", "show", "up"])
+    assert "127.0.0.1/8" in addresses
+    assert "10.0.0.2/16" in addresses
+    assert "inet6" not in addresses
+
+
 def test_processes_of_hosts_end_with_the_network() -> None:
     with MininetNetwork(small(network_name())) as net:
         sleeper = net.popen("w1", ["sleep", "1000"])
