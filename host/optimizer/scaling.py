@@ -19,7 +19,7 @@ from host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 class ScalingOptions:
     """Tuning of delayed scaling; exponents are of base 2."""
 
-    initial: int = 5
+    initial: int = 0
     headroom: int = 3
     history: int = 16
     backoff: int = 4

@@ -11,7 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
-from sim.demo.compare import compare
+from sim.demo import single
+from sim.demo.compare import SingleProcess, compare
 from sim.demo.crew import Crew
 from sim.demo.data import load_corpus
 from sim.demo.errors import DemoError
@@ -53,10 +54,8 @@ def run(
     console = Console() if console is None else console
     options.logs.mkdir(parents=True, exist_ok=True)
     trained = _train_in_network(options, network(options), console)
-    reference, exact, reference_seconds = PassLosses(options.workers), PassLosses(options.workers), 0.0
-    if options.reference:
-        reference, exact, reference_seconds = _train_in_one_process(options, console)
-    outcome = _outcome(options, trained, reference, exact, reference_seconds)
+    beside = _train_in_one_process(options, console) if options.reference else None
+    outcome = _outcome(options, trained, beside)
     outcome.write(options.output / "report.json")
     write_report(outcome, options.output / "report.html")
     print_summary(outcome, options.output, console)
@@ -98,36 +97,35 @@ def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Conso
         return _Trained(listener.losses, done, listener.skipped, network.counters(), time.monotonic() - started)
 
 
-def _train_in_one_process(options: DemoOptions, console: Console) -> tuple[PassLosses, PassLosses, float]:
-    reference, exact = PassLosses(options.workers), PassLosses(options.workers)
-    command = module_command("sim.demo.single", (str(Plan(options, {}).path),), options.logs / "reference.log")
+def _train_in_one_process(options: DemoOptions, console: Console) -> SingleProcess:
+    """The float reference and the exact twin, side by side: each is one process with one thread."""
+    losses = {sums: PassLosses(options.workers) for sums in (single.FLOAT, single.EXACT)}
 
     def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **settings)
 
-    with (
-        Crew(silence=600.0) as crew,
-        TrainingProgress(console, "in one process", options.steps, 0) as progress,
-    ):
+    with Crew(silence=600.0) as crew, TrainingProgress(console, "in one process", options.steps, 0) as progress:
 
-        def on_event(_name: str, event: dict[str, Any]) -> None:
+        def on_event(name: str, event: dict[str, Any]) -> None:
             index = event["index"]
-            into = exact if event["exact"] else reference
             for worker, loss in enumerate(event["losses"]):
-                into.add(index, worker, loss, event["seconds"])
-            if event["train"] and not event["exact"]:
-                progress.step(sum(options.passes[: index + 1]), reference.mean(index), event["at"])
+                losses[name].add(index, worker, loss, event["seconds"])
+            if event["train"] and all(len(each.losses) > index for each in losses.values()):
+                step = sum(options.passes[: index + 1])
+                progress.step(step, losses[single.FLOAT].mean(index), event["at"])
 
-        crew.add(ProcessMember("reference", command, popen, crew.deliver))
+        for sums in losses:
+            arguments = (str(Plan(options, {}).path), sums)
+            command = module_command("sim.demo.single", arguments, options.logs / f"{sums}.log")
+            crew.add(ProcessMember(sums, command, popen, crew.deliver))
         crew.await_ready()
         started = time.monotonic()
-        crew.run(on_event)
-        return reference, exact, time.monotonic() - started
+        done = crew.run(on_event)
+        seconds = time.monotonic() - started
+    return SingleProcess(losses[single.FLOAT], losses[single.EXACT], done[single.EXACT]["digest"], seconds)
 
 
-def _outcome(
-    options: DemoOptions, trained: _Trained, reference: PassLosses, exact: PassLosses, reference_seconds: float
-) -> Outcome:
+def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | None) -> Outcome:
     corpus = load_corpus()
     root = trained.done[ROOT_HOST]
     parameters = root["parameters"]
@@ -145,11 +143,11 @@ def _outcome(
         text_bytes=len(corpus.train) + len(corpus.validation),
         text_files=corpus.files,
         losses=trained.losses.rows(),
-        reference_losses=reference.rows(),
-        comparison=compare(options, trained.losses, reference, exact) if options.reference else None,
+        reference_losses=beside.float_sums.rows() if beside else [],
+        comparison=compare(options, trained.losses, root["digest"], beside) if beside else None,
         digest=root["digest"],
         seconds=trained.seconds,
-        reference_seconds=reference_seconds,
+        reference_seconds=beside.seconds if beside else 0.0,
         step_seconds=[trained.losses.seconds[i] for i, train in enumerate(options.passes) if train],
         volumes=[asdict(volume) for volume in volumes],
         worker_memory=[trained.done[name]["memory"] for name in options.worker_names],

@@ -51,20 +51,26 @@ class Comparison:
     """The in-network training against one in a single process (see docs/demo.md for what is to be expected).
 
     largest_gap: of the workers' mean loss, over all passes. final_gap: in the last validation pass.
-    tolerance: what largest_gap may be. exact_passes: passes compared bit by bit with integer sums in one process.
-    exact_equal: whether every loss of every worker in those was the same bits.
+    tolerance: what largest_gap may be. equal_passes: passes out of `passes` in which every worker's loss had the bits
+    of the training in one process with integer sums. equal_weights: so had the weights at the end.
     """
 
     largest_gap: float
     final_gap: float
     tolerance: float
-    exact_passes: int
-    exact_equal: bool
+    equal_passes: int
+    passes: int
+    equal_weights: bool
+
+    @property
+    def exact(self) -> bool:
+        """The same bits in every pass and at the end."""
+        return self.equal_weights and self.equal_passes == self.passes
 
     @property
     def holds(self) -> bool:
         """Both comparisons came out as they must."""
-        return self.exact_equal and self.largest_gap <= self.tolerance
+        return self.exact and self.largest_gap <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)

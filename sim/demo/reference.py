@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 
@@ -15,7 +14,6 @@ from sim.demo import events
 from sim.demo.data import Corpus, Shard, load_corpus
 from sim.demo.model import Decoder, initialise, next_byte_loss
 from sim.demo.options import DemoOptions
-from sim.demo.root import digest_of
 
 Tell = Callable[..., None]
 
@@ -69,7 +67,7 @@ class Reference:
         self._adam.step()
 
 
-def train(options: DemoOptions, tell: Tell, corpus: Corpus | None = None) -> dict[str, Any]:
+def train(options: DemoOptions, tell: Tell, corpus: Corpus | None = None) -> Reference:
     """Run the schedule of the demo; tells one event per pass with the loss of every worker."""
     reference = Reference(options, load_corpus() if corpus is None else corpus)
     step = 0
@@ -88,5 +86,5 @@ def train(options: DemoOptions, tell: Tell, corpus: Corpus | None = None) -> dic
         else:
             losses = [reference.validate(worker) for worker in range(options.workers)]
         ended = time.monotonic()
-        tell(events.PASS, exact=False, index=number, train=training, losses=losses, seconds=ended - started, at=ended)
-    return {"digest": digest_of(reference.master)}
+        tell(events.PASS, index=number, train=training, losses=losses, seconds=ended - started, at=ended)
+    return reference

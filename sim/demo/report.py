@@ -85,9 +85,11 @@ def _comparison(outcome: Outcome) -> str:
     if comparison is None:
         return "<p>The comparison with one process was left out.</p>"
     exact = (
-        f"<span class=good>the same bits</span> in all of the first {comparison.exact_passes} passes"
-        if comparison.exact_equal
-        else f"<span class=bad>different bits</span> within the first {comparison.exact_passes} passes"
+        f"<span class=good>the same bits</span>: every loss of every worker in all {comparison.passes} passes, and the "
+        "trained weights"
+        if comparison.exact
+        else f"<span class=bad>different bits</span>: only {comparison.equal_passes} of {comparison.passes} passes are "
+        "equal"
     )
     verdict = "good" if comparison.largest_gap <= comparison.tolerance else "bad"
     return (

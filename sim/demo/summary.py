@@ -20,10 +20,11 @@ def print_summary(outcome: Outcome, output: Path, console: Console) -> None:
     )
     if outcome.comparison is not None:
         comparison = outcome.comparison
-        same = "the same bits" if comparison.exact_equal else "DIFFERENT BITS"
+        same = "the same bits" if comparison.exact else "DIFFERENT BITS"
         say(
-            f"beside one process: integer sums give {same} in {comparison.exact_passes} passes; "
-            f"float sums differ by at most {comparison.largest_gap:.5f} in loss (allowed {comparison.tolerance})"
+            f"beside one process: integer sums give {same} (losses of {comparison.equal_passes} of {comparison.passes} "
+            f"passes, weights); float sums differ by at most {comparison.largest_gap:.5f} in loss "
+            f"(allowed {comparison.tolerance})"
         )
     for volume in outcome.volumes:
         total = volume["sent"] + volume["received"]

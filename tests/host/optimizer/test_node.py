@@ -71,7 +71,7 @@ def _run(
     weights = [torch.randn(layer.numel, generator=generator) for layer in TABLE]
     records: list[PassRecord] = []
     options = NodeOptions(
-        workers, Adam(lr=0.01), WireType.FP32, scaling or ScalingOptions(), rate=lambda step: 1 / (1 + step)
+        workers, Adam(lr=0.01), WireType.FP32, scaling or ScalingOptions(initial=5), rate=lambda step: 1 / (1 + step)
     )
     node = OptimizerNode(fabric.root(), TABLE, weights, options, on_pass=records.append)
     crew = [Worker(fabric.worker(index), index, passes, gradient) for index in range(workers)]
