@@ -15,6 +15,8 @@ P4INCLUDE = Path(__file__).parent / "p4include"
 
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
 
+_MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"]*)"')
+
 
 def preprocess(source: Path, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> str:
     """The program's text after preprocessing, with `# line "file"` markers.
@@ -35,9 +37,30 @@ def preprocess(source: Path, include_dirs: Sequence[Path] = (), defines: Mapping
     if result.returncode != 0:
         raise CompileError(_complaints(source, result.stderr.decode(errors="replace")))
     try:
-        return result.stdout.decode()
+        return restore_spaces(result.stdout.decode())
     except UnicodeDecodeError:
         raise CompileError([Diagnostic(Location(str(source), 1, 1), "the program is not UTF-8 text")]) from None
+
+
+def restore_spaces(text: str) -> str:
+    """`cpp` shortens runs of spaces, which moves columns: puts back each line that is otherwise as in its file."""
+    files: dict[str, list[str]] = {}
+    source: list[str] = []
+    number = 0
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        marker = _MARKER.match(line)
+        if marker:
+            name = marker["file"]
+            if name not in files:
+                path = Path(name)
+                files[name] = path.read_text(errors="replace").split("\n") if path.is_file() else []
+            source, number = files[name], int(marker["line"]) - 1
+            continue
+        if number < len(source) and source[number] != line and source[number].split() == line.split():
+            lines[index] = source[number]
+        number += 1
+    return "\n".join(lines)
 
 
 def _complaints(source: Path, stderr: str) -> list[Diagnostic]:

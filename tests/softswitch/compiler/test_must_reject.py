@@ -187,6 +187,10 @@ def test_errors_in_included_files_name_that_file(tmp_path: Path) -> None:
     assert (Path(errors[0].loc.file).name, errors[0].loc.line, errors[0].loc.col) == ("part.p4", 3, 22)
 
 
+def test_runs_of_spaces_do_not_move_columns(tmp_path: Path) -> None:
+    check_refused(tmp_path, program(body="meta.x   =    1;\t meta.y  =     <!>meta.x;"), "from bit<8> to bit<16>")
+
+
 def check_refused(tmp_path: Path, marked: str, message: str) -> None:
     source, line, col = place(marked)
     errors = refused(tmp_path, source)
