@@ -222,11 +222,11 @@ class BoundEndpoint {
 
 StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32_t window) {
   StreamConfig config;
-  const auto slots = fields["slots"].cast<std::uint32_t>();
   config.name = name + " gen " + std::to_string(fields["gen"].cast<int>());
   config.gen = fields["gen"].cast<std::uint16_t>();
   config.workers = fields["workers"].cast<std::uint32_t>();
-  config.window = window == 0 ? slots : std::min(window, slots);
+  config.slots = fields["slots"].cast<std::uint32_t>();
+  config.window = window == 0 ? config.slots : std::min(window, config.slots);
   config.base = fields["base_seq"].cast<std::uint32_t>();
   config.lanes = fields["lanes"].cast<std::uint32_t>();
   config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();

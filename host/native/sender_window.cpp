@@ -5,8 +5,9 @@
 
 namespace catchment::host {
 
-SenderWindow::SenderWindow(Seq base, std::uint32_t window)
+SenderWindow::SenderWindow(Seq base, std::uint32_t window, std::uint32_t slots)
     : window_(window),
+      slots_(slots),
       ma_(base),
       next_(base),
       end_(base),
@@ -23,12 +24,12 @@ std::optional<Transmission> SenderWindow::take() {
     --scheduled_;
     return Transmission{scan_++, true};
   }
-  if (next_ == end_ || !newer(credit_, next_)) return std::nullopt;
+  if (next_ == end_ || !open()) return std::nullopt;
   return Transmission{next_++, false};
 }
 
 AckOutcome SenderWindow::on_ack(Seq ack, Seq credit) {
-  if (newer(ack, next_) || distance(ack, credit) > window_) return AckOutcome::kImpossible;
+  if (newer(ack, next_) || distance(ack, credit) > slots_) return AckOutcome::kImpossible;
   const bool more_credit = newer(credit, credit_);
   if (more_credit) credit_ = credit;
   if (!newer(ack, ma_)) return more_credit ? AckOutcome::kCreditOnly : AckOutcome::kNothing;

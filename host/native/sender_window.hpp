@@ -3,7 +3,7 @@
 //
 //   ma ..................................... next ............ end
 //   everyone has    [ma, next) is in flight,   [next, end) is queued and sent while
-//   all below ma    kept until acknowledged    newer(credit, next)
+//   all below ma    kept until acknowledged    newer(credit, next) and the window has room
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,9 @@ struct Transmission {
 
 class SenderWindow {
  public:
-  // window: how many frames the slowest receiver may hold; the first credit is base + window.
-  SenderWindow(Seq base, std::uint32_t window);
+  // window: frames that may be in flight, and the first credit; slots: the largest window of any
+  // member, which bounds what a credit may say.
+  SenderWindow(Seq base, std::uint32_t window, std::uint32_t slots);
 
   // Appends frames to what is to be sent.
   void queue(std::uint32_t frames) { end_ += frames; }
@@ -51,20 +52,23 @@ class SenderWindow {
   Seq next() const { return next_; }
   Seq end() const { return end_; }
   Seq credit() const { return credit_; }
-  std::uint32_t window() const { return window_; }
   bool outstanding() const { return ma_ != next_; }
   bool idle() const { return ma_ == end_; }
-  // Something is queued and only credit is missing.
-  bool starved() const { return next_ != end_ && !newer(credit_, next_); }
+  // Something is queued, and credit or room in the window is missing.
+  bool starved() const { return next_ != end_ && !open(); }
+  // Everything sent has arrived, and the receivers have no room for more.
+  bool no_credit() const { return !outstanding() && !newer(credit_, next_); }
 
  private:
   // What is to be done for a frame in flight.
   enum Mark : std::uint8_t { kNone = 0, kResend = 1, kAsked = 2 };
 
+  bool open() const { return newer(credit_, next_) && distance(ma_, next_) < window_; }
   std::uint8_t& mark(Seq seq) { return marks_[seq & (marks_.size() - 1)]; }
   void schedule(Seq seq);
 
   std::uint32_t window_;
+  std::uint32_t slots_;
   Seq ma_;
   Seq next_;
   Seq end_;

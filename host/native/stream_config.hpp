@@ -12,6 +12,7 @@ struct StreamConfig {
   std::string name;  // "gradients", "parameters", "stream"
   std::uint16_t gen = 0;
   std::uint32_t workers = 1;
+  std::uint32_t slots = 1;   // T
   std::uint32_t window = 1;  // D <= T: frames in flight or held
   Seq base = 0;
   std::uint32_t lanes = 0;

@@ -26,7 +26,7 @@ Transmitter::Transmitter(const StreamConfig& config, PacketType type, std::uint8
       per_frame_(type == PacketType::kPARAM ? config.param_bytes : config.lanes),
       headroom_(headroom(config.workers)),
       stats_(stats),
-      window_(config.base, config.window),
+      window_(config.base, config.window, config.slots),
       timer_(RetransmitLimits{}, wid) {}
 
 bool Transmitter::submit(std::shared_ptr<Request> request) {

@@ -18,7 +18,7 @@ std::string seconds(Nanos duration) {
 std::string sending(const Transmitter& out) {
   const SenderWindow& window = out.window();
   const std::string last = "last ack=" + std::to_string(window.acked());
-  if (window.starved() && !window.outstanding()) {
+  if (window.no_credit()) {
     return "everything sent is acknowledged but no receiver has room: nobody pulls what was "
            "pushed, " +
            last + ", credit=" + std::to_string(window.credit());

@@ -108,6 +108,7 @@ class ChokedPeer {
     const StreamConfig stream{.name = "stream",
                               .gen = gen,
                               .workers = 1,
+                              .slots = slots,
                               .window = slots,
                               .base = 0,
                               .lanes = 64,
@@ -153,7 +154,7 @@ class ChokedPeer {
 
 PYBIND11_MODULE(_machines, module) {
   py::class_<SenderWindow>(module, "SenderWindow")
-      .def(py::init<Seq, std::uint32_t>())
+      .def(py::init<Seq, std::uint32_t, std::uint32_t>())
       .def("queue", &SenderWindow::queue)
       .def("take", &take)
       .def("on_ack", &on_ack)

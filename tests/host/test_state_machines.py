@@ -32,13 +32,16 @@ def test_serial_arithmetic(a: int, ahead: int) -> None:
 class Sender(RuleBasedStateMachine):
     """ma, next, end and credit as plain integers that never wrap."""
 
-    @initialize(base=BASES, window=st.integers(1, 9))
-    def start(self, base: int, window: int) -> None:
-        self.window = window
-        self.machine = _machines.SenderWindow(base, window)
+    @initialize(base=BASES, window=st.integers(1, 9), more=st.sampled_from([0, 0, 1, 5]))
+    def start(self, base: int, window: int, more: int) -> None:
+        self.window, self.slots = window, window + more
+        self.machine = _machines.SenderWindow(base, window, self.slots)
         self.ma = self.next = self.end = base + M32  # room for what is older than the base
         self.credit = self.ma + window
         self.answered: set[int] = set()  # since the last timeout
+
+    def limit(self) -> int:
+        return min(self.credit, self.ma + self.window)
 
     @rule(frames=st.integers(0, 12))
     def queue(self, frames: int) -> None:
@@ -50,23 +53,23 @@ class Sender(RuleBasedStateMachine):
         for _ in range(most):
             taken = self.machine.take()
             if taken is None:
-                assert self.next in (self.end, self.credit)
+                assert self.next == self.end or self.next == self.limit()
                 return
             seq, again = taken
             if again:
                 assert seq in {s % M32 for s in range(self.ma, self.next)}, "resent what nobody may need"
             else:
-                assert self.next < min(self.end, self.credit)
+                assert self.next < min(self.end, self.limit())
                 assert seq == self.next % M32
                 self.next += 1
 
-    @rule(back=st.integers(-20, 3), room=st.integers(0, 11))
+    @rule(back=st.integers(-20, 3), room=st.integers(0, 15))
     def hear(self, back: int, room: int) -> None:
         """An ack around what is true: stale, current, or of frames that were never sent."""
         ack = self.next + back
         credit = ack + room
         outcome = self.machine.on_ack(ack % M32, credit % M32)
-        if ack > self.next or room > self.window:
+        if ack > self.next or room > self.slots:
             assert outcome == "impossible"
             return
         before = self.credit
@@ -109,7 +112,7 @@ class Sender(RuleBasedStateMachine):
         assert seen == (self.ma % M32, self.next % M32, self.end % M32, self.credit % M32)
         assert machine.outstanding == (self.ma < self.next)
         assert machine.idle == (self.ma == self.end)
-        assert machine.starved == (self.next < self.end and self.next >= self.credit)
+        assert machine.starved == (self.next < self.end and self.next >= self.limit())
 
 
 class Consumer(RuleBasedStateMachine):
@@ -181,7 +184,7 @@ class Network:
 
     def __init__(self, rng: random.Random, workers: int, slots: int, base: int) -> None:
         self.rng, self.slots = rng, slots
-        self.senders = [_machines.SenderWindow(base, slots) for _ in range(workers)]
+        self.senders = [_machines.SenderWindow(base, slots, slots) for _ in range(workers)]
         self.consumer = _machines.ConsumerWindow(base, slots)
         self.full = set(range(workers))
         self.table: dict[int, tuple[int, set[int]]] = {}

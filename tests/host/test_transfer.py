@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cluster import PATIENCE, luwu, ring
+from cluster import LOCAL, PATIENCE, luwu, ring
 from numpy.typing import NDArray
 from relay import Job, Relay
 
-from host import Request, Stream, _machines
+from host import Endpoint, Request, Stream, _machines
 from sim.golden import formats
 from wire.generated.constants import DataType, Flag, Mode
 
@@ -147,6 +147,26 @@ def test_small_windows(window: int, numbers: np.random.Generator, seed: int) -> 
         finish(*requests)
     assert np.array_equal(total, formats.add_lanes(own))
     assert copies == [layer, layer]
+
+
+@pytest.mark.parametrize(("worker_window", "root_window"), [(3, 64), (64, 3)])
+def test_windows_that_differ(worker_window: int, root_window: int, numbers: np.random.Generator, seed: int) -> None:
+    """The smaller one bounds what is in flight; what was sent beyond it is refused and sent again."""
+    up, down = Stream(gen=7, workers=1), Stream(gen=8, workers=1)
+    own, layer = integers(numbers, 3000), numbers.bytes(30_000)
+    with Relay(seed=seed) as relay:
+        jobs = [relay.add(Job(7, Mode.REDUCE, 64, 1)), relay.add(Job(8, Mode.BCAST, 64, 1))]
+        common = {"gradients": up, "parameters": down, "local": LOCAL, "switch": relay.address}
+        with (
+            Endpoint.worker(wid=0, window=worker_window, **common) as worker,
+            Endpoint.root(window=root_window, **common) as root,
+        ):
+            for job in jobs:
+                job.members |= {worker.local: 0, root.local: None}
+            total, copy = np.zeros_like(own), bytearray(len(layer))
+            finish(root.pull(total), root.push(layer), worker.push(own), worker.pull(copy))
+    assert np.array_equal(total, own)
+    assert copy == layer
 
 
 def test_a_million_elements(numbers: np.random.Generator) -> None:
