@@ -20,6 +20,7 @@ from mininet.node import Host as MininetHost
 from controlplane.client import SwitchClient
 from controlplane.networks import NetworkError, NetworkState, StateFile, state_folder
 from controlplane.topology import AUTO_ADDRESS, Topology
+from sim.mininet import preflight
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
 from sim.mininet.nodes import SwitchNode, host_commands, prepare_switch_interface, run
@@ -61,8 +62,7 @@ class MininetNetwork:
             NetworkError: not root, the name is in use, a tool or a switch failed. Nothing is left
                 behind.
         """
-        if os.geteuid() != 0:
-            raise NetworkError("an emulated network needs root: run it with sudo")
+        preflight.check()
         self._state = StateFile.acquire(self.name)
         try:
             remove_leftovers(self.name)
