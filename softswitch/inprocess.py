@@ -124,17 +124,17 @@ class Switch:
     # Replication ------------------------------------------------------------------------------------------------------
 
     def multicast(self, group: int, ports: Iterable[int | tuple[int, int]]) -> None:
-        """Creates a multicast group of ports or (port, egress_rid)."""
-        self.dataplane.insert_multicast_group(group, [p if isinstance(p, tuple) else (p, 0) for p in ports])
+        """Creates or replaces a multicast group of ports or (port, egress_rid)."""
+        self.dataplane.put_multicast_group(group, [p if isinstance(p, tuple) else (p, 0) for p in ports])
 
     def remove_multicast(self, group: int) -> None:
         """Deletes a multicast group."""
         self.dataplane.remove_multicast_group(group)
 
     def clone_session(self, session: int, ports: Iterable[int | tuple[int, int]], length: int = 0) -> None:
-        """Creates a clone session; `length` bytes of each clone are kept (0: all)."""
+        """Creates or replaces a clone session; `length` bytes of each clone are kept (0: all)."""
         replicas = [p if isinstance(p, tuple) else (p, 0) for p in ports]
-        self.dataplane.insert_clone_session(session, replicas, length)
+        self.dataplane.put_clone_session(session, replicas, length)
 
     # State ------------------------------------------------------------------------------------------------------------
 

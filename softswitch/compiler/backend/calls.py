@@ -68,6 +68,7 @@ class Arguments:
 
     def _written(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
         ex = self._ex
+        arg = ex.freeze(arg)
         path = _path(arg)
         alone = path is not None and sum(1 for w in written if w is None or _overlap(path, w)) == 1
         if by_reference and alone and not _in_union(arg):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import calls
@@ -29,6 +31,13 @@ from softswitch.compiler.types import (
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "&": "and_", "|": "or_", "^": "xor_"}
 # Each as less(first, second): whether the operands change places, and whether the answer is negated.
 _COMPARISONS = {"<": (False, False), ">": (True, False), ">=": (False, True), "<=": (True, True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(ir.Expr):
+    """A value that has been computed already: `text` names it."""
+
+    text: str
 
 
 def is_signed(t: Type) -> bool:
@@ -65,6 +74,23 @@ class Expressions:
         name = self.scope.temporary()
         self.scope.out.line(f"[[maybe_unused]] const {self.cpp(t, expr)} {name} = {text};")
         return name
+
+    def freeze(self, target: ir.Expr) -> ir.Expr:
+        """The lvalue with its indices computed now: which place it is does not change any more."""
+        if isinstance(target, ir.Index | ir.PlusSlice):
+            base = self.freeze(target.base)
+            index = target.index if isinstance(target, ir.Index) else target.start
+            if not isinstance(index, ir.Literal | Kept):
+                index = Kept(index.loc, index.type, self.keep(index.type, self.value(index), index))
+            if isinstance(target, ir.Index):
+                return dataclasses.replace(target, base=base, index=index)
+            return dataclasses.replace(target, base=base, start=index)
+        if isinstance(target, ir.FieldRef | ir.Slice):
+            return dataclasses.replace(target, base=self.freeze(target.base))
+        return target
+
+    def _Kept(self, expr: Kept) -> str:  # noqa: N802 - named after the node
+        return expr.text
 
     def cpp(self, t: Type, node: ir.Node) -> str:
         return self.scope.program.types.cpp(t, node.loc)

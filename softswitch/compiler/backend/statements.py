@@ -57,10 +57,13 @@ class Statements:
         self.scope.out.line(f"{variable_name(stmt.variable)} = {initial};")
 
     def _Assign(self, stmt: ir.Assign) -> None:  # noqa: N802
-        value = self.ex.value(stmt.value)
-        if has_effects(stmt.target):
-            value = self.ex.keep(stmt.value.type, value, stmt.value)
-        self.ex.assign(stmt.target, value)
+        target = stmt.target
+        if has_effects(stmt.value) or has_effects(target):
+            target = self.ex.freeze(target)
+            value = self.ex.keep(stmt.value.type, self.ex.value(stmt.value), stmt.value)
+        else:
+            value = self.ex.value(stmt.value)
+        self.ex.assign(target, value)
 
     def _branch(self, body: ir.Block) -> None:
         with self.scope.out.indented():

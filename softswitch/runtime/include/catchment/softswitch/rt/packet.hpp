@@ -78,7 +78,8 @@ struct Stack {
   std::array<H, N> e{};
   std::uint32_t next = 0;
 
-  static constexpr std::uint32_t kSize = N;
+  /// Of the elements; nextIndex does not count.
+  friend bool operator==(const Stack& a, const Stack& b) { return a.e == b.e; }
 
   void push_front(std::uint32_t count) {
     for (std::uint32_t i = N; i-- > 0;) {
