@@ -24,7 +24,7 @@ from sim.demo.outcome import Outcome, PassLosses
 from sim.demo.progress import TrainingProgress
 from sim.demo.report import write_report
 from sim.demo.summary import print_summary
-from sim.demo.volumes import luwu, ring_all_reduce, zero3
+from sim.demo.volumes import luwu, measured, ring_all_reduce, zero3
 
 _FP32 = 4
 
@@ -130,8 +130,10 @@ def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | No
     root = trained.done[ROOT_HOST]
     parameters = root["parameters"]
     size = options.wire_type.size
+    worker_stats = [trained.done[name]["stats"] for name in options.worker_names if "stats" in trained.done[name]]
     volumes = (
         luwu(parameters, size),
+        *([measured(worker_stats, options.steps)] if worker_stats else []),
         ring_all_reduce(parameters, options.workers, _FP32),
         zero3(parameters, options.workers, size, _FP32),
     )

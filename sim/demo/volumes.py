@@ -8,6 +8,7 @@ gathers parameters twice and scatters gradients once: (N-1)/N x S each way for e
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _INT32 = 4
@@ -43,6 +44,16 @@ def zero3(parameters: int, workers: int, parameter_bytes: int, gradient_bytes: i
     share = (workers - 1) / workers * parameters
     moved = share * (2 * parameter_bytes + gradient_bytes)
     return Volume("ZeRO-3", moved, moved)
+
+
+def measured(stats: Sequence[Mapping[str, float]], steps: int) -> Volume:
+    """What the workers' endpoints really moved per step: headers, heartbeats, resends and validation included.
+
+    `stats`: one per worker, with bytes_sent and bytes_received over `steps` training steps.
+    """
+    share = 1 / (len(stats) * steps)
+    sent, received = (sum(each[key] for each in stats) * share for key in ("bytes_sent", "bytes_received"))
+    return Volume("LuWu, measured", sent, received)
 
 
 def collective_saving(workers: int) -> float:

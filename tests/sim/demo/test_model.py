@@ -7,7 +7,7 @@ import torch
 
 from host.torch import layers_of
 from sim.demo.model import PAPER_SHAPES, PRESETS, Decoder, ModelShape, initialise, next_byte_loss
-from sim.demo.volumes import collective_saving, luwu, ring_all_reduce, zero3
+from sim.demo.volumes import collective_saving, luwu, measured, ring_all_reduce, zero3
 
 
 @pytest.mark.parametrize("shape", [PRESETS["tiny"], ModelShape(3, 5, 20, 7, 11), ModelShape(1, 1, 8, 4)])
@@ -70,3 +70,8 @@ def test_volumes_are_the_papers() -> None:
     assert ring_all_reduce(parameters, 4, 2).total == 2 * 1.5 * 2 * parameters
     assert zero3(parameters, 4, 2, 2).total == pytest.approx(1.5 * ring_all_reduce(parameters, 4, 2).total)
     assert 1 - luwu(parameters, 2, 2).total / zero3(parameters, 8, 2, 2).total == pytest.approx(0.429, abs=0.0005)
+
+
+def test_measured_volume_is_the_mean_over_workers_and_steps() -> None:
+    volume = measured([{"bytes_sent": 10, "bytes_received": 40}, {"bytes_sent": 30, "bytes_received": 80}], 4)
+    assert (volume.sent, volume.received, volume.total) == (5.0, 15.0, 20.0)

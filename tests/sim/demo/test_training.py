@@ -154,6 +154,10 @@ def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Pat
     lossy = train("lossy", loss=0.02, duplicate=0.02, reorder=0.02)
     assert clean.losses == lossy.losses
     assert clean.digest == lossy.digest
+    computed, measured = clean.volumes[:2]
+    assert (computed["scheme"], measured["scheme"]) == ("LuWu", "LuWu, measured")
+    assert computed["sent"] < measured["sent"]
+    assert computed["received"] < measured["received"]
     losses = PassLosses(2)
     options = DemoOptions.from_json(clean.options)
     twin = train_exactly(options, len(options.passes), lambda _event, **facts: _note(losses, facts))
