@@ -88,20 +88,25 @@ class Sender(RuleBasedStateMachine):
         if self.ma != self.next:
             assert self.machine.take() == (self.ma % M32, True)
 
+    def resent(self) -> list[int]:
+        """Take all that is to be sent again, and the new frame that ends the list, if there is one."""
+        seqs = []
+        while (taken := self.machine.take()) is not None and taken[1]:
+            seqs.append(taken[0])
+            assert len(seqs) <= self.window
+        self.next += taken is not None
+        return seqs
+
     @rule(back=st.integers(-12, 3))
     def asked(self, back: int) -> None:
-        """A receiver lacks a frame; what is not in flight is not resent, and nothing twice before a timeout."""
+        """A receiver lacks a frame: it is resent if it is in flight, and once until the next timeout."""
+        self.resent()
         seq = self.next + back
+        due = self.ma <= seq < self.next and seq not in self.answered
         self.machine.on_missing(seq % M32)
-        if seq in self.answered or not self.ma <= seq < self.next:
-            return
-        self.answered.add(seq)
-        resent = []
-        while len(resent) < 30 and (taken := self.machine.take()) is not None and taken[1]:
-            resent.append(taken[0])
-        assert seq % M32 in resent
-        if taken is not None and not taken[1]:
-            self.next += 1
+        assert self.resent() == ([seq % M32] if due else [])
+        if due:
+            self.answered.add(seq)
 
     @invariant()
     def same(self) -> None:

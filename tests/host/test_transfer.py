@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from relay import Job, Relay
 
 from host import Endpoint, Request, Stream, _machines
 from sim.golden import formats
-from wire.generated.constants import DataType, Flag, Mode
+from wire.generated.constants import DataType, Flag, Header, Mode, PacketType
 
 NEAR_WRAP = (1 << 32) - 5
 CLEAN: dict[str, float] = {}
@@ -223,6 +224,35 @@ def test_a_socket_that_is_mostly_full(numbers: np.random.Generator, seed: int) -
         job.members["127.0.0.1", peer.local] = 0
         assert peer.exchange(own.tobytes()) == own.tobytes()
     assert peer.socket_stalls > 10
+
+
+def test_what_is_on_the_wire() -> None:
+    """Every field of a frame, and zeros after the last element although the room was used before."""
+    stream = Stream(gen=9, workers=2, base_seq=NEAR_WRAP)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
+        switch.bind(LOCAL)
+        switch.settimeout(PATIENCE)
+        with Endpoint.worker(gradients=stream, wid=1, local=LOCAL, switch=switch.getsockname()) as worker:
+            frames = {}
+            for index, values in enumerate((np.full(64, -2.0, np.float32), np.array([1.0, 8.0], np.float32))):
+                worker.push(values, exponent=3)
+                while NEAR_WRAP + index not in frames:  # a retransmission may come in between
+                    frame = switch.recv(65536)
+                    frames.setdefault(Header.unpack(frame).seq, frame)
+    fields = {
+        "type": PacketType.PA,
+        "flags": Flag.LAST,
+        "gen": 9,
+        "wid": 1,
+        "dtype": DataType.FP32,
+        "lanes": 64,
+        "exp": 3,
+    }
+    full, short = (
+        Header(**fields, seq=NEAR_WRAP).pack() + np.full(64, -(1 << 27), ">i4").tobytes(),
+        Header(**fields, seq=NEAR_WRAP + 1).pack() + np.array([1 << 26, 1 << 29] + [0] * 62, ">i4").tobytes(),
+    )
+    assert list(frames.values()) == [full, short]
 
 
 def test_statistics(numbers: np.random.Generator, seed: int) -> None:
