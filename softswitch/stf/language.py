@@ -1,7 +1,8 @@
 """The statements of an STF file.
 
     packet PORT HEX...                     a frame comes in by a port
-    expect PORT [HEX...[$]]                a frame leaves: `*` is any digit, `$` ends it, else more may follow; no data: any
+    expect PORT [HEX...[$]]                a frame leaves: `*` is any digit, `$` ends it, else more may follow;
+                                           no data: any frame
     no_packet                              nothing leaves
     add TABLE [PRIORITY] FIELD:VALUE... ACTION(ARG:VALUE, ...) [= ID]
     setdefault TABLE ACTION(ARG:VALUE, ...)

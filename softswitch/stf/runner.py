@@ -189,9 +189,8 @@ class _Runner:
             return
         found = packets if body.unit == "packets" else length
         if not _OPERATORS[body.operator](found, body.value):
-            self.report.failures.append(
-                f"{self.file}:{line}: {body.counter}({body.index}) {body.unit} is {found}, not {body.operator} {body.value}"
-            )
+            where = f"{self.file}:{line}: {body.counter}({body.index})"
+            self.report.failures.append(f"{where} {body.unit} is {found}, not {body.operator} {body.value}")
 
     def _command(self, body: Command) -> None:
         method = getattr(self, f"_do_{body.name}", None)
