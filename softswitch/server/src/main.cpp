@@ -15,6 +15,7 @@
 
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
+#include "log.hpp"
 #include "options.hpp"
 #include "program_store.hpp"
 #include "rpc_error.hpp"
@@ -25,18 +26,12 @@ namespace catchment::server {
 namespace {
 
 constexpr int kMaxRequestBytes = 256 << 20;
+constexpr int kMaxThreads = 1024;  // of gRPC; every open stream holds one
 
 class StartError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-void log(const Options& options, LogLevel level, const std::string& text) {
-  if (level <= options.log_level) {
-    // One call, so that lines of several threads stay whole.
-    std::cerr << ("catchment-switch: " + text + "\n");
-  }
-}
 
 std::string json_string(const std::string& text) {
   std::string result = "\"";
@@ -111,6 +106,10 @@ std::pair<std::unique_ptr<grpc::Server>, std::string> listen(const Options& opti
   // Two switches on one port would each get some of the clients.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  // A client whose machine vanished must not stay primary.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
+  builder.SetResourceQuota(grpc::ResourceQuota("catchment-switch").SetMaxThreads(kMaxThreads));
   builder.AddListeningPort(options.grpc, credentials(options), &port);
   builder.RegisterService(&service);
   auto server = builder.BuildAndStart();
@@ -140,12 +139,13 @@ class LoopThread {
 };
 
 void run(const Options& options, const sigset_t& endings) {
+  const Log log(options.log_level);
   softswitch::DataplaneOptions dataplane_options;
   dataplane_options.cpu_port = options.cpu_port;
   dataplane_options.drop_port = options.drop_port;
   softswitch::Dataplane dataplane(dataplane_options);
   softswitch::PortLoop loop(dataplane);
-  loop.on_event([&](const std::string& text) { log(options, LogLevel::info, text); });
+  loop.on_event([&](const std::string& text) { log.info(text); });
   bind_ports(options, loop);
 
   std::vector<std::filesystem::path> programs;
@@ -156,7 +156,7 @@ void run(const Options& options, const sigset_t& endings) {
   ServiceOptions service_options;
   service_options.device_id = options.device_id;
   service_options.max_status_bytes = options.max_status_bytes;
-  Service service(service_options, dataplane, store,
+  Service service(service_options, log, dataplane, store,
                   [&](std::string frame) { loop.packet_out(std::move(frame)); });
   if (!options.program.empty()) {
     service.start_with(first_config(options));
@@ -165,10 +165,10 @@ void run(const Options& options, const sigset_t& endings) {
   {
     const LoopThread thread(loop);
     std::cout << ready_line(options, address, !options.program.empty()) << std::endl;
-    log(options, LogLevel::info, "listening on " + address);
+    log.info("listening on " + address);
     int signal = 0;
     sigwait(&endings, &signal);
-    log(options, LogLevel::info, "ending");
+    log.info("ending");
     server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   }
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "log.hpp"
+
 namespace catchment::server {
 
 // What is wrong with the command line, for the person who typed it.
@@ -16,8 +18,6 @@ class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-enum class LogLevel { error, info, debug };
 
 struct Options {
   std::string grpc = "127.0.0.1:9559";

@@ -102,9 +102,10 @@ grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, 
 
 }  // namespace
 
-Service::Service(ServiceOptions options, softswitch::Dataplane& dataplane, ProgramStore& programs,
-                 std::function<void(std::string)> packet_out)
+Service::Service(ServiceOptions options, const Log& log, softswitch::Dataplane& dataplane,
+                 ProgramStore& programs, std::function<void(std::string)> packet_out)
     : options_(options),
+      log_(log),
       packet_out_(std::move(packet_out)),
       arbiter_(options.device_id, state_),
       pipelines_(dataplane, programs),
@@ -149,7 +150,11 @@ grpc::Status Service::Write(grpc::ServerContext*, const p4::v1::WriteRequest* re
     Target& target = pipelines_.target();
     const BatchStatus status = write_all(*request, target);
     apply_digests(request->updates());
-    return status.status("updates", options_.max_status_bytes);
+    grpc::Status result = status.status("updates", options_.max_status_bytes);
+    if (!result.ok()) {
+      log_.debug("write: " + result.error_message());
+    }
+    return result;
   });
 }
 
@@ -182,6 +187,8 @@ grpc::Status Service::SetForwardingPipelineConfig(
     require_primary(arbiter_, *request);
     pipelines_.set(*request);
     use_running();
+    log_.info("pipeline: " +
+              p4::v1::SetForwardingPipelineConfigRequest::Action_Name(request->action()));
     return grpc::Status::OK;
   });
 }
@@ -220,6 +227,7 @@ grpc::Status Service::Capabilities(grpc::ServerContext*, const p4::v1::Capabilit
 
 grpc::Status Service::StreamChannel(grpc::ServerContext* context, Session::Stream* stream) {
   const auto session = std::make_shared<Session>(*stream, context->peer());
+  log_.debug("stream of " + session->peer() + " opened");
   const grpc::Status status = answer([&] {
     p4::v1::StreamMessageRequest request;
     while (stream->Read(&request)) {
@@ -229,6 +237,8 @@ grpc::Status Service::StreamChannel(grpc::ServerContext* context, Session::Strea
   });
   arbiter_.remove(*session);
   session->close();
+  log_.debug("stream of " + session->peer() + " ended" +
+             (status.ok() ? "" : ": " + status.error_message()));
   return status;
 }
 
@@ -236,7 +246,11 @@ void Service::handle(const std::shared_ptr<Session>& session,
                      const p4::v1::StreamMessageRequest& request) {
   switch (request.update_case()) {
     case p4::v1::StreamMessageRequest::kArbitration:
-      return arbiter_.update(session, request.arbitration());
+      arbiter_.update(session, request.arbitration());
+      if (arbiter_.is_primary(*session)) {
+        log_.info("primary: " + session->peer());
+      }
+      return;
     case p4::v1::StreamMessageRequest::kPacket:
       return send_packet(session, request.packet());
     case p4::v1::StreamMessageRequest::kDigestAck:

@@ -10,6 +10,7 @@
 
 #include "arbiter.hpp"
 #include "catchment/softswitch/dataplane.hpp"
+#include "log.hpp"
 #include "notifier.hpp"
 #include "p4/v1/p4runtime.grpc.pb.h"
 #include "pipelines.hpp"
@@ -27,9 +28,10 @@ struct ServiceOptions {
 // after the other, reads in parallel between them.
 class Service final : public p4::v1::P4Runtime::Service {
  public:
-  // `packet_out` sends a frame into the pipeline by the CPU port.
-  Service(ServiceOptions options, softswitch::Dataplane& dataplane, ProgramStore& programs,
-          std::function<void(std::string)> packet_out);
+  // `packet_out` sends a frame into the pipeline by the CPU port. What is passed by reference must
+  // outlive the service.
+  Service(ServiceOptions options, const Log& log, softswitch::Dataplane& dataplane,
+          ProgramStore& programs, std::function<void(std::string)> packet_out);
 
   // Puts a pipeline in force before there are clients. Throws RpcError when it cannot.
   void start_with(const p4::v1::ForwardingPipelineConfig& config);
@@ -57,6 +59,7 @@ class Service final : public p4::v1::P4Runtime::Service {
   void send_packet(const std::shared_ptr<Session>& session, const p4::v1::PacketOut& packet);
 
   const ServiceOptions options_;
+  const Log& log_;
   std::function<void(std::string)> packet_out_;
   StateLock state_;
   Arbiter arbiter_;
