@@ -22,6 +22,8 @@ const char* drop_cause_name(DropCause cause) {
       return "no program loaded";
     case DropCause::loop_limit:
       return "resubmitted or recirculated too often";
+    case DropCause::no_group:
+      return "empty multicast group";
   }
   return "unknown";
 }

@@ -30,9 +30,10 @@ enum class DropCause : std::uint8_t {
   tx_full,
   too_long,
   no_program,
-  loop_limit
+  loop_limit,
+  no_group
 };
-inline constexpr std::size_t kDropCauses = 7;
+inline constexpr std::size_t kDropCauses = 8;
 
 /// Name of a cause as statistics print it ("parser error", ...).
 const char* drop_cause_name(DropCause cause);

@@ -257,7 +257,8 @@ constexpr bits<W> sar(const bits<W>& a, const A& amount) {
                         : moved;
 }
 
-// Comparisons, as functions: the compiler has no opinion on a constant result -----------------------
+// Comparisons, as functions: the compiler has no opinion on a constant result
+// -----------------------
 
 template <class T>
 constexpr bool equal(const T& a, const T& b) {

@@ -80,7 +80,7 @@ inline constexpr std::size_t kSessions = 32768;
 inline constexpr std::size_t kPorts = 512;
 
 /// Drop causes by number as in DropCause (dataplane.hpp).
-inline constexpr std::size_t kEngineDropCauses = 7;
+inline constexpr std::size_t kEngineDropCauses = 8;
 
 struct PortCounters {
   std::uint64_t rx_packets = 0;

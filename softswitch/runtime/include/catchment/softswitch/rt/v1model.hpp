@@ -93,6 +93,7 @@ class V1Model {
   static constexpr std::size_t kTxFull = 3;
   static constexpr std::size_t kTooLong = 4;
   static constexpr std::size_t kLoopLimit = 6;
+  static constexpr std::size_t kNoGroup = 7;
 
   /// A packet that starts over: resubmitted or recirculated.
   struct Again {
@@ -151,7 +152,11 @@ class V1Model {
     state.standard.f_enq_timestamp = static_cast<std::uint32_t>(engine.now_us);
     if (state.standard.f_mcast_grp != 0) {
       state.standard.f_instance_type = static_cast<std::uint32_t>(InstanceType::replication);
-      replicate(packet, engine.groups[state.standard.f_mcast_grp], state);
+      const ReplicaList& group = engine.groups[state.standard.f_mcast_grp];
+      if (group.count == 0) {
+        engine.ports[packet.ingress_port % kPorts].drops[kNoGroup] += 1;
+      }
+      replicate(packet, group, state);
       return;
     }
     if (state.standard.f_egress_spec == engine.drop_port) {
