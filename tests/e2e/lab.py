@@ -175,6 +175,6 @@ class Lab:
 def all_exact(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Every member of a job got every bit right."""
     bad = {host: result for host, result in results.items() if result.get("error") or result.get("wrong")}
-    assert not bad
+    assert not bad, bad
     assert results
     assert all("wrong" in result for result in results.values())
