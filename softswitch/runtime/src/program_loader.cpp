@@ -30,7 +30,7 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::open(const std::string& sh
     return Status(StatusCode::invalid_argument,
                   shared_object + " was compiled for another version of the runtime (" +
                       std::to_string(abi()) + ", this is " + std::to_string(rt::kProgramAbi) +
-                      "); compile it again");
+                      "); rebuild the runtime (make native) and compile the program again");
   }
   loaded->program_.reset(make());
   return loaded;
