@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 
 import pytest
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
+
+
+# A shell starts background jobs with SIGINT ignored, and every child inherits that; tests of Ctrl-C need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
