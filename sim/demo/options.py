@@ -44,7 +44,7 @@ class DemoOptions:
     seed: int = 1
     wire: str = "bf16"
     lanes: int = 256
-    slots: int = 64
+    slots: int = 32
     mtu: int = 1500
     target: str = "embedded"
     network: str = "mininet"
