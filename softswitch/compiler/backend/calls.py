@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import externs
+from softswitch.compiler.backend.effects import has_effects
 from softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
 from softswitch.compiler.backend.text import identifier
 from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType, UnionType
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 Path = tuple[object, ...]
 
 
-def _path(expr: ir.Expr) -> Path | None:
+def path(expr: ir.Expr) -> Path | None:
     """Where an lvalue lies: its variable, then fields. None if it has no address that a reference could take."""
     if isinstance(expr, ir.VarRef):
         return (id(expr.variable),)
     if isinstance(expr, ir.FieldRef):
-        base = _path(expr.base)
+        base = path(expr.base)
         return None if base is None else (*base, expr.name)
     if isinstance(expr, ir.Index) and isinstance(expr.index, ir.Literal):
-        base = _path(expr.base)
+        base = path(expr.base)
         return None if base is None else (*base, expr.index.value)
     return None
 
 
-def _overlap(a: Path, b: Path) -> bool:
+def overlap(a: Path, b: Path) -> bool:
     shared = min(len(a), len(b))
     return a[:shared] == b[:shared]
 
@@ -57,25 +58,31 @@ class Arguments:
         self._ex = ex
         self.texts: list[str] = []
         self._copies: list[tuple[ir.Expr, str]] = []
-        written = [_path(a) for p, a in zip(params, args, strict=True) if p.direction.name in ("OUT", "INOUT")]
-        for param, arg in zip(params, args, strict=True):
+        written = [path(a) for p, a in zip(params, args, strict=True) if p.direction.name in ("OUT", "INOUT")]
+        self._cleared: list[str] = []
+        for i, (param, arg) in enumerate(zip(params, args, strict=True)):
+            # What a later argument may change has to be taken now.
+            stays = by_reference and not any(has_effects(later) for later in args[i + 1 :])
             if isinstance(param.type, ExternType):
                 self.texts.append(ex.value(arg))
             elif param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
-                self._written(param, arg, written, by_reference)
+                self._written(param, arg, written, stays)
             else:
-                self._read(param, arg, written, by_reference)
+                self._read(param, arg, written, stays)
+        # `out` parameters begin as zero, but only when all arguments have been read.
+        for line in self._cleared:
+            ex.scope.out.line(line)
 
     def _written(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
         ex = self._ex
         arg = ex.freeze(arg)
-        path = _path(arg)
-        alone = path is not None and sum(1 for w in written if w is None or _overlap(path, w)) == 1
+        place = path(arg)
+        alone = place is not None and sum(1 for w in written if w is None or overlap(place, w)) == 1
         if by_reference and alone and not _in_union(arg):
-            place = ex.place(arg)
+            text = ex.place(arg)
             if param.direction is ir.Direction.OUT:
-                ex.scope.out.line(f"{place} = {ex.cpp(param.type, arg)}{{}};")
-            self.texts.append(place)
+                self._cleared.append(f"{text} = {ex.cpp(param.type, arg)}{{}};")
+            self.texts.append(text)
             return
         name = ex.scope.temporary()
         initial = f" = {ex.value(arg)}" if param.direction is ir.Direction.INOUT else "{}"
@@ -86,8 +93,8 @@ class Arguments:
     def _read(self, param: ir.Param, arg: ir.Expr, written: list[Path | None], by_reference: bool) -> None:
         ex = self._ex
         text = ex.value(arg)
-        path = _path(arg)
-        shared = path is None or any(w is None or _overlap(path, w) for w in written)
+        place = path(arg)
+        shared = place is None or any(w is None or overlap(place, w) for w in written)
         literal = isinstance(arg, ir.Literal | ir.EnumValue)
         if (not is_big(param.type) and literal) or (by_reference and not shared and not literal):
             self.texts.append(text)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend.calls import is_big
+from softswitch.compiler.backend.calls import Path, is_big, overlap, path
 from softswitch.compiler.backend.effects import ExitAnalysis, has_effects
 from softswitch.compiler.backend.expressions import Expressions
 from softswitch.compiler.backend.layout import Types
@@ -71,6 +71,18 @@ def _in_order(owner: ir.ControlUnit, calls: Sequence[ir.UnitApply]) -> bool:
     return first is not None and all(places.get(id(c.instance)) == first + k for k, c in enumerate(calls))
 
 
+def _reads(expr: object, place: Path) -> bool:
+    """Whether evaluating `expr` may look at what lies at `place`."""
+    if isinstance(expr, tuple):
+        return any(_reads(item, place) for item in expr)
+    if not isinstance(expr, ir.Expr):
+        return False
+    own = path(expr)
+    if own is not None:
+        return overlap(own, place)
+    return any(_reads(getattr(expr, f.name), place) for f in dataclasses.fields(expr))
+
+
 def _arguments(types: Types, calls: Sequence[ir.UnitApply]) -> list[Walk | ir.Expr] | None:
     """For each parameter the walk or the common expression; None when the calls do not fit together."""
     unit = calls[0].instance.unit
@@ -86,6 +98,10 @@ def _arguments(types: Types, calls: Sequence[ir.UnitApply]) -> list[Walk | ir.Ex
         else:
             return None
     walked = [a for a in out if isinstance(a, Walk)]
+    common = [a for a in out if not isinstance(a, Walk)]
+    places = [path(walk.header) for walk in walked]
+    if any(place is None or _reads(argument, place) for argument in common for place in places):
+        return None  # a later round would have to see what an earlier one wrote
     if len({(str(w.array), w.first) for w in walked}) != len(walked):
         return None  # two parameters on the same fields
     return out

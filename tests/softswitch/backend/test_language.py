@@ -59,6 +59,31 @@ def test_calls_copy_in_and_out_also_when_arguments_overlap(tmp_path: Path) -> No
     assert run(0, 0, 5, 0x12345678) == (0, 0, 5, 0x78345612)
 
 
+def test_arguments_are_read_before_anything_is_written(tmp_path: Path) -> None:
+    declarations = """
+    bit<8> bump(inout bit<8> x) { x = x + 1; return x; }
+    void put(out bit<8> y, in bit<8> x) { y = x + 1; }
+    void add(inout bit<8> y, in bit<8> x) { y = y + x; }
+    bit<8> minus(in bit<8> x, in bit<8> y) { return x - y; }
+    control Put(out bit<8> y, in bit<8> x) { apply { y = x + 2; } }
+    """
+    target = switch(
+        tmp_path,
+        "arguments",
+        **BASE | {"declarations": BASE["declarations"] + declarations},
+        ingress_locals="Put() sub;",
+        ingress="""
+        sm.egress_spec = 1;
+        if (hdr.h.b == 0) { put(hdr.h.a, hdr.h.a); }
+        if (hdr.h.b == 1) { sub.apply(hdr.h.a, hdr.h.a); }
+        if (hdr.h.b == 2) { hdr.h.a = minus(hdr.h.a, bump(hdr.h.a)); }
+        if (hdr.h.b == 3) { add(hdr.h.a, bump(hdr.h.a)); }
+        """,
+    )
+    results = [target.inject(0, frame(10, b))[0][1][0] for b in range(4)]
+    assert results == [11, 12, 255, 21]
+
+
 def test_exit_leaves_every_call_and_copies_back(tmp_path: Path) -> None:
     declarations = """
     control Inner(inout bit<8> x) { apply { x = 1; if (x == 1) { exit; } x = 2; } }

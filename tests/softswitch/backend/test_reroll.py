@@ -1,0 +1,75 @@
+"""Sub-controls in a row as one loop: the same results as one call after the other, and only where that is so."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from backend_programs import program, switch
+
+from softswitch.compiler.backend import generate
+from softswitch.compiler.frontend import check_text
+from softswitch.compiler.p4info import make_p4info
+from softswitch.compiler.preprocess import preprocess
+
+LANES = 16
+
+
+def parts(argument: str, order: list[int] | None = None) -> dict[str, str]:
+    """LANES accumulators over the lanes of one header; `argument` is the second one of every call."""
+    fields = " ".join(f"bit<32> d{k};" for k in range(LANES))
+    instances = " ".join(f"Lane() lane{k};" for k in range(LANES))
+    calls = " ".join(f"lane{k}.apply(l.d{k}, {argument.format(k=k)});" for k in order or range(LANES))
+    return {
+        "declarations": f"""
+        header lanes_t {{ {fields} }}
+        header h_t {{ bit<8> index; bit<32> factor; }}
+        control Lane(inout bit<32> value, in bit<32> factor) {{
+            register<bit<32>>(4) sum;
+            apply {{
+                bit<32> held;
+                sum.read(held, factor & 3);
+                value = held + value * factor;
+                sum.write(factor & 3, value);
+            }}
+        }}
+        control Lanes(inout lanes_t l, in bit<32> factor) {{ {instances} apply {{ {calls} }} }}
+        """,
+        "headers": "h_t h; lanes_t l;",
+        "parser": "state start { packet.extract(hdr.h); packet.extract(hdr.l); transition accept; }",
+        "ingress_locals": "Lanes() lanes;",
+        "ingress": "sm.egress_spec = 1; lanes.apply(hdr.l, hdr.h.factor);",
+        "deparser": "packet.emit(hdr);",
+    }
+
+
+def generated(folder: Path, argument: str, order: list[int] | None = None) -> str:
+    source = folder / "code.p4"
+    source.write_text(program(**parts(argument, order)))
+    checked = check_text(preprocess(source, (), None), str(source))
+    return generate(checked.program, make_p4info(checked.program), "code")
+
+
+def test_what_becomes_a_loop(tmp_path: Path) -> None:
+    assert f"k < {LANES}" in generated(tmp_path, "factor")
+    swapped = [1, 0, *range(2, LANES)]
+    assert f"k < {LANES}" not in generated(tmp_path, "factor", swapped)
+    assert "++k" not in generated(tmp_path, "l.d0")  # the first round changes what the others read
+    assert "++k" not in generated(tmp_path, "l.d0 + 1")
+
+
+@pytest.mark.parametrize("argument", ["factor", "l.d0"])
+def test_results_are_those_of_single_calls(argument: str, tmp_path: Path, rng: random.Random) -> None:
+    target = switch(tmp_path, "reroll", **parts(argument))
+    held = [[0] * 4 for _ in range(LANES)]
+    for _ in range(50):
+        factor = rng.getrandbits(32)
+        lanes = [rng.getrandbits(32) for _ in range(LANES)]
+        frame = b"\0" + factor.to_bytes(4, "big") + b"".join(v.to_bytes(4, "big") for v in lanes)
+        for k in range(LANES):
+            used = factor if argument == "factor" else lanes[0]
+            held[k][used & 3] = lanes[k] = (held[k][used & 3] + lanes[k] * used) & 0xFFFFFFFF
+        wanted = frame[:5] + b"".join(v.to_bytes(4, "big") for v in lanes)
+        assert target.inject(2, frame) == [(1, wanted)]
+    assert [target.read_registers(f"lane{k}.sum") for k in range(LANES)] == held
