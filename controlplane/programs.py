@@ -28,8 +28,12 @@ class CompileError(ControlPlaneError):
 
 
 def cache_folder() -> Path:
-    """Where compiled programs live; CATCHMENT_BUILD_DIR overrides."""
-    return Path(os.environ.get("CATCHMENT_BUILD_DIR", _ROOT / "build")) / "p4"
+    """Where compiled programs live; CATCHMENT_BUILD_DIR overrides.
+
+    Not the compiler's own cache: a switch reads every program of its folder to find the one it is
+    told to load, and the compiler's tests leave hundreds there.
+    """
+    return Path(os.environ.get("CATCHMENT_BUILD_DIR", _ROOT / "build")) / "programs"
 
 
 def program_for(switch: Switch) -> PipelineConfig:
