@@ -1,4 +1,7 @@
-"""The main of a worker's and of the optimizer node's process: set up, wait for the others, run, report."""
+"""The main of a worker's and of the optimizer node's process: set up, wait for the others, run, report.
+
+python -m sim.demo.process PLAN.json NAME
+"""
 
 from __future__ import annotations
 
@@ -53,3 +56,7 @@ def _report_stalls(endpoint: Endpoint) -> None:
         time.sleep(1.0)
         for stall in endpoint.stalled():
             events.tell(events.STALLED, stream=stall.stream, seq=stall.seq, cause=stall.cause)
+
+
+if __name__ == "__main__":
+    member_main()

@@ -1,7 +1,4 @@
-"""The optimizer node of the demo: holds the weights, streams layers down, updates from the sums.
-
-python -m sim.demo.root PLAN.json NAME
-"""
+"""The optimizer node of the demo: holds the weights, streams layers down, updates from the sums."""
 
 from __future__ import annotations
 
@@ -78,9 +75,3 @@ def serve(
 def save_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:
     """Write the trained model, loadable with torch.load and Decoder.load_state_dict."""
     torch.save(state, folder / WEIGHTS_FILE)
-
-
-if __name__ == "__main__":
-    from sim.demo.process import member_main
-
-    member_main()

@@ -70,8 +70,7 @@ class SwitchNetwork:
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
         """A process in the host's namespace."""
-        module = "sim.demo.root" if host == ROOT_HOST else "sim.demo.worker"
-        command = module_command(module, (str(plan.path), host), plan.options.logs / f"{host}.log")
+        command = module_command("sim.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
 
         def popen(argv: list[str], **options: Any) -> subprocess.Popen[str]:
             return self._network.popen(host, argv, env=member_environment(), cwd=REPOSITORY, **options)

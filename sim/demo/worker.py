@@ -1,7 +1,4 @@
-"""A worker of the demo: pulls layers, computes on its own text, pushes gradients.
-
-python -m sim.demo.worker PLAN.json NAME
-"""
+"""A worker of the demo: pulls layers, computes on its own text, pushes gradients."""
 
 from __future__ import annotations
 
@@ -64,9 +61,3 @@ def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Te
     network.wait()
     network.detach()
     return {"memory": asdict(network.memory), "timeline": [asdict(span) for span in timeline.during(*traced)]}
-
-
-if __name__ == "__main__":
-    from sim.demo.process import member_main
-
-    member_main()

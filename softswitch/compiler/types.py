@@ -11,10 +11,9 @@ After lowering only these remain: `BitType`, `IntType`, `BoolType`, `VarbitType`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from softswitch.compiler.ir.base import Annotation
+from softswitch.compiler.annotation import Annotation
 
 
 class Type:

@@ -34,9 +34,8 @@ Semantics to keep
 
 from __future__ import annotations
 
+from softswitch.compiler.annotation import Annotation, ConstantValue
 from softswitch.compiler.ir.base import (
-    Annotation,
-    ConstantValue,
     Direction,
     Node,
     Param,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from softswitch.compiler.ir.base import ConstantValue, Node, Param, Variable
+from softswitch.compiler.annotation import ConstantValue
+from softswitch.compiler.ir.base import Node, Param, Variable
 from softswitch.compiler.types import Type
 
 if TYPE_CHECKING:

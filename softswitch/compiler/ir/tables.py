@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from softswitch.compiler.ir.base import Annotation, Direction, Node, Param
+from softswitch.compiler.annotation import Annotation
+from softswitch.compiler.ir.base import Direction, Node, Param
 from softswitch.compiler.ir.expressions import Expr
 from softswitch.compiler.ir.statements import Block
 from softswitch.compiler.types import Type

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from softswitch.compiler.ir.base import Annotation, Node, Param
+from softswitch.compiler.annotation import Annotation
+from softswitch.compiler.ir.base import Node, Param
 from softswitch.compiler.ir.expressions import Expr
 from softswitch.compiler.ir.statements import Block, Declare, Stmt
 from softswitch.compiler.ir.tables import Action, Function, Match, Table

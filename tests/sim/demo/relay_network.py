@@ -64,8 +64,7 @@ class RelayNetwork:
         }
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> ProcessMember:
-        module = "sim.demo.root" if host == ROOT_HOST else "sim.demo.worker"
-        command = module_command(module, (str(plan.path), host), plan.options.logs / f"{host}.log")
+        command = module_command("sim.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
 
         def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
             return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **settings)
