@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,7 @@ class _Runner:
         return action.preamble.name, {name: language.number(value) for name, value in call.arguments}
 
     def _field(self, table: Any, name: str) -> Any:
+        name = re.sub(r"\$(\d+)", r"[\1]", name)  # stack$0 is how p4c's older tests write stack[0]
         names = [name, name.replace("$valid$", "isValid()"), f"{name.removesuffix('.valid')}.$valid$"]
         for wanted in names:
             for f in table.match_fields:

@@ -72,6 +72,14 @@ def _action(types: Types, ids: Ids, objects: Objects, t: TableObject, value: ir.
     return f"ActionCall{{{objects.action_ids[name]}U, {{{params}}}}}"
 
 
+def _annotated(entry: ir.Entry, place: int) -> int:
+    """`@priority(n)`, which BMv2 knows: the smallest number wins; without it the entry's place from 1."""
+    for annotation in entry.annotations:
+        if annotation.name == "priority":
+            return int(annotation.values[0] if annotation.values else annotation.text)
+    return place
+
+
 def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, out: Writer) -> None:
     """Statements that append the default action and the entries of one table to `entries`."""
     table = t.table
@@ -83,6 +91,7 @@ def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, ou
         out.line("entries.push_back(std::move(entry));")
     keys = tables.match_keys(table)
     numbers = ids.parts("tables", t.name, "match_fields", len(keys))
+    numbers_written = [_annotated(entry, i + 1) for i, entry in enumerate(table.entries)]
     needs_priority = any(k.kind in ("ternary", "range", "optional") for k in keys)
     for i, entry in enumerate(table.entries):
         matches = [m for k, m in zip(table.keys, entry.matches, strict=True) if k.kind != "selector"]
@@ -94,7 +103,7 @@ def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, ou
                 if text is not None:
                     out.line(f"entry.match.push_back({text});")
             if needs_priority:
-                priority = len(table.entries) - i
+                priority = max(numbers_written) + 1 - numbers_written[i]
                 if entry.priority is not None:
                     wins = table.largest_priority_wins
                     priority = entry.priority if wins else HIGHEST_PRIORITY - entry.priority

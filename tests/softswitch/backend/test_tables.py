@@ -176,6 +176,29 @@ def test_const_entries_defaults_hit_and_action_run(tmp_path: Path) -> None:
     assert len(target.entries("t")) == 3
 
 
+def test_annotated_priorities_smallest_wins(tmp_path: Path) -> None:
+    target = switch(
+        tmp_path,
+        "annotated",
+        ingress_locals=ACTIONS
+        + """
+        table t {
+            key = { hdr.h.a : ternary; }
+            actions = { tag; drop; }
+            const entries = {
+                0x01 &&& 0x0F : tag(1) @priority(3);
+                0x21 : tag(2);
+                0x21 &&& 0xF0 : tag(3) @priority(1);
+            }
+            default_action = drop();
+        }
+        """,
+        ingress="t.apply();",
+        **BASE,
+    )
+    assert [tag_of(target, a=a) for a in (0x11, 0x21, 0x22, 0x32)] == [1, 3, 3, None]
+
+
 def test_profiles_selectors_direct_counters(tmp_path: Path) -> None:
     target = switch(
         tmp_path,
