@@ -8,7 +8,7 @@ PYTHON ?= python3
 TARGET ?= embedded
 LANES ?= 64
 LOSS ?= 0
-SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
 VENV := .venv
 BIN := $(VENV)/bin
