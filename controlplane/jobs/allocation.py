@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controlplane.jobs.errors import JobError
 from controlplane.topology import Topology
+from wire.generated.constants import UDP_PORT
 
 JOB_ROWS = 64
 """JOBS of the switch program: streams at the same time on one switch."""
@@ -15,7 +16,7 @@ FLOOD_GROUP = 1
 MAX_GROUP = 0x7FFF
 """BMv2 keeps the upper half for clone sessions."""
 MAX_GENERATION = 0xFFFF
-FIRST_PORT = 51836
+FIRST_PORT = UDP_PORT
 
 
 @dataclass(frozen=True, slots=True)
