@@ -242,7 +242,7 @@ bool Endpoint::transmit(Nanos now) {
     }
     out_->on_timer(now);
     staged = out_->pump(*port_, piggyback, now, kBudget);
-    if (staged != 0 && piggyback) in_->on_carried(now);
+    if (staged != 0 && piggyback) in_->on_carried();
   }
   if (in_) in_->beat(*port_, now);
   blocked_ = !port_->flush();

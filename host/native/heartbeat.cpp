@@ -29,10 +29,19 @@ Nanos Heartbeat::deadline() const {
 void Heartbeat::on_sent(Seq ack, Seq credit, Nanos now) {
   const bool moved = ack != sent_ack_ || credit != sent_credit_;
   period_ = moved ? times_.shortest : std::min(2 * period_, times_.longest);
+  periodic_at_ = now + period_;
+  said(ack, credit);
+}
+
+void Heartbeat::on_carried(Seq ack, Seq credit) {
+  if (ack != sent_ack_ || credit != sent_credit_) period_ = times_.shortest;
+  said(ack, credit);
+}
+
+void Heartbeat::said(Seq ack, Seq credit) {
   sent_ack_ = ack;
   sent_credit_ = credit;
   changed_ = flush_ = urgent_ = false;
-  periodic_at_ = now + period_;
 }
 
 }  // namespace catchment::host

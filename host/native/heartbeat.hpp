@@ -35,10 +35,14 @@ class Heartbeat {
   bool due(Nanos now) const { return now >= deadline(); }
   Nanos deadline() const;
 
-  // A heartbeat, or a frame that carries the same fields, was sent.
   void on_sent(Seq ack, Seq credit, Nanos now);
+  // A frame that carries the same fields was sent.  It says what a heartbeat would, but the switch
+  // need not answer it (an old sequence number), so it does not put off the periodic one.
+  void on_carried(Seq ack, Seq credit);
 
  private:
+  void said(Seq ack, Seq credit);
+
   std::uint32_t quarter_;
   HeartbeatTimes times_;
   Seq sent_ack_;

@@ -223,7 +223,7 @@ bool Receiver::send_heartbeat(Port& port, std::optional<Seq> missing, Nanos now)
   return true;
 }
 
-void Receiver::on_carried(Nanos now) { heartbeat_.on_sent(window_.ack(), window_.credit(), now); }
+void Receiver::on_carried() { heartbeat_.on_carried(window_.ack(), window_.credit()); }
 
 void Receiver::fail_all(const Failure& failure, Nanos now) {
   for (Pull& pull : pulls_) pull.request->fail(failure, now);

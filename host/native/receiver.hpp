@@ -44,7 +44,7 @@ class Receiver {
 
   Piggyback piggyback() const { return {window_.ack(), window_.credit()}; }
   // A data frame carried the piggyback.
-  void on_carried(Nanos now);
+  void on_carried();
 
   bool busy() const { return !pulls_.empty(); }
   Nanos progressed_at() const { return progressed_at_; }

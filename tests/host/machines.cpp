@@ -201,6 +201,7 @@ PYBIND11_MODULE(_machines, module) {
       .def("on_message_end", &Heartbeat::on_message_end)
       .def("on_duplicate", &Heartbeat::on_duplicate)
       .def("on_sent", &Heartbeat::on_sent)
+      .def("on_carried", &Heartbeat::on_carried)
       .def("due", &Heartbeat::due)
       .def_property_readonly("deadline", &Heartbeat::deadline);
 

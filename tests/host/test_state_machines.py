@@ -355,3 +355,17 @@ def test_heartbeat_at_once_for_duplicates_and_the_end_of_a_message() -> None:
     assert not beat.due(2), "nothing to say"
     beat.on_window(1, 65, 2)
     assert beat.due(2)
+
+
+def test_a_frame_that_carries_a_heartbeat_does_not_put_off_the_next_one() -> None:
+    """Retransmissions more often than heartbeats are due: nobody answers an old one, a heartbeat of worker 0 is."""
+    beat = heartbeat()
+    due = beat.deadline
+    for _ in range(10):
+        beat.on_carried(0, 64)
+    assert beat.deadline == due
+    beat.on_window(20, 84, 1)
+    assert beat.due(1)
+    beat.on_carried(20, 84)
+    assert not beat.due(1), "it was said"
+    assert beat.deadline == due

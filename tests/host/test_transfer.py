@@ -255,6 +255,23 @@ def test_what_is_on_the_wire() -> None:
     assert list(frames.values()) == [full, short]
 
 
+def test_a_peer_that_retransmits_still_says_where_it_is() -> None:
+    """What the others are ahead of is old to the switch: only a heartbeat is answered with the ack that was lost."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
+        switch.bind(LOCAL)
+        switch.settimeout(PATIENCE)
+        stream = Stream(gen=9, workers=2)
+        with Endpoint.peer(stream=stream, wid=0, local=LOCAL, switch=switch.getsockname()) as peer:
+            peer.push(np.zeros(64, np.int32))
+            beats = retransmissions = 0
+            while beats < 3:
+                header = Header.unpack(switch.recv(65536))
+                again = bool(header.type == PacketType.PA and header.flags & Flag.RETX)
+                retransmissions += again
+                beats += bool(header.type == PacketType.HB and retransmissions >= 30)
+                assert retransmissions < 300, "the retransmissions keep the heartbeats back"
+
+
 def test_statistics(numbers: np.random.Generator, seed: int) -> None:
     own = [integers(numbers, 10_000) for _ in range(2)]
     with luwu(2, seed=seed, **ROUGH) as job:
