@@ -82,6 +82,9 @@ class Relay:
         self.address: Address = self._socket.getsockname()
         self.error: BaseException | None = None
         self.silent = False  # hears, but says nothing more
+        # These get no merged heartbeat, and sums without its fields, until so many old PAs have come.
+        self.without_acks: set[Address] = set()
+        self.without_acks_for = 0
 
     def add(self, job: Job) -> Job:
         """Install a job; its members may join later."""
@@ -125,6 +128,10 @@ class Relay:
 
     def _emit(self, to: list[Address], header: Header, payload: bytes = b"") -> None:
         for address in to:
+            if address in self.without_acks:
+                if header.type == PacketType.MH:
+                    continue
+                header = header._replace(flags=header.flags & ~Flag.ACKV)
             for _ in range(0 if self.silent else self._copies()):
                 if self._random.random() < self._reorder:
                     self._delayed.append((address, header.pack() + payload))
@@ -185,6 +192,9 @@ class Relay:
         if slot.seq is None or newer(header.seq, slot.seq):
             slot.seq, slot.workers, slot.lanes, slot.saturated = header.seq, set(), np.zeros_like(lanes), False
         elif slot.seq != header.seq:
+            self.without_acks_for -= 1
+            if self.without_acks_for == 0:
+                self.without_acks.clear()
             return
         again = wid in slot.workers
         if not again:

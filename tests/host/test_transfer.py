@@ -255,6 +255,24 @@ def test_what_is_on_the_wire() -> None:
     assert list(frames.values()) == [full, short]
 
 
+def test_peers_that_missed_the_last_acks_hear_them_again(numbers: np.random.Generator) -> None:
+    """Peer 2 is a window ahead, so the slots have passed what the others resend; worker 0 is one of the others."""
+    count = 16 * 64
+    with ring(3, stream=Stream(gen=9, workers=3, slots=16), timeout=5.0) as job:
+        vectors = [[integers(numbers, count) for _ in range(2)] for _ in job.peers]
+        results = [[np.zeros(count, np.int32) for _ in range(2)] for _ in job.peers]
+        job.relay.without_acks_for = 20
+        job.relay.without_acks = {peer.local for peer in job.peers[:2]}
+        requests = []
+        for peer, own, into in zip(job.peers, vectors, results, strict=True):
+            for vector, result in zip(own, into, strict=True):
+                requests += [peer.push(vector), peer.pull(result)]
+        finish(*requests)
+    for index in range(2):
+        total = formats.add_lanes([own[index] for own in vectors])
+        assert all(np.array_equal(into[index], total) for into in results)
+
+
 def test_a_peer_that_retransmits_still_says_where_it_is() -> None:
     """What the others are ahead of is old to the switch: only a heartbeat is answered with the ack that was lost."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
