@@ -1,26 +1,17 @@
 // Tells when network interfaces appear, vanish, go up or down.
 #pragma once
 
-#include <functional>
-#include <string>
-
-#include "packet_socket.hpp"
+#include "descriptor.hpp"
 
 namespace catchment::softswitch {
-
-struct LinkChange {
-  std::string interface;
-  int index = 0;
-  bool present = false;
-  bool up = false;
-};
 
 class LinkWatch {
  public:
   LinkWatch();
+  /// Readable after a change; -1 if the system does not tell.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  /// Reads what has come; never blocks.
-  void read(const std::function<void(const LinkChange&)>& report);
+  /// Forgets what it was told; never blocks.
+  void drain();
 
  private:
   Descriptor socket_;

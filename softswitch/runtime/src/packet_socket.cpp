@@ -36,17 +36,6 @@ void set_option(int fd, int level, int name, int value) {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) {
-    close(fd_);
-  }
-}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
 struct ReceiveBatch::Storage {
   std::size_t stride;
   std::size_t max_frame;
@@ -113,7 +102,6 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface) {
 Received PacketSocket::receive(ReceiveBatch& batch, std::uint32_t port,
                                std::vector<rt::InputFrame>& frames) {
   ReceiveBatch::Storage& s = *batch.storage_;
-  frames.clear();
   Received out;
   for (mmsghdr& message : s.messages) {
     message.msg_hdr.msg_controllen = sizeof(ReceiveBatch::Storage::Control);
@@ -138,7 +126,7 @@ Received PacketSocket::receive(ReceiveBatch& batch, std::uint32_t port,
       }
       tpacket_auxdata aux;
       std::memcpy(&aux, CMSG_DATA(c), sizeof aux);
-      out.unfinished_checksums |= (aux.tp_status & TP_STATUS_CSUMNOTREADY) != 0;
+      unfinished_checksum_ |= (aux.tp_status & TP_STATUS_CSUMNOTREADY) != 0;
       if ((aux.tp_status & TP_STATUS_VLAN_VALID) != 0 && length >= kMacAddresses) {
         const bool typed = (aux.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0;
         const std::uint16_t tag[2] = {htons(typed ? aux.tp_vlan_tpid : ETH_P_8021Q),
@@ -150,8 +138,8 @@ Received PacketSocket::receive(ReceiveBatch& batch, std::uint32_t port,
       }
     }
     frames.push_back({data, length, port});
+    ++out.frames;
   }
-  out.frames = frames.size();
   return out;
 }
 
@@ -195,6 +183,14 @@ Sent PacketSocket::send(const rt::OutFrame* frames, std::size_t count) {
     ++out.frames;
   }
   return out;
+}
+
+std::uint64_t PacketSocket::take_missed() const {
+  tpacket_stats statistics{};  // the kernel starts anew after each look
+  socklen_t size = sizeof statistics;
+  return getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0
+             ? statistics.tp_drops
+             : 0;
 }
 
 }  // namespace catchment::softswitch

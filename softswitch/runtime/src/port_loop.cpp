@@ -1,51 +1,46 @@
 #include "catchment/softswitch/port_loop.hpp"
 
-#include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <optional>
 
 #include "catchment/softswitch/packets.hpp"
+#include "descriptor.hpp"
 #include "link_watch.hpp"
-#include "packet_socket.hpp"
+#include "open_port.hpp"
 
 namespace catchment::softswitch {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
 constexpr int kTickMs = 50;
+/// How long a polled port without frames is looked at before the loop sleeps.
+constexpr auto kSpin = std::chrono::microseconds(50);
+/// Turns of a busy polled port between two looks at all the others.
+constexpr int kTurnsPerWait = 8;
 constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
 constexpr std::uint64_t kLinkTag = kWakeTag - 1;
 
-struct Port {
+/// A port with what the loop knows of it.
+struct Slot {
   std::uint32_t number = 0;
-  std::string interface;
-  std::optional<PacketSocket> socket;
-  bool up = false;
-  bool warned_checksums = false;
-  bool warned_length = false;
+  std::unique_ptr<Port> port;
+  int watched = -1;  // the descriptor that epoll has
   bool waits_for_room = false;
   std::vector<rt::OutFrame> queue;
   std::size_t queue_head = 0;
-};
 
-bool interface_up(const PacketSocket& socket, const std::string& interface) {
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
-  return ioctl(socket.descriptor(), SIOCGIFFLAGS, &request) == 0 &&
-         (request.ifr_flags & IFF_UP) != 0;
-}
+  [[nodiscard]] std::size_t queued() const { return queue.size() - queue_head; }
+};
 
 }  // namespace
 
@@ -54,7 +49,6 @@ class PortLoop::Impl {
   explicit Impl(Dataplane& dataplane)
       : dataplane_(dataplane),
         packets_(dataplane.packets()),
-        batch_(dataplane.options().max_frame_bytes),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     watch(wake_.get(), EPOLLIN, kWakeTag, EPOLL_CTL_ADD);
@@ -63,7 +57,7 @@ class PortLoop::Impl {
     }
   }
 
-  Status add_port(std::uint32_t number, const std::string& interface) {
+  Status add_port(std::uint32_t number, const PortSpec& spec) {
     const DataplaneOptions& options = dataplane_.options();
     if (number >= rt::kPorts || number == options.cpu_port || number == options.drop_port) {
       return {StatusCode::invalid_argument,
@@ -72,57 +66,66 @@ class PortLoop::Impl {
                   std::to_string(options.cpu_port) + " and the drop port " +
                   std::to_string(options.drop_port)};
     }
-    auto socket = PacketSocket::open(interface);
-    if (!socket.ok()) {
-      return socket.status();
+    auto port = open_port(spec, {number, options.max_frame_bytes});
+    if (!port.ok()) {
+      return port.status();
     }
     const std::lock_guard lock(mutex_);
-    if (ports_.contains(number)) {
+    if (const auto taken = slots_.find(number); taken != slots_.end()) {
       return {StatusCode::already_exists,
-              "port " + std::to_string(number) + " is " + ports_[number]->interface + " already"};
+              "port " + std::to_string(number) + " is " + taken->second->port->name() + " already"};
     }
-    auto port = std::make_unique<Port>();
-    port->number = number;
-    port->interface = interface;
-    port->up = interface_up(socket.value(), interface);
-    port->socket.emplace(std::move(socket.value()));
-    watch(port->socket->descriptor(), EPOLLIN, number, EPOLL_CTL_ADD);
-    dataplane_.set_port_up(number, port->up);
-    ports_.emplace(number, std::move(port));
+    auto slot = std::make_unique<Slot>();
+    slot->number = number;
+    slot->port = std::move(port.value());
+    rewatch(*slot);
+    dataplane_.set_port_up(number, slot->port->up());
+    slots_.emplace(number, std::move(slot));
+    list_polled();
     return {};
   }
 
   Status remove_port(std::uint32_t number) {
     const std::lock_guard lock(mutex_);
-    const auto found = ports_.find(number);
-    if (found == ports_.end()) {
+    const auto found = slots_.find(number);
+    if (found == slots_.end()) {
       return {StatusCode::not_found, "there is no port " + std::to_string(number)};
     }
     clear_queue(*found->second);
-    ports_.erase(found);
+    slots_.erase(found);
+    list_polled();
     dataplane_.set_port_up(number, false);
     return {};
   }
 
   void run() {
     std::array<epoll_event, 64> events;
-    auto next_tick = std::chrono::steady_clock::now();
+    auto next_tick = Clock::now();
+    auto last_polled_frame = next_tick - kSpin;
+    int turns = 0;
     while (!stopped_.load(std::memory_order_relaxed)) {
-      const int count =
-          epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), kTickMs);
+      int count = 0;
+      if (++turns >= kTurnsPerWait || !polled_frames_) {
+        turns = 0;
+        count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                           patience(last_polled_frame));
+      }
       {
         // Held while a batch runs; add_port, remove_port and ports() wait for it.
         const std::lock_guard lock(mutex_);
         for (int i = 0; i < count; ++i) {
           serve(events[static_cast<std::size_t>(i)]);
         }
+        poll();
         flush();
       }
-      const auto now = std::chrono::steady_clock::now();
+      const auto now = Clock::now();
+      if (polled_frames_) {
+        last_polled_frame = now;
+      }
       if (now >= next_tick) {
         next_tick = now + std::chrono::milliseconds(kTickMs);
-        const auto wall = std::chrono::system_clock::now().time_since_epoch();
-        dataplane_.expire_idle(std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count());
+        tick();
       }
     }
   }
@@ -144,8 +147,9 @@ class PortLoop::Impl {
     std::vector<PortStatus> out;
     {
       const std::lock_guard lock(mutex_);
-      for (const auto& [number, port] : ports_) {
-        out.push_back({number, port->interface, port->up, {}});
+      for (const auto& [number, slot] : slots_) {
+        out.push_back(
+            {number, slot->port->name(), slot->port->up(), {}, slot->port->io_statistics()});
       }
     }
     for (PortStatus& port : out) {
@@ -167,15 +171,60 @@ class PortLoop::Impl {
     static_cast<void>(epoll_ctl(epoll_.get(), operation, fd, &event));
   }
 
+  /// After a port may have a new descriptor; a closed one left epoll by itself.
+  void rewatch(Slot& slot) {
+    const int fd = slot.port->descriptor();
+    if (fd != slot.watched && fd >= 0) {
+      watch(fd, EPOLLIN, slot.number, EPOLL_CTL_ADD);
+      slot.waits_for_room = false;
+    }
+    slot.watched = fd;
+  }
+
   void wake() {
     const std::uint64_t one = 1;
     static_cast<void>(::write(wake_.get(), &one, sizeof one));
   }
 
-  void tell(const Port& port, const std::string& text) {
-    if (event_hook_) {
-      event_hook_("port " + std::to_string(port.number) + " (" + port.interface + "): " + text);
+  void tell(const Slot& slot, const std::string& text) {
+    if (event_hook_ && !text.empty()) {
+      event_hook_("port " + std::to_string(slot.number) + " (" + slot.port->name() + "): " + text);
     }
+  }
+
+  void list_polled() {
+    polled_.clear();
+    for (const auto& [number, slot] : slots_) {
+      if (slot->port->polled()) {
+        polled_.push_back(slot.get());
+      }
+    }
+  }
+
+  /// Milliseconds that the loop may sleep.
+  int patience(Clock::time_point last_polled_frame) {
+    const std::lock_guard lock(mutex_);
+    if (polled_.empty()) {
+      return kTickMs;
+    }
+    if (Clock::now() - last_polled_frame < kSpin) {
+      return 0;
+    }
+    for (Slot* slot : polled_) {
+      if (!slot->port->arm()) {
+        return 0;
+      }
+    }
+    return kTickMs;
+  }
+
+  void tick() {
+    {
+      const std::lock_guard lock(mutex_);
+      check_links();
+    }
+    const auto wall = std::chrono::system_clock::now().time_since_epoch();
+    dataplane_.expire_idle(std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count());
   }
 
   void serve(const epoll_event& event) {
@@ -184,46 +233,50 @@ class PortLoop::Impl {
       static_cast<void>(::read(wake_.get(), &ignored, sizeof ignored));
       run_packet_outs();
     } else if (event.data.u64 == kLinkTag) {
-      links_.read([this](const LinkChange& change) { link_changed(change); });
+      links_.drain();
+      check_links();
     } else {
-      const auto found = ports_.find(static_cast<std::uint32_t>(event.data.u64));
-      if (found == ports_.end() || !found->second->socket) {
+      const auto found = slots_.find(static_cast<std::uint32_t>(event.data.u64));
+      if (found == slots_.end()) {
         return;
       }
-      Port& port = *found->second;
+      Slot& slot = *found->second;
       if ((event.events & EPOLLOUT) != 0) {
-        port.waits_for_room = false;
-        watch(port.socket->descriptor(), EPOLLIN, port.number, EPOLL_CTL_MOD);
+        slot.waits_for_room = false;
+        watch(slot.watched, EPOLLIN, slot.number, EPOLL_CTL_MOD);
       }
-      receive(port);
+      if (!slot.port->polled()) {
+        receive(slot);
+      }
     }
   }
 
-  void receive(Port& port) {
-    const Received got = port.socket->receive(batch_, port.number, frames_);
+  void poll() {
+    polled_frames_ = false;
+    for (Slot* slot : polled_) {
+      slot->waits_for_room = false;
+      polled_frames_ |= receive(*slot);
+    }
+  }
+
+  /// Whether frames came.
+  bool receive(Slot& slot) {
+    frames_.clear();
+    const Received got = slot.port->receive(frames_);
+    tell(slot, got.notice);
     if (got.error != 0) {
-      set_up(port, false, std::strerror(got.error));
-      return;
+      check_link(slot, got.error);
+      return false;
     }
     if (got.too_long > 0) {
-      packets_.count_drops(port.number, DropCause::too_long, got.too_long);
-      if (!port.warned_length) {
-        port.warned_length = true;
-        tell(port, "frames longer than " + std::to_string(dataplane_.options().max_frame_bytes) +
-                       " bytes are dropped; the sender may leave segmentation to its device "
-                       "(ethtool -K IF tso off gso off gro off)");
-      }
+      packets_.count_drops(slot.number, DropCause::too_long, got.too_long);
     }
-    if (got.unfinished_checksums && !port.warned_checksums) {
-      port.warned_checksums = true;
-      tell(port,
-           "the sender leaves its checksums to its device: they will be wrong (ethtool -K IF tx "
-           "off)");
+    if (got.frames == 0) {
+      return false;
     }
-    if (got.frames > 0) {
-      packets_.process(frames_);
-      take_output();
-    }
+    packets_.process(frames_);
+    take_output();
+    return true;
   }
 
   void run_packet_outs() {
@@ -246,119 +299,105 @@ class PortLoop::Impl {
     rt::Output& out = packets_.output();
     for (std::size_t i = 0; i < out.size(); ++i) {
       const rt::OutFrame& frame = out[i];
-      const auto found = ports_.find(frame.port);
-      if (found == ports_.end() || !found->second->socket) {
+      const auto found = slots_.find(frame.port);
+      if (found == slots_.end()) {
         packets_.count_drops(frame.port, DropCause::no_such_port, 1);
         out.release(frame.data);
-      } else if (Port& port = *found->second; port.queue.size() - port.queue_head >= kQueueFrames) {
+      } else if (found->second->queued() >= kQueueFrames) {
         packets_.count_drops(frame.port, DropCause::tx_full, 1);
         out.release(frame.data);
       } else {
-        port.queue.push_back(frame);
+        found->second->queue.push_back(frame);
       }
     }
     out.truncate(0);
   }
 
-  void clear_queue(Port& port) {
-    for (std::size_t i = port.queue_head; i < port.queue.size(); ++i) {
-      packets_.output().release(port.queue[i].data);
+  void clear_queue(Slot& slot) {
+    for (std::size_t i = slot.queue_head; i < slot.queue.size(); ++i) {
+      packets_.output().release(slot.queue[i].data);
     }
-    if (port.queue.size() > port.queue_head) {
-      packets_.count_drops(port.number, DropCause::no_such_port,
-                           port.queue.size() - port.queue_head);
+    if (slot.queued() > 0) {
+      packets_.count_drops(slot.number, DropCause::no_such_port, slot.queued());
     }
-    port.queue.clear();
-    port.queue_head = 0;
+    slot.queue.clear();
+    slot.queue_head = 0;
   }
 
   void flush() {
-    for (auto& [number, port] : ports_) {
-      while (port->queue_head < port->queue.size() && !port->waits_for_room && port->socket) {
-        flush(*port);
+    for (auto& [number, slot] : slots_) {
+      while (slot->queued() > 0 && !slot->waits_for_room) {
+        flush(*slot);
       }
     }
   }
 
-  void flush(Port& port) {
-    const rt::OutFrame* frames = port.queue.data() + port.queue_head;
-    const Sent sent = port.socket->send(frames, port.queue.size() - port.queue_head);
+  void flush(Slot& slot) {
+    const rt::OutFrame* frames = slot.queue.data() + slot.queue_head;
+    const Sent sent = slot.port->send({frames, slot.queued()});
     for (std::size_t i = 0; i < sent.frames; ++i) {
       packets_.output().release(frames[i].data);
     }
-    port.queue_head += sent.frames;
-    if (port.queue_head == port.queue.size()) {
-      port.queue.clear();
-      port.queue_head = 0;
-    } else if (port.queue_head >= kQueueFrames) {
-      port.queue.erase(port.queue.begin(),
-                       port.queue.begin() + static_cast<std::ptrdiff_t>(port.queue_head));
-      port.queue_head = 0;
+    slot.queue_head += sent.frames;
+    if (slot.queued() == 0) {
+      slot.queue.clear();
+      slot.queue_head = 0;
+    } else if (slot.queue_head >= kQueueFrames) {
+      slot.queue.erase(slot.queue.begin(),
+                       slot.queue.begin() + static_cast<std::ptrdiff_t>(slot.queue_head));
+      slot.queue_head = 0;
     }
     if (sent.delivered > 0) {
-      packets_.count_sent(port.number, sent.delivered, sent.bytes);
+      packets_.count_sent(slot.number, sent.delivered, sent.bytes);
     }
     if (sent.refused > 0) {
-      packets_.count_drops(port.number, DropCause::tx_full, sent.refused);
+      packets_.count_drops(slot.number, DropCause::tx_full, sent.refused);
     }
     if (sent.too_long > 0) {
-      packets_.count_drops(port.number, DropCause::too_long, sent.too_long);
+      packets_.count_drops(slot.number, DropCause::too_long, sent.too_long);
     }
     if (sent.full) {
-      port.waits_for_room = true;
-      watch(port.socket->descriptor(), EPOLLIN | EPOLLOUT, port.number, EPOLL_CTL_MOD);
-    }
-    if (sent.error != 0) {
-      set_up(port, false, std::strerror(sent.error));
-      clear_queue(port);
-    }
-  }
-
-  void set_up(Port& port, bool up, const std::string& why) {
-    if (port.up == up) {
-      return;
-    }
-    port.up = up;
-    dataplane_.set_port_up(port.number, up);
-    tell(port, why);
-  }
-
-  void link_changed(const LinkChange& change) {
-    for (auto& [number, port] : ports_) {
-      const bool ours = port->socket && port->socket->index() == change.index;
-      if (!change.present && ours) {
-        set_up(*port, false, "the interface is gone");
-        clear_queue(*port);
-        port->socket.reset();
-      } else if (change.present && !port->socket && change.interface == port->interface) {
-        reopen(*port);
-      } else if (change.present && ours) {
-        set_up(*port, change.up, change.up ? "up" : "down");
+      slot.waits_for_room = true;
+      if (!slot.port->polled()) {
+        watch(slot.watched, EPOLLIN | EPOLLOUT, slot.number, EPOLL_CTL_MOD);
       }
     }
+    if (sent.error != 0) {
+      check_link(slot, sent.error);
+      clear_queue(slot);
+    }
   }
 
-  void reopen(Port& port) {
-    auto socket = PacketSocket::open(port.interface);
-    if (!socket.ok()) {
-      tell(port, socket.status().message());
+  void check_links() {
+    for (auto& [number, slot] : slots_) {
+      check_link(*slot, 0);
+    }
+  }
+
+  /// `error`: what made us look, 0 for none.
+  void check_link(Slot& slot, int error) {
+    const std::string news = slot.port->check_link();
+    rewatch(slot);
+    if (news.empty()) {
       return;
     }
-    port.socket.emplace(std::move(socket.value()));
-    port.waits_for_room = false;
-    watch(port.socket->descriptor(), EPOLLIN, port.number, EPOLL_CTL_ADD);
-    set_up(port, interface_up(*port.socket, port.interface), "the interface is back");
+    tell(slot, error == 0 ? news : news + " (" + std::strerror(error) + ")");
+    dataplane_.set_port_up(slot.number, slot.port->up());
+    if (!slot.port->up()) {
+      clear_queue(slot);
+    }
   }
 
   Dataplane& dataplane_;
   Packets& packets_;
-  ReceiveBatch batch_;
   std::vector<rt::InputFrame> frames_;
   Descriptor epoll_;
   Descriptor wake_;
   LinkWatch links_;
   mutable std::mutex mutex_;
-  std::map<std::uint32_t, std::unique_ptr<Port>> ports_;
+  std::map<std::uint32_t, std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> polled_;
+  bool polled_frames_ = false;  // in the last turn
   std::function<void(const std::string&)> event_hook_;
   std::mutex packet_out_mutex_;
   std::vector<std::string> packet_outs_;
@@ -367,8 +406,8 @@ class PortLoop::Impl {
 
 PortLoop::PortLoop(Dataplane& dataplane) : impl_(std::make_unique<Impl>(dataplane)) {}
 PortLoop::~PortLoop() = default;
-Status PortLoop::add_port(std::uint32_t port, const std::string& interface) {
-  return impl_->add_port(port, interface);
+Status PortLoop::add_port(std::uint32_t port, const PortSpec& spec) {
+  return impl_->add_port(port, spec);
 }
 Status PortLoop::remove_port(std::uint32_t port) { return impl_->remove_port(port); }
 void PortLoop::run() { impl_->run(); }

@@ -52,9 +52,9 @@ std::string json_string(const std::string& text) {
 
 std::string ready_line(const Options& options, const std::string& address, bool has_program) {
   std::string ports;
-  for (const auto& [number, interface] : options.ports) {
+  for (const auto& [number, spec] : options.ports) {
     ports += (ports.empty() ? "" : ", ") + json_string(std::to_string(number)) + ": " +
-             json_string(interface);
+             json_string(spec.text());
   }
   return "{\"event\": \"ready\", \"grpc\": " + json_string(address) +
          ", \"device_id\": " + std::to_string(options.device_id) +
@@ -89,10 +89,10 @@ p4::v1::ForwardingPipelineConfig first_config(const Options& options) {
 }
 
 void bind_ports(const Options& options, softswitch::PortLoop& loop) {
-  for (const auto& [number, interface] : options.ports) {
-    const auto status = loop.add_port(number, interface);
+  for (const auto& [number, spec] : options.ports) {
+    const auto status = loop.add_port(number, spec);
     if (!status.ok()) {
-      throw StartError("port " + std::to_string(number) + "=" + interface + ": " +
+      throw StartError("port " + std::to_string(number) + "=" + spec.text() + ": " +
                        status.message());
     }
   }

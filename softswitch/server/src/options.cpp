@@ -23,10 +23,14 @@ Number parse_number(const std::string& text, const std::string& option, Number l
 void parse_port(const std::string& text, Options& options) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
-    throw UsageError("--port: '" + text + "' is not NUMBER=INTERFACE");
+    throw UsageError("--port: '" + text + "' is not NUMBER=INTERFACE or NUMBER=shm:PATH");
   }
   const auto number = parse_number<std::uint32_t>(text.substr(0, equals), "--port", 0, 511);
-  if (!options.ports.emplace(number, text.substr(equals + 1)).second) {
+  const auto spec = softswitch::PortSpec::parse(text.substr(equals + 1));
+  if (!spec.ok()) {
+    throw UsageError("--port: " + spec.status().message());
+  }
+  if (!options.ports.emplace(number, spec.value()).second) {
     throw UsageError("--port: number " + std::to_string(number) + " is given twice");
   }
 }
@@ -141,7 +145,8 @@ A P4 switch (v1model) on network interfaces, programmed through P4Runtime.
   --grpc ADDRESS           where P4Runtime listens (default 127.0.0.1:9559; port 0: any free port;
                            unix:PATH: a socket file). Without TLS, keep it on loopback.
   --device-id N            the P4Runtime device id (default 1)
-  --port N=INTERFACE       binds port N to a network interface; once per port
+  --port N=SPEC            binds port N; once per port. SPEC: a network interface (IFACE or
+                           eth:IFACE), or shm:PATH, memory shared with a process of this machine
   --program FILE.so        a compiled program to run from the start; needs --p4info
   --p4info FILE            the P4Info of --program (protobuf text)
   --program-dir DIRECTORY  compiled programs (*.so, subdirectories too) that a client may load

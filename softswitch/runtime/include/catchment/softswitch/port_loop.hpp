@@ -1,4 +1,4 @@
-// The packet thread: AF_PACKET ports, one epoll loop, batches in and out.
+// The packet thread: ports, one loop, batches in and out.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,21 @@
 #include <vector>
 
 #include "catchment/softswitch/dataplane.hpp"
+#include "catchment/softswitch/port_spec.hpp"
 
 namespace catchment::softswitch {
 
+/// What a port counts below the program's own statistics.
+struct PortIoStatistics {
+  std::uint64_t missed = 0;  // frames that came while there was no room for them
+};
+
 struct PortStatus {
   std::uint32_t port = 0;
-  std::string interface;
+  std::string name;  // as in its specification: the interface, or shm:PATH
   bool up = false;
   PortStatistics statistics;
+  PortIoStatistics io;
 };
 
 class PortLoop {
@@ -26,9 +33,9 @@ class PortLoop {
   PortLoop(const PortLoop&) = delete;
   PortLoop& operator=(const PortLoop&) = delete;
 
-  /// Binds a port number (1..511 without the CPU and drop ports; 0 is allowed) to a network
-  /// interface. Needs CAP_NET_RAW.
-  Status add_port(std::uint32_t port, const std::string& interface);
+  /// Binds a port number (1..511 without the CPU and drop ports; 0 is allowed) to what the
+  /// specification names. A network interface needs CAP_NET_RAW.
+  Status add_port(std::uint32_t port, const PortSpec& spec);
   Status remove_port(std::uint32_t port);
 
   /// Moves frames until stop(); run it on a thread of its own. A removed or downed interface is

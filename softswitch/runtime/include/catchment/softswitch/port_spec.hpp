@@ -1,0 +1,25 @@
+// What a switch port is bound to, as it is written on a command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "catchment/softswitch/status.hpp"
+
+namespace catchment::softswitch {
+
+enum class PortKind : std::uint8_t { ethernet, shared_memory };
+
+struct PortSpec {
+  PortKind kind = PortKind::ethernet;
+  std::string target;  // ethernet: the interface; shared_memory: the path
+
+  /// Reads `IFACE` or `eth:IFACE` (a network interface) or `shm:PATH` (memory shared with a process
+  /// of this machine).
+  static Result<PortSpec> parse(std::string_view text);
+  /// The interface, or shm:PATH.
+  [[nodiscard]] std::string text() const;
+};
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,42 @@
+#include "catchment/softswitch/port_spec.hpp"
+
+#include <net/if.h>
+
+namespace catchment::softswitch {
+
+namespace {
+
+constexpr std::string_view kEthernet = "eth:";
+constexpr std::string_view kSharedMemory = "shm:";
+
+}  // namespace
+
+Result<PortSpec> PortSpec::parse(std::string_view text) {
+  if (text.starts_with(kSharedMemory)) {
+    const std::string_view path = text.substr(kSharedMemory.size());
+    if (path.empty()) {
+      return Status(StatusCode::invalid_argument, "'shm:' needs a path: shm:PATH");
+    }
+    return PortSpec{PortKind::shared_memory, std::string(path)};
+  }
+  std::string_view interface = text;
+  if (interface.starts_with(kEthernet)) {
+    interface.remove_prefix(kEthernet.size());
+  }
+  if (interface.empty() || interface.size() >= IFNAMSIZ ||
+      interface.find('/') != std::string_view::npos) {
+    return Status(StatusCode::invalid_argument,
+                  std::string("'").append(text) +
+                      "' is not a network interface (IFACE or eth:IFACE, 1 to " +
+                      std::to_string(IFNAMSIZ - 1) + " characters) nor shm:PATH");
+  }
+  return PortSpec{PortKind::ethernet, std::string(interface)};
+}
+
+std::string PortSpec::text() const {
+  std::string text(kind == PortKind::shared_memory ? kSharedMemory : std::string_view());
+  text += target;
+  return text;
+}
+
+}  // namespace catchment::softswitch
