@@ -51,6 +51,7 @@ demo: setup ## train a language model through the switch (LOSS=0.01, TARGET=bmv2
 
 p4: setup ## compile the P4 programs (TARGET=bmv2 uses p4c)
 	@$(BIN)/catchment p4 compile p4src/luwu.p4 --target $(TARGET) --define LANES=$(LANES)
+	@$(BIN)/catchment p4 compile p4src/p4sgd.p4 --target $(TARGET) $(if $(filter-out file,$(origin LANES)),--define LANES=$(LANES))
 
 e2e: setup ## the end-to-end tests in Mininet
 	@$(ROOT) $(BIN)/python -m pytest tests/e2e

@@ -21,15 +21,7 @@
 #include "../wire/generated/wire.p4"
 #include "include/types.p4"
 #include "include/lane.p4"
-#if LANES == 8
-#include "../wire/generated/lanes_8.p4"
-#elif LANES == 64
-#include "../wire/generated/lanes_64.p4"
-#elif LANES == 256
-#include "../wire/generated/lanes_256.p4"
-#else
-#error "LANES must be 8, 64 or 256"
-#endif
+#include "include/lanes.p4"
 #include "include/headers.p4"
 #include "include/parser.p4"
 #include "include/checksum.p4"
@@ -38,7 +30,9 @@
 #include "include/addresses.p4"
 #include "include/l2.p4"
 #include "include/validate.p4"
+#include "include/stream_types.p4"
 #include "include/jobs.p4"
+#include "include/paths.p4"
 #include "include/slot.p4"
 #include "include/exponent.p4"
 #include "include/heartbeat.p4"
@@ -52,6 +46,7 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Addresses() addresses;
     ArpAnswer() arp_answer;
     Validate() validate;
+    StreamTypes() stream_types;
     Jobs() admission;
     Paths() direction;
     Aggregation() aggregation;
@@ -76,6 +71,9 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                        && (!hdr.udp.isValid() || hdr.udp.dst_port == CATCHMENT_UDP_PORT)) {
                 validate.apply(hdr, meta, standard_metadata);
                 if (meta.drop == DropReason.NONE) {
+                    stream_types.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
                     admission.apply(hdr, meta, standard_metadata.ingress_port);
                 }
                 if (meta.drop == DropReason.NONE) {
@@ -95,24 +93,8 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 }
 
-control LuwuEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Receivers() rewrite;
-    EgressFaults() faults;
-    Drops() losses;
-
-    apply {
-        if (meta.route == Route.JOB) {
-            rewrite.apply(hdr, meta, standard_metadata.egress_port);
-            meta.packet_type = hdr.catchment.type;
-        } else if (meta.route == Route.PLAIN && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            meta.drop = DropReason.FLOOD_SOURCE;
-        }
-        if (meta.drop == DropReason.NONE) {
-            faults.apply(meta, standard_metadata.egress_port);
-        }
-        losses.apply(meta, standard_metadata);
-    }
-}
+#define PROGRAM_EGRESS LuwuEgress
+#include "include/egress.p4"
 
 V1Switch(
     CatchmentParser(),

@@ -30,7 +30,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta) {
         if (meta.path == Path.HEARTBEAT) {
             last_heartbeat.apply(hdr, meta);
         } else if (meta.path == Path.AGGREGATE) {
-            slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, meta.slot);
+            slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, true, meta.slot);
             if (meta.slot.state == SlotState.OLD) {
                 meta.drop = DropReason.OLD_SEQ;
             } else {

@@ -3,8 +3,8 @@
 #ifndef CATCHMENT_SLOT_P4
 #define CATCHMENT_SLOT_P4
 
-// gen ++ seq of the round that a slot holds.  Zero is no round: gen 0 is invalid.
-control SlotTag(in bit<16> gen, in seq_t seq, inout slot_t slot) {
+// gen ++ seq of the round that a slot holds.  Zero is no round: gen 0 is invalid.  Without `claim` the slot is only asked.
+control SlotTag(in bit<16> gen, in seq_t seq, in bool claim, inout slot_t slot) {
     register<bit<48>>(SLOTS) tag;
 
     apply {
@@ -12,7 +12,9 @@ control SlotTag(in bit<16> gen, in seq_t seq, inout slot_t slot) {
         tag.read(held, slot.index);
         if (held[47:32] != gen || NEWER(seq, held[31:0])) {
             slot.state = SlotState.FRESH;
-            tag.write(slot.index, gen ++ seq);
+            if (claim) {
+                tag.write(slot.index, gen ++ seq);
+            }
         } else if (held[31:0] == seq) {
             slot.state = SlotState.SAME;
         } else {

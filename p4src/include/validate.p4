@@ -1,4 +1,5 @@
-// Whether a frame for the switch is well formed; the first thing that is wrong is what gets counted.
+// Whether a frame for the switch is well formed; the first thing that is wrong is what gets counted.  Vectors are the
+// same in every program; each program looks at its other types itself.
 #ifndef CATCHMENT_VALIDATE_P4
 #define CATCHMENT_VALIDATE_P4
 
@@ -26,18 +27,6 @@ control Validate(in headers_t hdr, inout metadata_t meta, in standard_metadata_t
             } else if (hdr.udp.length != FULL_BYTES) {
                 meta.drop = DropReason.BAD_LENGTH;
             }
-        } else if (hdr.catchment.type == PacketType.PARAM) {
-            if (hdr.udp.length != EMPTY_BYTES + hdr.catchment.lanes) {
-                meta.drop = DropReason.BAD_LENGTH;
-            }
-        } else if (hdr.catchment.type == PacketType.HB || hdr.catchment.type == PacketType.MH) {
-            if (hdr.catchment.lanes != 0 || hdr.udp.length != EMPTY_BYTES) {
-                meta.drop = DropReason.BAD_LENGTH;
-            } else if ((hdr.catchment.flags & FLAG_ACKV) == 0) {
-                meta.drop = DropReason.BAD_FLAGS;
-            }
-        } else {
-            meta.drop = DropReason.BAD_TYPE;
         }
     }
 }

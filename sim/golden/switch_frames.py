@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sim.golden.switch_tables import Receiver
@@ -107,8 +108,14 @@ def packet_type(frame: bytes) -> int:
     return frame[HEADER_OFFSET] & 0xF if number(frame, UDP_OFFSET + 2, 2) == UDP_PORT else 0
 
 
-def fault_of(frame: bytes, ip: IPv4, lanes: int) -> DropReason:
-    """The first thing wrong with a frame for the switch, NONE if it is well formed."""
+TypeFault = Callable[[Header, int], DropReason]
+
+
+def fault_of(frame: bytes, ip: IPv4, lanes: int, type_fault: TypeFault) -> DropReason:
+    """The first thing wrong with a frame for the switch, NONE if it is well formed.
+
+    `type_fault` judges a header that is neither PA nor FA, and its payload's length.
+    """
     if not udp_hidden(ip):
         needed = PAYLOAD_OFFSET
         if len(frame) >= PAYLOAD_OFFSET:
@@ -122,10 +129,11 @@ def fault_of(frame: bytes, ip: IPv4, lanes: int) -> DropReason:
     udp_length = number(frame, UDP_OFFSET + 4, 2)
     if ip.total_length != udp_length + IPV4_BYTES or len(frame) != ip.total_length + ETHERNET_BYTES:
         return DropReason.BAD_LENGTH
-    return _header_fault(Header.unpack(frame, HEADER_OFFSET), udp_length - UDP_BYTES - HEADER_BYTES, lanes)
+    header, payload = Header.unpack(frame, HEADER_OFFSET), udp_length - UDP_BYTES - HEADER_BYTES
+    return _header_fault(header, payload, lanes, type_fault)
 
 
-def _header_fault(header: Header, payload: int, lanes: int) -> DropReason:
+def _header_fault(header: Header, payload: int, lanes: int, type_fault: TypeFault) -> DropReason:
     if header.version != VERSION:
         return DropReason.BAD_VERSION
     if header.flags & ~sum(Flag):
@@ -134,6 +142,11 @@ def _header_fault(header: Header, payload: int, lanes: int) -> DropReason:
         if header.lanes != lanes:
             return DropReason.BAD_LANES
         return DropReason.NONE if payload == lanes * LANE_BYTES else DropReason.BAD_LENGTH
+    return type_fault(header, payload)
+
+
+def stream_fault(header: Header, payload: int) -> DropReason:
+    """Beside vectors luwu.p4 takes parameters and heartbeats."""
     if header.type == PacketType.PARAM:
         return DropReason.NONE if payload == header.lanes else DropReason.BAD_LENGTH
     if header.type in _HEARTBEAT_TYPES:
@@ -141,6 +154,13 @@ def _header_fault(header: Header, payload: int, lanes: int) -> DropReason:
             return DropReason.BAD_LENGTH
         return DropReason.NONE if header.flags & Flag.ACKV else DropReason.BAD_FLAGS
     return DropReason.BAD_TYPE
+
+
+def round_fault(header: Header, payload: int) -> DropReason:
+    """Beside vectors p4sgd.p4 takes acknowledgements and confirmations."""
+    if header.type not in (PacketType.ACK, PacketType.CNF):
+        return DropReason.BAD_TYPE
+    return DropReason.BAD_LENGTH if header.lanes or payload else DropReason.NONE
 
 
 def vector(frame: bytes, lanes: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""luwu.p4 compiled by p4c and run by simple_switch_grpc, where both are on the PATH.
+"""A program compiled by p4c and run by simple_switch_grpc, where both are on the PATH.
 
 Frames go in and out over BMv2's own gRPC packet stream: no interfaces, no privileges.
 """
@@ -27,7 +27,6 @@ from targets import Output
 
 from sim.golden.switch_tables import Tables
 
-ROOT = Path(__file__).resolve().parents[2]
 DEVICE = 1
 FENCE_PORTS = range(500, 504)  # egress thread of a port: port mod 4
 ELECTION = p4runtime_pb2.Uint128(high=0, low=1)
@@ -49,8 +48,8 @@ def missing() -> str | None:
 
 
 def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:
-    """(JSON, P4Info text) of luwu.p4.  CalledProcessError when p4c refuses."""
-    json_path, info_path = directory / "luwu.json", directory / "luwu.p4info.txtpb"
+    """(JSON, P4Info text) of the program.  CalledProcessError when p4c refuses."""
+    json_path, info_path = directory / f"{build.program}.json", directory / f"{build.program}.p4info.txtpb"
     subprocess.run(
         [
             "p4c-bm2-ss",
@@ -61,7 +60,7 @@ def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:
             json_path,
             "--p4runtime-files",
             info_path,
-            ROOT / "p4src/luwu.p4",
+            build.source,
         ],
         check=True,
         capture_output=True,

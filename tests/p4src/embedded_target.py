@@ -1,4 +1,4 @@
-"""luwu.p4 compiled by the embedded compiler and run in this process."""
+"""A program compiled by the embedded compiler and run in this process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from switch_rows import rows
 from targets import Output
 
 from sim.golden.switch_tables import Tables
-from softswitch.build import CACHE, ROOT, build
+from softswitch.build import CACHE, build
 from softswitch.inprocess import Switch
-
-PROGRAM = ROOT / "p4src/luwu.p4"
 
 
 class EmbeddedTarget:
     """One in-process switch with a fixed seed."""
 
-    def __init__(self, size: Build, program: Path = PROGRAM, cache: Path = CACHE) -> None:
-        built = build(program, defines={k: str(v) for k, v in size.defines.items()}, cache_dir=cache)
+    def __init__(self, size: Build, program: Path | None = None, cache: Path = CACHE) -> None:
+        built = build(program or size.source, defines={k: str(v) for k, v in size.defines.items()}, cache_dir=cache)
         self.names = Names(built.p4info)
         self.switch = Switch(built)
 

@@ -1,7 +1,9 @@
-"""The registers of luwu.p4 as the model's state implies them."""
+"""The registers of a program as the model's state implies them."""
 
 from __future__ import annotations
 
+from sim.golden.slot_model import SlotModel
+from sim.golden.switch_core import SwitchCore
 from sim.golden.switch_jobs import Slot, Window
 from sim.golden.switch_model import SwitchModel
 from wire.generated.constants import Flag
@@ -17,19 +19,32 @@ def _window(window: Window) -> int:
     return window.gen << 64 | window.ack << 32 | window.credit
 
 
-def register_view(model: SwitchModel) -> dict[str, list[int]]:
-    """Alias -> every cell."""
+def _sums(model: SwitchCore, workers: str, tag: str) -> dict[str, list[int]]:
+    """What both programs keep of a slot; `tag` and `workers` are what the program calls those two."""
     slots = model.slots.slots
     sums = [slot.sums() if slot.contributions else (0,) * model.lanes for slot in slots]
-    view = {
-        "tag": [slot.gen << 32 | slot.seq for slot in slots],
-        "bitmap": [slot.workers for slot in slots],
+    return {
+        tag: [slot.gen << 32 | slot.seq for slot in slots],
+        workers: [slot.workers for slot in slots],
         "next_exp": [slot.next_exp() % 256 if slot.contributions else 0 for slot in slots],
         "slot_flags": [_flags(slot) for slot in slots],
-        "last": [_window(model.heartbeats.last.get(job, Window())) for job in range(model.job_rows)],
+        **{f"lane{lane}.sum": [row[lane] for row in sums] for lane in range(model.lanes)},
     }
-    for lane in range(model.lanes):
-        view[f"lane{lane}.sum"] = [row[lane] for row in sums]
+
+
+def slot_register_view(model: SlotModel) -> dict[str, list[int]]:
+    """p4sgd.p4: alias -> every cell."""
+    return {
+        **_sums(model, "slot_workers.bitmap", "slot_tag.tag"),
+        "ack_tag.tag": [acks.gen << 32 | acks.seq for acks in model.acks],
+        "ack_workers.bitmap": [acks.workers for acks in model.acks],
+    }
+
+
+def register_view(model: SwitchModel) -> dict[str, list[int]]:
+    """luwu.p4: alias -> every cell."""
+    last = [_window(model.heartbeats.last.get(job, Window())) for job in range(model.job_rows)]
+    view = {**_sums(model, "bitmap", "tag"), "last": last}
     for worker in range(model.max_workers):
         said = (model.heartbeats.heard.get((job, 1 << worker), Window()) for job in range(model.job_rows))
         view[f"worker{worker}.heartbeat"] = [_window(window) for window in said]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from frame_builder import SWITCH_IP, SWITCH_MAC, arp, host_ip, host_mac, job_frame, pack_values, udp_frame
 
+from sim.golden.slot_model import SlotModel
+from sim.golden.switch_core import SwitchCore
 from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum
+from sim.golden.switch_model import SwitchModel
 from sim.golden.switch_tables import Fault, Receiver, Root, Tables, Worker
 from wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
 
+ROOT = Path(__file__).resolve().parents[2]
 PORTS = tuple(range(1, 13))
 FLOOD_GROUP = 900
 SECOND_IP, SECOND_MAC = SWITCH_IP + 1, SWITCH_MAC + 1
@@ -19,12 +25,22 @@ ALWAYS = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Build:
-    """The macros of one compiled program."""
+    """One compiled program and its macros."""
 
     lanes: int = 8
     slots: int = 16
     max_workers: int = 8
     jobs: int = 4
+    program: str = "luwu"
+
+    @property
+    def source(self) -> Path:
+        return ROOT / f"p4src/{self.program}.p4"
+
+    def model(self, dice: Callable[[], int] | None = None) -> SwitchCore:
+        """The slow model of the same program and sizes."""
+        kind = SlotModel if self.program == "p4sgd" else SwitchModel
+        return kind(self.lanes, self.slots, self.max_workers, self.jobs, dice)
 
     @property
     def defines(self) -> dict[str, int]:
@@ -51,6 +67,15 @@ STREAMS = (
     Stream(30, Mode.LEAF, 6, 4, 3, (7, 8, 1, 2, 3, 4, 5, 6), 9),
     Stream(31, Mode.REDUCE, 10, 4, 0, (10,), 11),
 )
+# p4sgd.p4 serves the all-reduces and nothing else.
+SLOT_STREAMS = (
+    Stream(10, Mode.ALLREDUCE, 0, 4, 0, (1, 2, 3), None),
+    Stream(11, Mode.ALLREDUCE, 4, 1, 1, (1, 2), None),
+    Stream(0xFFFE, Mode.ALLREDUCE, 6, 2, 2, (5, 6), None),
+    Stream(12, Mode.ALLREDUCE, 8, 2, 2, (10,), None),
+    Stream(30, Mode.LEAF, 10, 4, 3, (7, 8), 9),
+    Stream(31, Mode.REDUCE, 14, 1, 0, (10,), 11),
+)
 MISPLACED = {
     (70, 1): Worker(Mode.REDUCE, 0, 1, 15, 3, 1, 0, 10, 4),  # slots 15..18 of 16
     (71, 1): Worker(Mode.REDUCE, 0, 1, 0, 3, 1, 4, 10, 4),  # job row 4 of 4
@@ -61,14 +86,14 @@ MISPLACED = {
 }
 
 
-def base_tables() -> Tables:
-    """Every mode, two own addresses, some known hosts, a flood group, broken rows."""
+def base_tables(streams: tuple[Stream, ...] = STREAMS) -> Tables:
+    """All of `streams`, two own addresses, some known hosts, a flood group, broken rows."""
     tables = Tables(jobs=dict(MISPLACED))
     tables.own_addresses = {SWITCH_IP: SWITCH_MAC, SECOND_IP: SECOND_MAC}
     tables.groups[FLOOD_GROUP] = PORTS
     tables.flood_group = FLOOD_GROUP
     tables.l2 = {host_mac(p): p for p in PORTS[:9]}
-    for group, s in enumerate(STREAMS, start=1):
+    for group, s in enumerate(streams, start=1):
         tables.groups[group] = s.workers
         full = (1 << len(s.workers)) - 1
         for wid, port in enumerate(s.workers):
@@ -84,9 +109,9 @@ def base_tables() -> Tables:
     return tables
 
 
-def random_tables(rng: random.Random) -> Tables:
+def random_tables(rng: random.Random, streams: tuple[Stream, ...] = STREAMS) -> Tables:
     """The base tables with some rows missing and some faults that always or never strike."""
-    tables = base_tables()
+    tables = base_tables(streams)
     for row in rng.sample(sorted(tables.receivers), rng.randrange(3)):
         del tables.receivers[row]
     if rng.random() < 0.4:
@@ -99,12 +124,24 @@ def random_tables(rng: random.Random) -> Tables:
     return tables
 
 
+# What a worker usually sends.
+WORKER_TYPES: dict[Mode, tuple[PacketType, ...]] = {
+    Mode.REDUCE: (PacketType.PA,),
+    Mode.BCAST: (PacketType.HB,),
+    Mode.LEAF: (PacketType.PA, PacketType.PA, PacketType.HB),
+    Mode.ALLREDUCE: (PacketType.PA, PacketType.HB),
+}
+SLOT_TYPES = dict.fromkeys(Mode, (PacketType.PA, PacketType.ACK))
+
+
 @dataclass
 class Traffic:
     """An endless mix of frames; `near` keeps sequence numbers close so that slots collide."""
 
     rng: random.Random
     lanes: int
+    streams: tuple[Stream, ...] = STREAMS
+    types: dict[Mode, tuple[PacketType, ...]] = field(default_factory=lambda: WORKER_TYPES)
     near: dict[int, int] = field(default_factory=dict)
 
     def next(self) -> tuple[int, bytes]:
@@ -132,7 +169,7 @@ class Traffic:
         if rng.random() < 0.03:
             gen, port = rng.choice([*sorted(MISPLACED), (0, 1), (9999, 2)])
             return port, self._frame(PacketType.PA, gen, port)
-        stream = rng.choice(STREAMS)
+        stream = rng.choice(self.streams)
         if stream.up is not None and rng.random() < 0.2:
             types = {
                 Mode.REDUCE: (PacketType.HB,),
@@ -140,14 +177,8 @@ class Traffic:
                 Mode.LEAF: (PacketType.PARAM, PacketType.FA, PacketType.MH),
             }[stream.mode]
             return stream.up, self._frame(self._typed(types), stream.gen, stream.up)
-        types = {
-            Mode.REDUCE: (PacketType.PA,),
-            Mode.BCAST: (PacketType.HB,),
-            Mode.LEAF: (PacketType.PA, PacketType.PA, PacketType.HB),
-            Mode.ALLREDUCE: (PacketType.PA, PacketType.HB),
-        }[stream.mode]
         port = rng.choice(stream.workers)
-        return port, self._frame(self._typed(types), stream.gen, port)
+        return port, self._frame(self._typed(self.types[stream.mode]), stream.gen, port)
 
     def _typed(self, usual: tuple[PacketType, ...]) -> PacketType:
         return self.rng.choice(usual if self.rng.random() < 0.95 else tuple(PacketType))

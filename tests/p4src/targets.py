@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sim.golden.switch_model import SwitchModel
+from sim.golden.switch_core import SwitchCore
 from sim.golden.switch_tables import Tables
 from wire.generated.constants import DropReason
 
@@ -12,7 +12,7 @@ Output = list[tuple[int, bytes]]
 
 
 class Target(Protocol):
-    """A switch that runs luwu.p4."""
+    """A switch that runs one of the programs."""
 
     def load(self, tables: Tables) -> None:
         """Install rows and groups into a switch that has none."""
@@ -38,7 +38,7 @@ def by_port(output: Output) -> dict[int, list[bytes]]:
     return ports
 
 
-def compare(target: Target, model: SwitchModel, traffic: list[tuple[int, bytes]]) -> None:
+def compare(target: Target, model: SwitchCore, traffic: list[tuple[int, bytes]]) -> None:
     """Run both; AssertionError naming the first frame on which they differ, or the counter."""
     target.load(model.tables)
     expected = [model.inject(port, frame) for port, frame in traffic]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bmv2_target import ROOT, compile_program, missing_compiler
+from bmv2_target import compile_program, missing_compiler
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
-from scenarios import Build
+from scenarios import ROOT, Build
 
 from softswitch.compiler.driver import compile_program as compile_embedded
 
@@ -23,19 +23,26 @@ CONTRACT = {
 }
 
 
-def golden(lanes: int) -> p4info_pb2.P4Info:
-    return text_format.Parse((GOLDEN / f"luwu_{lanes}.p4info.txtpb").read_text(), p4info_pb2.P4Info())
+PROGRAMS = {
+    "luwu": {"tag", "bitmap", "last", "next_exp", "slot_flags", "worker31.heartbeat"},
+    "p4sgd": {"slot_tag.tag", "slot_workers.bitmap", "ack_tag.tag", "ack_workers.bitmap", "next_exp", "slot_flags"},
+}
+every_build = pytest.mark.parametrize(("program", "lanes"), [(p, n) for p in PROGRAMS for n in (8, 64, 256)])
 
 
-@pytest.mark.parametrize("lanes", [8, 64, 256])
-def test_names_that_the_control_plane_uses(lanes: int) -> None:
-    info = golden(lanes)
+def golden(program: str, lanes: int) -> p4info_pb2.P4Info:
+    return text_format.Parse((GOLDEN / f"{program}_{lanes}.p4info.txtpb").read_text(), p4info_pb2.P4Info())
+
+
+@every_build
+def test_names_that_the_control_plane_uses(program: str, lanes: int) -> None:
+    info = golden(program, lanes)
     tables = {t.preamble.alias: [f.name for f in t.match_fields] for t in info.tables}
     assert CONTRACT.items() <= tables.items()
     assert {c.preamble.name for c in info.counters} == {"drops"}
     assert {c.preamble.alias for c in info.direct_counters} == {"job_packets"}
     registers = {r.preamble.alias for r in info.registers}
-    assert registers >= {"tag", "bitmap", "last", "next_exp", "slot_flags", "worker31.heartbeat"}
+    assert registers >= PROGRAMS[program]
     assert sum(alias.startswith("lane") for alias in registers) == lanes
 
 
@@ -48,15 +55,15 @@ def ordered(info: p4info_pb2.P4Info) -> p4info_pb2.P4Info:
     return result
 
 
-@pytest.mark.parametrize("lanes", [8, 64, 256])
-def test_golden_is_what_the_embedded_compiler_writes(lanes: int) -> None:
-    compiled = compile_embedded(ROOT / "p4src/luwu.p4", defines={"LANES": str(lanes)})
-    assert ordered(compiled.p4info) == ordered(golden(lanes))
+@every_build
+def test_golden_is_what_the_embedded_compiler_writes(program: str, lanes: int) -> None:
+    compiled = compile_embedded(ROOT / f"p4src/{program}.p4", defines={"LANES": str(lanes)})
+    assert ordered(compiled.p4info) == ordered(golden(program, lanes))
 
 
 @pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
-@pytest.mark.parametrize("lanes", [8, 64, 256])
-def test_golden_is_what_p4c_writes(tmp_path: Path, lanes: int) -> None:
-    build = Build(lanes=lanes, slots=1024, max_workers=32, jobs=64)
+@every_build
+def test_golden_is_what_p4c_writes(tmp_path: Path, program: str, lanes: int) -> None:
+    build = Build(lanes, {"luwu": 1024, "p4sgd": 65536}[program], 32, 64, program)
     _, info_path = compile_program(build, tmp_path)
-    assert text_format.Parse(info_path.read_text(), p4info_pb2.P4Info()) == golden(lanes)
+    assert text_format.Parse(info_path.read_text(), p4info_pb2.P4Info()) == golden(program, lanes)

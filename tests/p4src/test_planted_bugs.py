@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from embedded_target import ROOT, EmbeddedTarget
-from scenarios import Build, Traffic, base_tables
+from embedded_target import EmbeddedTarget
+from scenarios import ROOT, SLOT_STREAMS, SLOT_TYPES, STREAMS, WORKER_TYPES, Build, Traffic, base_tables
 from targets import compare
 
-from sim.golden.switch_model import SwitchModel
-
-BUILD = Build(lanes=8, slots=16, max_workers=8, jobs=4)
+SCENARIOS = {"luwu": (STREAMS, WORKER_TYPES), "p4sgd": (SLOT_STREAMS, SLOT_TYPES)}
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,7 @@ class Bug:
     file: str
     good: str
     bad: str
+    program: str = "luwu"
 
 
 BUGS = [
@@ -50,7 +49,7 @@ BUGS = [
     Bug("the sum of a rack goes up as FA", "emission.p4", "to_parent(PacketType.PA)", "to_parent(PacketType.FA)"),
     Bug(
         "a worker may send parameters",
-        "jobs.p4",
+        "paths.p4",
         "(1, Mode.BCAST, PacketType.PARAM)",
         "(0, Mode.BCAST, PacketType.PARAM)",
     ),
@@ -68,8 +67,34 @@ BUGS = [
         "actions = { answer; NoAction; }\n        default_action = NoAction();",
         "actions = { answer; NoAction; }\n        default_action = answer(48w1);",
     ),
+    Bug(
+        "an acknowledgement opens the slot",
+        "rounds.p4",
+        "hdr.catchment.type == PacketType.PA, meta",
+        "true, meta",
+        "p4sgd",
+    ),
+    Bug("a late ACK is not confirmed", "rounds.p4", "meta.slot.full = 1;", "meta.slot.full = 0;", "p4sgd"),
+    Bug("a late ACK is confirmed to all", "rounds.p4", "meta.slot.again = 1;", "meta.slot.again = 0;", "p4sgd"),
+    Bug("ACKs of all rounds count", "rounds.p4", "ack_tag.apply(", "slot_tag.apply(", "p4sgd"),
+    Bug("sums are asked for by ACK", "answers.p4", "to_sender(PacketType.CNF)", "to_sender(PacketType.FA)", "p4sgd"),
+    Bug(
+        "a confirmation asked for goes to all",
+        "answers.p4",
+        "to_sender(PacketType.CNF)",
+        "to_workers(PacketType.CNF)",
+        "p4sgd",
+    ),
+    Bug("a window is believed", "answers.p4", "& ~FLAG_ACKV", "", "p4sgd"),
+    Bug("a root may reduce", "round_types.p4", "meta.job.from_root == 1 || ", "", "p4sgd"),
+    Bug("every mode is served", "round_types.p4", "|| meta.job.mode != Mode.ALLREDUCE", "", "p4sgd"),
+    Bug("an ACK may be long", "round_types.p4", "|| hdr.udp.length != EMPTY_BYTES", "", "p4sgd"),
+    Bug("heartbeats pass", "round_types.p4", "meta.drop = DropReason.BAD_TYPE;", "", "p4sgd"),
+    Bug("slot: a duplicate is added again", "slot.p4", "slot.take = 0;", "slot.take = 32w0xffffffff;", "p4sgd"),
+    Bug("slot: a fresh slot keeps its bits", "slot.p4", "held = 0;", "held = held;", "p4sgd"),
+    Bug("slot: the tag forgets the generation", "slot.p4", "held[47:32] != gen || ", "", "p4sgd"),
 ]
-SAMPLE = 1
+SAMPLE = 2
 
 
 def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
@@ -80,11 +105,13 @@ def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
     text = path.read_text()
     assert text.count(bug.good) >= 1, f"{bug.file} no longer says {bug.good!r}"
     path.write_text(text.replace(bug.good, bug.bad))
+    build = Build(program=bug.program)
+    streams, types = SCENARIOS[bug.program]
     for _ in range(3):
-        target = EmbeddedTarget(BUILD, directory / "p4src/luwu.p4", directory / "build")
-        model = SwitchModel(BUILD.lanes, BUILD.slots, BUILD.max_workers, BUILD.jobs)
-        model.tables = base_tables()
-        traffic = Traffic(rng, BUILD.lanes)
+        target = EmbeddedTarget(build, directory / f"p4src/{bug.program}.p4", directory / "build")
+        model = build.model()
+        model.tables = base_tables(streams)
+        traffic = Traffic(rng, build.lanes, streams, types)
         try:
             compare(target, model, [traffic.next() for _ in range(4000)])
         except AssertionError:

@@ -1,0 +1,112 @@
+// P4SGD's switch: the lowest latency for a few small vectors.  Workers' vectors meet in a slot, the sum goes to all of
+// them; their acknowledgements meet in the same slot, and the confirmation frees it for the next round.
+//
+//   ingress                                                             egress
+//   +--------+  +-----------+  +----------+  own, UDP 51836             +-----------+  +--------+  +-------+
+//   | parser |->| ingress   |->| own      |--> validate -> jobs         | receivers |->| egress |->| drops |->
+//   +--------+  | faults    |  | addresses|      -> rounds              | (job)     |  | faults |  +-------+
+//               +-----------+  +----------+      -> answers ----------->| l2 pruning|  +--------+
+//                                   |--- ARP for us -> answer --------->| (plain)   |
+//                                   `--- the rest ---> l2 ------------->+-----------+
+//                                                \--> drops
+//
+//   rounds:  PA   slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)   -> FA
+//            ACK  slot tag (asked) -> ack tag -> ack workers                                 -> CNF
+//
+// P4SGD, Algorithm 2, with full round numbers (docs/protocol.md): nothing is cleared on completion, and duplicates are
+// answered to the sender alone.  docs/p4-p4sgd.md has the tables' meaning; what is shared with luwu.p4 is in include/.
+#include <core.p4>
+#include <v1model.p4>
+
+// The paper's vectors have 8 values, its register arrays 64 K entries.
+#ifndef LANES
+#define LANES 8
+#endif
+#ifndef SLOTS
+#define SLOTS 65536
+#endif
+
+#include "include/config.p4"
+#include "../wire/generated/wire.p4"
+#include "include/types.p4"
+#include "include/lane.p4"
+#include "include/lanes.p4"
+#include "include/headers.p4"
+#include "include/parser.p4"
+#include "include/checksum.p4"
+#include "include/drops.p4"
+#include "include/faults.p4"
+#include "include/addresses.p4"
+#include "include/l2.p4"
+#include "include/validate.p4"
+#include "include/round_types.p4"
+#include "include/jobs.p4"
+#include "include/slot.p4"
+#include "include/exponent.p4"
+#include "include/rounds.p4"
+#include "include/answers.p4"
+#include "include/receivers.p4"
+
+control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    IngressFaults() faults;
+    Addresses() addresses;
+    ArpAnswer() arp_answer;
+    Validate() validate;
+    RoundTypes() round_types;
+    Jobs() admission;
+    RoundPaths() direction;
+    Rounds() rounds;
+    Answers() emission;
+    L2() bridge;
+    Drops() losses;
+
+    apply {
+        if (hdr.catchment.isValid()) {
+            meta.packet_type = hdr.catchment.type;
+        }
+        if (!hdr.ethernet.isValid()) {
+            meta.drop = DropReason.PARSE_ERROR;
+        } else {
+            faults.apply(meta, standard_metadata.ingress_port);
+        }
+        if (meta.drop == DropReason.NONE) {
+            addresses.apply(hdr, meta);
+            if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
+                arp_answer.apply(hdr, meta, standard_metadata);
+            } else if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
+                       && (!hdr.udp.isValid() || hdr.udp.dst_port == CATCHMENT_UDP_PORT)) {
+                validate.apply(hdr, meta, standard_metadata);
+                if (meta.drop == DropReason.NONE) {
+                    round_types.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    admission.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    direction.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    rounds.apply(hdr, meta);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    emission.apply(hdr, meta, standard_metadata);
+                }
+            } else {
+                bridge.apply(hdr, meta, standard_metadata);
+            }
+        }
+        losses.apply(meta, standard_metadata);
+    }
+}
+
+#define PROGRAM_EGRESS P4sgdEgress
+#include "include/egress.p4"
+
+V1Switch(
+    CatchmentParser(),
+    CatchmentVerifyChecksum(),
+    P4sgdIngress(),
+    P4sgdEgress(),
+    CatchmentComputeChecksum(),
+    CatchmentDeparser()
+) main;

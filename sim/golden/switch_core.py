@@ -1,0 +1,189 @@
+"""What the switch programs share, as a slow and obvious model: everything but what a job's frame does to the slots.
+
+It is written from docs/protocol.md, not from the P4 code, and keeps whole contributions where P4 keeps sums, so
+that a test that finds the two equal has compared two things.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+
+from sim.golden import switch_frames as frames
+from sim.golden.switch_jobs import Contribution, Slot, SlotStore
+from sim.golden.switch_tables import Fault, Root, Tables, Worker
+from wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header
+
+Output = list[tuple[int, bytes]]
+
+
+def _never() -> int:
+    return (1 << 32) - 1
+
+
+class Drop(Exception):  # noqa: N818 - not an error: it carries the reason to the one place that counts
+    """The frame is lost for `reason`."""
+
+    def __init__(self, reason: DropReason) -> None:
+        super().__init__(reason.name)
+        self.reason = reason
+
+
+class SwitchCore(ABC):
+    """One switch.  `tables` may change at any time; `dice` gives the 32-bit random number of a fault entry."""
+
+    def __init__(
+        self,
+        lanes: int = DEFAULT_LANES,
+        slots: int = 1024,
+        max_workers: int = 32,
+        jobs: int = 64,
+        dice: Callable[[], int] | None = None,
+    ) -> None:
+        self.lanes = lanes
+        self.max_workers = max_workers
+        self.job_rows = jobs
+        self.dice = dice or _never
+        self.tables = Tables()
+        self.drops: Counter[DropReason] = Counter()
+        self.job_packets: Counter[tuple[int, int]] = Counter()
+        self.slots = SlotStore(slots)
+
+    def restart(self) -> None:
+        """Lose all state, as a switch that comes back does; the tables are the control plane's to restore."""
+        self.slots = SlotStore(len(self.slots.slots))
+
+    def inject(self, port: int, frame: bytes) -> Output:
+        """Everything that leaves because `frame` came in on `port`: (egress port, frame), in order per port."""
+        try:
+            return self._ingress(port, frame)
+        except Drop as drop:
+            self.drops[drop.reason] += 1
+            return []
+
+    def _ingress(self, port: int, frame: bytes) -> Output:
+        if len(frame) < 14:
+            raise Drop(DropReason.PARSE_ERROR)
+        self._maybe_lose(self.tables.ingress_faults, port, frames.packet_type(frame), DropReason.FAULT_INGRESS)
+        asked = frames.arp_target(frame)
+        if asked is not None and asked in self.tables.own_addresses:
+            return self._leave([port], frames.arp_reply(frame, self.tables.own_addresses[asked]))
+        ip = frames.ipv4(frame)
+        if ip is not None and ip.dst in self.tables.own_addresses and frames.may_be_ours(frame, ip):
+            fault = frames.fault_of(frame, ip, self.lanes, self.type_fault)
+            if fault != DropReason.NONE:
+                raise Drop(fault)
+            return self._admit(port, frame)
+        return self._bridge(port, frame)
+
+    # --- plain traffic
+
+    def _bridge(self, port: int, frame: bytes) -> Output:
+        to = self.tables.l2.get(frames.number(frame, 0, 6))
+        if to is not None:
+            ports = [to]
+        elif self.tables.flood_group is not None:
+            ports = list(self.tables.groups.get(self.tables.flood_group, ()))
+        else:
+            raise Drop(DropReason.NO_ROUTE)
+        self.drops[DropReason.FLOOD_SOURCE] += ports.count(port)
+        return self._leave([p for p in ports if p != port], frame)
+
+    def _leave(self, ports: list[int], frame: bytes) -> Output:
+        """Out of `ports` unchanged, past the faults."""
+        out: Output = []
+        for port in ports:
+            try:
+                self._maybe_lose(self.tables.egress_faults, port, frames.packet_type(frame), DropReason.FAULT_EGRESS)
+                out.append((port, frame))
+            except Drop as drop:
+                self.drops[drop.reason] += 1
+        return out
+
+    def _maybe_lose(self, faults: list[Fault], port: int, packet_type: int, reason: DropReason) -> None:
+        matching = [f for f in faults if f.port == port and (f.type ^ packet_type) & f.type_mask == 0]
+        if matching and self.dice() < max(matching, key=lambda f: f.priority).threshold:
+            raise Drop(reason)
+
+    # --- job traffic
+
+    @abstractmethod
+    def type_fault(self, header: Header, payload: int) -> DropReason:
+        """What is wrong with a well-formed header that is neither PA nor FA; `payload`: bytes after it."""
+
+    @abstractmethod
+    def job_frame(self, row: Worker | Root, port: int, header: Header, frame: bytes) -> Output:
+        """What the program does with an admitted frame.  Raises Drop."""
+
+    def _admit(self, port: int, frame: bytes) -> Output:
+        header = Header.unpack(frame, frames.HEADER_OFFSET)
+        row = self.tables.jobs.get((header.gen, port))
+        if row is None:
+            raise Drop(DropReason.UNKNOWN_JOB)
+        self.job_packets[(header.gen, port)] += 1
+        if isinstance(row, Worker):
+            self._check_row(row, header)
+        return self.job_frame(row, port, header, frame)
+
+    def _check_row(self, row: Worker, header: Header) -> None:
+        inside = (
+            self.slot_index(row, header) < len(self.slots.slots)
+            and row.job < self.job_rows
+            and row.full >> self.max_workers == 0
+            and row.own != 0
+            and row.own & ~row.full == 0
+        )
+        if not inside:
+            raise Drop(DropReason.BAD_SLOT)
+
+    @staticmethod
+    def slot_index(row: Worker, header: Header) -> int:
+        """The slot of a packet; may lie outside the slots that were built."""
+        return (row.base + (header.seq & row.mask)) % (1 << 32)
+
+    def add_vector(self, row: Worker, header: Header, frame: bytes) -> tuple[Slot, bool]:
+        """Put a PA into its slot; the flag says that it was already in.  Raises Drop if the slot has gone on."""
+        what = Contribution(
+            values=frames.vector(frame, self.lanes),
+            next_exp=header.next_exp,
+            next_exp_valid=bool(header.flags & Flag.EXPV),
+            saturated=bool(header.flags & Flag.SAT),
+        )
+        result = self.slots.add(self.slot_index(row, header), header.gen, header.seq, row.own, what)
+        if result is None:
+            raise Drop(DropReason.OLD_SEQ)
+        return result
+
+    @staticmethod
+    def merged(header: Header, slot: Slot) -> Header:
+        """`header` with what a full slot says of exponents and saturation."""
+        flags = header.flags & ~(Flag.EXPV | Flag.SAT)
+        flags |= Flag.EXPV if slot.next_exp_valid() else 0
+        flags |= Flag.SAT if slot.saturated() else 0
+        return header._replace(flags=flags, next_exp=slot.next_exp())
+
+    def workers(self, group: int) -> list[int]:
+        """The ports of a multicast group."""
+        return list(self.tables.groups.get(group, ()))
+
+    def send(self, ports: list[int], frame: bytes) -> Output:
+        """To each port with its receiver's addresses."""
+        gen = Header.unpack(frame, frames.HEADER_OFFSET).gen
+        out: Output = []
+        for port in ports:
+            receiver = self.tables.receivers.get((gen, port))
+            if receiver is None:
+                self.drops[DropReason.NO_RECEIVER] += 1
+            else:
+                out += self._leave_job(port, frames.addressed(frame, receiver))
+        return out
+
+    def _leave_job(self, port: int, frame: bytes) -> Output:
+        kind = Header.unpack(frame, frames.HEADER_OFFSET).type
+        try:
+            self._maybe_lose(self.tables.egress_faults, port, kind, DropReason.FAULT_EGRESS)
+        except Drop as drop:
+            self.drops[drop.reason] += 1
+            return []
+        return [(port, frame)]
