@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from controlplane.cli.output import JsonOption, print_json
+from controlplane.errors import ControlPlaneError
 from controlplane.programs import compile_for
 from controlplane.topology import Target
 
@@ -31,6 +32,29 @@ def compile_program(
         print_json({"p4info": str(config.p4info), "device_config": str(config.device_config)})
     else:
         typer.echo(f"P4Info:        {config.p4info}\ndevice config: {config.device_config}")
+
+
+@app.command("run")
+def run_program(
+    program: Annotated[Path, typer.Argument(help="P4_16 source for v1model.")],
+    packets: Annotated[list[str], typer.Argument(help="Packets in hexadecimal, or files of them, one a line.")],
+    port: Annotated[int, typer.Option(help="Where the packets come in.")] = 0,
+    trace: Annotated[bool, typer.Option("--trace", help="Tell each state, table, action and assignment.")] = False,
+    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME=VALUE for the preprocessor.")] = None,
+) -> None:
+    """Interpret a program step by step, without compiling it; tables hold what the program brings with it."""
+    from softswitch.compiler.diagnostics import CompileError  # noqa: PLC0415  only this verb interprets
+    from softswitch.errors import SwitchError  # noqa: PLC0415
+    from softswitch.interpreter.__main__ import run  # noqa: PLC0415
+    from softswitch.interpreter.errors import InterpreterError  # noqa: PLC0415
+
+    defines = dict(_definition(text) for text in define or [])
+    try:
+        lines = run(program, packets, port=port, trace=trace, defines=defines)
+    except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
+        raise ControlPlaneError(str(error)) from error
+    for line in lines:
+        typer.echo(line)
 
 
 def _definition(text: str) -> tuple[str, str]:

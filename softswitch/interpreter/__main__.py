@@ -1,0 +1,79 @@
+"""`python -m softswitch.interpreter PROGRAM.p4 PACKET [--port N] [--trace]`: what a program does with a packet.
+
+PACKET is hexadecimal, or a file that holds it (`#` begins a comment; one packet a line). Tables hold what the program
+brings with it. Prints what leaves, one `PORT HEX` a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from softswitch.compiler.diagnostics import CompileError
+from softswitch.compiler.frontend import check_file
+from softswitch.errors import SwitchError
+from softswitch.interpreter.errors import InterpreterError
+from softswitch.interpreter.switch import InterpretedSwitch
+
+
+def packets_of(text: str) -> list[bytes]:
+    """Packets in hexadecimal, or those of the file called `text`. Raises ValueError."""
+    if not Path(text).is_file():
+        return [bytes.fromhex(text)]
+    lines = (line.partition("#")[0].strip() for line in Path(text).read_text(encoding="utf-8").splitlines())
+    return [bytes.fromhex(line) for line in lines if line]
+
+
+def run(
+    source: Path,
+    packets: Sequence[str],
+    *,
+    port: int = 0,
+    trace: bool = False,
+    include_dirs: Sequence[Path] = (),
+    defines: dict[str, str] | None = None,
+) -> list[str]:
+    """Runs the packets one after the other; the lines to print. Raises CompileError, InterpreterError, ValueError."""
+    switch = InterpretedSwitch(check_file(source, include_dirs, defines).program)
+    lines: list[str] = []
+    switch.on_log(lambda text: None if trace else lines.append(f"log: {text}"))
+    for text in packets:
+        for packet in packets_of(text):
+            out = switch.inject(port, packet, lines.append if trace else None)
+            if not trace:
+                lines += [f"{leaves} {frame.hex()}" for leaves, frame in out]
+                lines += [f"dropped: {why}" for why in switch.pipeline.drops]
+    return lines
+
+
+def main() -> int:
+    """Errors go to stderr with their place in the source."""
+    parser = argparse.ArgumentParser(prog="python -m softswitch.interpreter", description=__doc__)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("packets", metavar="PACKET", nargs="+")
+    parser.add_argument("--port", type=int, default=0, help="where the packets come in")
+    parser.add_argument("--trace", action="store_true", help="print each state, table, action and assignment")
+    parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
+    parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
+    options = parser.parse_args()
+    defines = {name: value or "1" for name, _, value in (text.partition("=") for text in options.defines)}
+    try:
+        lines = run(
+            options.program,
+            options.packets,
+            port=options.port,
+            trace=options.trace,
+            include_dirs=options.include_dirs,
+            defines=defines,
+        )
+    except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""The extern functions and methods of core.p4 and v1model.p4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from softswitch.compiler import ir
+from softswitch.compiler.types import HeaderType, StructType
+from softswitch.interpreter import packet_externs
+from softswitch.interpreter.bitstrings import hash_of
+from softswitch.interpreter.errors import InterpreterError
+from softswitch.interpreter.hashes import in_range
+from softswitch.interpreter.tables import Tables
+from softswitch.interpreter.values import Header, Struct, Value, from_bits, members_of, to_bits
+
+DROP_PORT = 511
+
+
+class Machine(Tables):
+    """Runs every block of a program on one packet."""
+
+    def extern_call(self, call: ir.ExternCall) -> Value | None:
+        handler = _HANDLERS.get((call.extern, call.method))
+        if handler is None:
+            raise InterpreterError(f"{call.loc}: extern {call.extern}.{call.method}")
+        return handler(self, call)
+
+
+def _name(machine: Machine, call: ir.ExternCall) -> str:
+    assert isinstance(call.target, ir.InstanceDecl)
+    return machine.extern_of(call.target)
+
+
+def _bits(machine: Machine, expr: ir.Expr) -> int:
+    return to_bits(machine.value(expr), expr.type)
+
+
+def _register_read(machine: Machine, call: ir.ExternCall) -> None:
+    register = machine.packet.state.registers[_name(machine, call)]
+    place = machine.place(call.args[0])
+    index = _bits(machine, call.args[1])
+    value = register.read(index)
+    machine.trace.line(f"{_name(machine, call)}[{index}] is {value!r}", call.loc)
+    place.set(value)
+
+
+def _register_write(machine: Machine, call: ir.ExternCall) -> None:
+    register = machine.packet.state.registers[_name(machine, call)]
+    index, value = _bits(machine, call.args[0]), machine.value(call.args[1])
+    machine.trace.line(f"{_name(machine, call)}[{index}] = {value!r}", call.loc)
+    register.write(index, value)
+
+
+def _count(machine: Machine, call: ir.ExternCall) -> None:
+    cells = machine.packet.state.counters[_name(machine, call)]
+    index = _bits(machine, call.args[0])
+    if index < len(cells):
+        cells[index].count(machine.packet.length)
+
+
+def _execute_meter(machine: Machine, call: ir.ExternCall) -> None:
+    cells = machine.packet.state.meters[_name(machine, call)]
+    index, place = _bits(machine, call.args[0]), machine.place(call.args[1])
+    if index < len(cells):
+        color = cells[index].execute(machine.packet.now_us, machine.packet.length)
+        place.set(from_bits(color, call.args[1].type))
+
+
+def _direct_meter_read(machine: Machine, call: ir.ExternCall) -> None:
+    assert isinstance(call.target, ir.InstanceDecl)
+    color = machine.frame.colors.get(call.target.name, 0)
+    machine.place(call.args[0]).set(from_bits(color, call.args[0].type))
+
+
+def _mark_to_drop(machine: Machine, call: ir.ExternCall) -> None:
+    standard = machine.composite(call.args[0])
+    assert isinstance(standard, Struct)
+    standard.fields["egress_spec"] = DROP_PORT
+    standard.fields["mcast_grp"] = 0
+
+
+def _random(machine: Machine, call: ir.ExternCall) -> None:
+    place = machine.place(call.args[0])
+    low, high = machine.number(call.args[1]), machine.number(call.args[2])
+    place.set(from_bits(machine.packet.dice.randint(low, high) if low < high else low, call.args[0].type))
+
+
+def _hash(machine: Machine, call: ir.ExternCall) -> None:
+    result, algorithm, base, data, most = call.args
+    place = machine.place(result)
+    low = _bits(machine, base)
+    value = in_range(hash_of(machine, algorithm, data), low, _bits(machine, most))
+    place.set(from_bits(value & ((1 << 64) - 1), result.type))
+
+
+def _checksum(*, verify: bool, with_payload: bool) -> Callable[[Machine, ir.ExternCall], None]:
+    def handler(machine: Machine, call: ir.ExternCall) -> None:
+        condition, data, checksum, algorithm = call.args
+        if not machine.number(condition):
+            return
+        if isinstance(checksum, ir.FieldRef) and isinstance(checksum.base.type, HeaderType):
+            header = machine.composite(checksum.base)
+            assert isinstance(header, Header)
+            if not header.valid:
+                return
+        computed = hash_of(machine, algorithm, data, machine.packet.payload if with_payload else b"")
+        value = from_bits(computed, checksum.type)
+        if not verify:
+            machine.trace.line(f"checksum {value!r}", call.loc)
+            machine.place(checksum).set(value)
+        elif machine.value(checksum) != value:
+            machine.trace.line(f"checksum error: {value!r} is due", call.loc)
+            machine.packet.checksum_error = True
+
+    return handler
+
+
+def _clone(machine: Machine, call: ir.ExternCall) -> None:
+    session = _bits(machine, call.args[1]) & 0x7FFF
+    fields = _bits(machine, call.args[2]) if len(call.args) > 2 else 0
+    machine.packet.requests.clone = (session, fields)
+
+
+def _resubmit(machine: Machine, call: ir.ExternCall) -> None:
+    machine.packet.requests.resubmit = _bits(machine, call.args[0])
+
+
+def _recirculate(machine: Machine, call: ir.ExternCall) -> None:
+    machine.packet.requests.recirculate = _bits(machine, call.args[0])
+
+
+def _truncate(machine: Machine, call: ir.ExternCall) -> None:
+    requests = machine.packet.requests
+    length = _bits(machine, call.args[0])
+    requests.truncate = length if requests.truncate is None else min(length, requests.truncate)
+
+
+def _digest(machine: Machine, call: ir.ExternCall) -> None:
+    data = call.args[1]
+    value = machine.value(data)
+    assert isinstance(value, Struct)
+    assert isinstance(data.type, StructType)
+    members = [to_bits(value.fields[name], t) for name, t in members_of(data.type)]
+    machine.trace.line(f"digest {data.type}{members}", call.loc)
+    if machine.packet.on_digest is not None:
+        machine.packet.on_digest(data.type.name, members)
+
+
+def _assert(machine: Machine, call: ir.ExternCall) -> None:
+    if not machine.number(call.args[0]):
+        machine.packet.log(f"{call.loc}: {call.method} failed")
+
+
+def _log_msg(machine: Machine, call: ir.ExternCall) -> None:
+    text = call.args[0]
+    assert isinstance(text, ir.Literal)
+    values: list[int] = []
+    if len(call.args) > 1:
+        listed = machine.value(call.args[1])
+        values = list(_leaves(listed, call.args[1])) if isinstance(listed, Struct | Header) else []
+        if isinstance(listed, int):
+            values = [to_bits(listed, call.args[1].type)]
+    parts = str(text.value).split("{}")
+    out = parts[0]
+    for i, part in enumerate(parts[1:]):
+        out += (str(values[i]) if i < len(values) else "{}") + part
+    machine.packet.log(out)
+
+
+def _leaves(value: Struct | Header, expr: ir.Expr) -> list[int]:
+    out: list[int] = []
+    for name, t in members_of(value.type):
+        member = value.fields[name]
+        out += _leaves(member, expr) if isinstance(member, Struct | Header) else [to_bits(member, t)]
+    return out
+
+
+def _nothing(machine: Machine, call: ir.ExternCall) -> None:
+    """Done elsewhere: a direct counter counts when its table is hit."""
+    del machine, call
+
+
+_HANDLERS: dict[tuple[str, str], Callable[[Machine, ir.ExternCall], Value | None]] = {
+    ("register", "read"): _register_read,
+    ("register", "write"): _register_write,
+    ("counter", "count"): _count,
+    ("direct_counter", "count"): _nothing,
+    ("meter", "execute_meter"): _execute_meter,
+    ("direct_meter", "read"): _direct_meter_read,
+    ("packet_in", "extract"): packet_externs.extract,
+    ("packet_in", "lookahead"): packet_externs.lookahead,
+    ("packet_in", "advance"): packet_externs.advance,
+    ("packet_in", "length"): packet_externs.length,
+    ("packet_out", "emit"): packet_externs.emit_value,
+    ("", "verify"): packet_externs.verify,
+    ("", "mark_to_drop"): _mark_to_drop,
+    ("", "random"): _random,
+    ("", "hash"): _hash,
+    ("", "verify_checksum"): _checksum(verify=True, with_payload=False),
+    ("", "update_checksum"): _checksum(verify=False, with_payload=False),
+    ("", "verify_checksum_with_payload"): _checksum(verify=True, with_payload=True),
+    ("", "update_checksum_with_payload"): _checksum(verify=False, with_payload=True),
+    ("", "clone"): _clone,
+    ("", "clone_preserving_field_list"): _clone,
+    ("", "resubmit_preserving_field_list"): _resubmit,
+    ("", "recirculate_preserving_field_list"): _recirculate,
+    ("", "truncate"): _truncate,
+    ("", "digest"): _digest,
+    ("", "assert"): _assert,
+    ("", "assume"): _assert,
+    ("", "log_msg"): _log_msg,
+    ("", "static_assert"): _nothing,
+}

@@ -1,0 +1,133 @@
+"""The interpreter by itself, and beside the compiled switch on the main program."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.switch_inprocess import _frame, _set_up
+from softswitch.build import ROOT, build
+from softswitch.compiler.frontend import check_file
+from softswitch.errors import SwitchError
+from softswitch.inprocess import Switch
+from softswitch.interpreter import InterpretedSwitch, hashes
+from softswitch.interpreter.__main__ import run
+
+LUWU = ROOT / "p4src" / "luwu.p4"
+DEFINES = {"LANES": "8", "SLOTS": "256"}
+
+L2 = """\
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_h { bit<48> dst; bit<48> src; bit<16> type; }
+struct headers_t { ethernet_h ethernet; }
+struct meta_t { bit<8> unused; }
+parser P(packet_in b, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { b.extract(hdr.ethernet); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply {} }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    action forward(bit<9> port) { sm.egress_spec = port; hdr.ethernet.type = hdr.ethernet.type + 1; }
+    action drop() { mark_to_drop(sm); }
+    table l2 { key = { hdr.ethernet.dst : exact; } actions = { forward; drop; } default_action = drop; size = 2; }
+    apply { l2.apply(); }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply {} }
+control D(packet_out b, in headers_t hdr) { apply { b.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+def _l2(folder: Path) -> Path:
+    source = folder / "l2.p4"
+    source.write_text(L2)
+    return source
+
+
+def test_trace_tells_every_step(tmp_path: Path) -> None:
+    switch = InterpretedSwitch(check_file(_l2(tmp_path)).program)
+    switch.insert("l2", {"hdr.ethernet.dst": 0x020000000001}, "forward", port=3)
+    frame = bytes.fromhex("020000000001 020000000002 0800 0123")
+    lines: list[str] = []
+    assert switch.inject(1, frame, lines.append) == [(3, bytes.fromhex("020000000001 020000000002 0801 0123"))]
+    told = [line.partition("  [")[0].strip() for line in lines]
+    wanted = [
+        "state start",
+        "extract hdr.ethernet = {dst=0x20000000001, src=0x20000000002, type=0x800}",
+        "table I.l2(hdr.ethernet.dst=0x20000000001): hit",
+        "action forward(port=3)",
+        "sm.egress_spec = 3",
+        "hdr.ethernet.type = 0x801",
+        "--- egress by port 3",
+    ]
+    assert [line for line in told if line in wanted] == wanted
+    assert any("l2.p4:10:" in line for line in lines), "a step without its place in the source"
+
+
+def test_command_prints_what_leaves(tmp_path: Path) -> None:
+    source = _l2(tmp_path)
+    packets = tmp_path / "packets"
+    packets.write_text("# a miss, then a short one\n020000000001 020000000002 0800\n0102\n")
+    assert run(source, [str(packets)]) == ["dropped: dropped by the program"] * 2
+    assert "parser rejects: PacketTooShort" in run(source, ["0102"], trace=True)
+    with pytest.raises(ValueError, match="hexadecimal"):
+        run(source, ["xyz"])
+
+
+def test_table_writes_are_refused_like_the_compiled_switch_refuses_them(tmp_path: Path) -> None:
+    source = _l2(tmp_path)
+    both = (InterpretedSwitch(check_file(source).program), Switch(build(source), seed=1))
+    key = {"hdr.ethernet.dst": 1}
+    wrong: list[Callable[[Any], None]] = [
+        lambda s: s.insert("l2", key, "forward", port=512),
+        lambda s: s.insert("l2", key, "forward"),
+        lambda s: s.insert("l2", {}, "drop"),
+        lambda s: s.insert("l2", {"hdr.ethernet.dst": (1, 2)}, "drop"),
+        lambda s: s.insert("l2", {"hdr.ethernet.src": 1}, "drop"),
+        lambda s: s.insert("l2", {"hdr.ethernet.dst": 1 << 48}, "drop"),
+        lambda s: s.insert("l2", key, "drop", priority=1),
+        lambda s: s.remove("l2", {"hdr.ethernet.dst": 9}),
+        lambda s: s.insert("l3", key, "drop"),
+        lambda s: s.insert("l2", key, "flood"),
+    ]
+    for switch in both:
+        switch.insert("l2", {"hdr.ethernet.dst": 3}, "drop")
+        switch.insert("l2", {"hdr.ethernet.dst": 4}, "drop")
+        switch.remove("l2", {"hdr.ethernet.dst": 4})
+    for number, call in enumerate(wrong):
+        codes = []
+        for switch in both:
+            with pytest.raises(SwitchError) as caught:
+                call(switch)
+            codes.append(caught.value.code)
+        assert codes[0] == codes[1], (number, codes)
+    for switch in both:
+        switch.insert("l2", {"hdr.ethernet.dst": 4}, "drop")
+        with pytest.raises(SwitchError, match="full"):
+            switch.insert("l2", {"hdr.ethernet.dst": 5}, "drop")
+
+
+def test_main_program_equals_the_compiled_switch(rng: random.Random) -> None:
+    both = (Switch(build(LUWU, defines=DEFINES), seed=1), InterpretedSwitch(check_file(LUWU, (), DEFINES).program))
+    for switch in both:
+        _set_up(switch, 4)
+    good = [_frame(8, worker, seq) for seq in range(64) for worker in range(4)]
+    for number in range(400):
+        frame = bytearray(good[number % len(good)])
+        if rng.random() < 0.3:
+            frame[rng.randrange(len(frame))] ^= 1 << rng.randrange(8)
+        frame = frame[: rng.randrange(len(frame))] if rng.random() < 0.1 else frame
+        port = 1 + number % 4
+        compiled, interpreted = (switch.inject(port, bytes(frame)) for switch in both)
+        assert compiled == interpreted, (number, port, bytes(frame).hex())
+
+
+def test_hashes_have_the_catalogue_s_check_values() -> None:
+    text = b"123456789"
+    assert (hashes.crc32(text), hashes.crc16(text)) == (0xCBF43926, 0xBB3D)
+    # RFC 1071, section 3.
+    assert hashes.csum16(bytes.fromhex("0001f203f4f5f6f7")) == 0xFFFF ^ 0xDDF2
