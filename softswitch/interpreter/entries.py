@@ -11,7 +11,7 @@ from softswitch.interpreter.errors import InterpreterError
 from softswitch.interpreter.matches import Field, Match, Want, key_fields, member_fields, program_match
 from softswitch.interpreter.values import Value, from_bits, width_of
 
-INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED = 3, 5, 6, 7, 8
+INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED, OUT_OF_RANGE = 3, 5, 6, 7, 8, 11
 DEFAULT_SIZE = 1024
 HIGHEST_PRIORITY = 0x7FFFFFFF
 
@@ -179,7 +179,7 @@ def data_of(action: ir.Action, given: Mapping[str, int], where: str) -> tuple[Va
         raise SwitchError(INVALID_ARGUMENT, f"{where} takes {wanted}; given: {', '.join(given)}")
     for param in action.data:
         if not 0 <= given[param.name] < 1 << width_of(param.type):
-            raise SwitchError(INVALID_ARGUMENT, f"{where}: {param.name} is out of range")
+            raise SwitchError(OUT_OF_RANGE, f"{where}: {param.name} is out of range")
     return tuple(from_bits(given[p.name], p.type) for p in action.data)
 
 

@@ -11,7 +11,7 @@ from softswitch.errors import SwitchError
 from softswitch.interpreter.errors import InterpreterError
 from softswitch.interpreter.values import to_bits, width_of
 
-INVALID_ARGUMENT = 3
+INVALID_ARGUMENT, OUT_OF_RANGE = 3, 11
 Match = int | tuple[int, int]
 
 
@@ -59,7 +59,7 @@ class Field:
         first, second = match if isinstance(match, tuple) else (match, self.ones)
         limits = self.width if self.kind == "lpm" else self.ones
         if not (0 <= first <= self.ones and 0 <= second <= limits):
-            raise SwitchError(INVALID_ARGUMENT, f"{where}: out of the range of {self.width} bits")
+            raise SwitchError(OUT_OF_RANGE, f"{where}: out of the range of {self.width} bits")
         if self.kind == "range":
             if first > second:
                 raise SwitchError(INVALID_ARGUMENT, f"{where}: the range ends before it begins")
