@@ -160,7 +160,7 @@ class TableFunction:
             meter = self.table.meters
             by_bytes = any(isinstance(a, ir.EnumValue) and a.member == "bytes" for a in meter.args)
             units = "pkt.length" if by_bytes else "1"
-            actions.append(f"color_{meter.name} = row->meter->execute(pkt.engine.now_us, {units});")
+            actions.append(f"color_{meter.name} = row->meter->execute(pkt.engine.now_us, {units}, pkt.length);")
         if actions:
             self.scope.out.line(f"if (hit) {{ {' '.join(actions)} }}")
 

@@ -123,6 +123,18 @@ void Dataplane::Impl::count_drops(std::uint32_t port, DropCause cause, std::uint
   engine.ports[port % rt::kPorts].drops[static_cast<std::size_t>(cause)] += packets;
 }
 
+class Dataplane::Pause::Held {
+ public:
+  explicit Held(Gate& gate) : hold_(gate) {}
+
+ private:
+  Gate::Hold hold_;
+};
+
+Dataplane::Pause::Pause(Dataplane& dataplane)
+    : held_(std::make_unique<Held>(dataplane.impl_->gate)) {}
+Dataplane::Pause::~Pause() = default;
+
 Dataplane::Dataplane(DataplaneOptions options) : impl_(std::make_unique<Impl>(options)) {}
 Dataplane::~Dataplane() = default;
 

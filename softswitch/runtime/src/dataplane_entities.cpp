@@ -83,6 +83,15 @@ Status Dataplane::write_direct_meter(const TableEntry& key, std::optional<MeterC
               [&](TableStore* table) { return table->write_meter(key, config, impl_->now_us()); });
 }
 
+Status Dataplane::clear_direct_meter_counts(const TableEntry& key) {
+  const Gate::Control lock(impl_->gate);
+  if (impl_->program == nullptr) {
+    return Impl::not_loaded();
+  }
+  return with(impl_->program->table(key.table_id),
+              [&](TableStore* table) { return table->clear_meter_counts(key); });
+}
+
 // Action profiles ---------------------------------------------------------------------------------
 
 #define CATCHMENT_PROFILE_OPERATION(VERB, ENTITY)                              \
@@ -226,6 +235,12 @@ Status Dataplane::write_meter(std::uint32_t meter_id, std::optional<std::uint64_
   return impl_->program == nullptr
              ? Impl::not_loaded()
              : impl_->program->write_meter(meter_id, index, config, impl_->now_us());
+}
+
+Status Dataplane::clear_meter_counts(std::uint32_t meter_id, std::optional<std::uint64_t> index) {
+  const Gate::Control lock(impl_->gate);
+  return impl_->program == nullptr ? Impl::not_loaded()
+                                   : impl_->program->clear_meter_counts(meter_id, index);
 }
 
 Status Dataplane::write(const ValueSetEntry& entry) {

@@ -64,7 +64,24 @@ void ProfileStore::use_member(std::uint32_t member_id, int change) {
   }
 }
 
+void ProfileStore::use_one_shot(int change) {
+  one_shots_ += static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
+}
+
+Status ProfileStore::check_style() const {
+  if (one_shots_ != 0) {
+    return {StatusCode::invalid_argument,
+            info_.name + ": " + std::to_string(one_shots_) +
+                " entries have action sets: its tables take members and groups, or action sets, "
+                "not both"};
+  }
+  return {};
+}
+
 Status ProfileStore::insert(const ProfileMember& member) {
+  if (Status status = check_style(); !status.ok()) {
+    return status;
+  }
   if (members_.contains(member.member_id)) {
     return {StatusCode::already_exists, member_name(member.member_id) + " exists already"};
   }
@@ -151,6 +168,9 @@ void ProfileStore::expand(StoredGroup& group) {
 }
 
 Status ProfileStore::insert(const ProfileGroup& group) {
+  if (Status status = check_style(); !status.ok()) {
+    return status;
+  }
   if (groups_.contains(group.group_id)) {
     return {StatusCode::already_exists, group_name(group.group_id) + " exists already"};
   }

@@ -43,6 +43,9 @@ class ProfileStore {
   const rt::BoundAction* member_action(std::uint32_t member_id) const;
   StoredGroup* group(std::uint32_t group_id);
   void use_member(std::uint32_t member_id, int change);
+  /// A profile is used by members and groups, or by action sets, not both at a time.
+  void use_one_shot(int change);
+  [[nodiscard]] bool has_members() const { return !members_.empty() || !groups_.empty(); }
 
   void set_down_ports(const DownPorts& down);
 
@@ -54,6 +57,7 @@ class ProfileStore {
     std::uint64_t uses = 0;
   };
   Status check(const ProfileGroup& group) const;
+  [[nodiscard]] Status check_style() const;
   void expand(StoredGroup& group);
   [[nodiscard]] std::string member_name(std::uint32_t id) const;
   [[nodiscard]] std::string group_name(std::uint32_t id) const;
@@ -63,6 +67,7 @@ class ProfileStore {
   std::vector<const TableInfo*> tables_;
   std::map<std::uint32_t, std::unique_ptr<StoredMember>> members_;
   std::map<std::uint32_t, std::unique_ptr<StoredGroup>> groups_;
+  std::uint64_t one_shots_ = 0;
   DownPorts down_;
 };
 

@@ -55,6 +55,7 @@ class RunningProgram {
                                             std::optional<std::uint64_t> index) const;
   Status write_meter(std::uint32_t id, std::optional<std::uint64_t> index,
                      std::optional<MeterConfig> config, std::uint64_t now_us);
+  Status clear_meter_counts(std::uint32_t id, std::optional<std::uint64_t> index);
   Status write(const ValueSetEntry& entry);
   Result<std::vector<ValueSetEntry>> read(const ValueSetEntry& filter) const;
   void set_down_ports(const DownPorts& down);

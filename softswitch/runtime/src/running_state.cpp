@@ -124,7 +124,7 @@ Result<std::vector<MeterCell>> RunningProgram::read_meter(
   }
   std::vector<MeterCell> out;
   for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
-    out.push_back({i, store.configs[i]});
+    out.push_back({i, store.configs[i], counts_of(store.states[i])});
   }
   return out;
 }
@@ -143,6 +143,22 @@ Status RunningProgram::write_meter(std::uint32_t id, std::optional<std::uint64_t
   for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
     store.configs[i] = config;
     configure_meter(store.states[i], config, now_us);
+  }
+  return {};
+}
+
+Status RunningProgram::clear_meter_counts(std::uint32_t id, std::optional<std::uint64_t> index) {
+  auto at = position(info_->meters, id, "meter");
+  if (!at.ok()) {
+    return at.status();
+  }
+  MeterStore& store = meters_[at.value()];
+  auto range = cells(index, store.states.size(), info_->meters[at.value()].name);
+  if (!range.ok()) {
+    return range.status();
+  }
+  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+    clear_counts(store.states[i]);
   }
   return {};
 }

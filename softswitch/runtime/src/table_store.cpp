@@ -7,7 +7,7 @@ namespace catchment::softswitch {
 
 void configure_meter(rt::MeterState& state, const std::optional<MeterConfig>& config,
                      std::uint64_t now_us) {
-  state = {};
+  state.configured = false;
   if (!config) {
     return;
   }
@@ -20,6 +20,15 @@ void configure_meter(rt::MeterState& state, const std::optional<MeterConfig>& co
   state.peak = bucket(config->pir, config->pburst);
   state.committed = bucket(config->cir, config->cburst);
 }
+
+MeterCounts counts_of(const rt::MeterState& state) {
+  const auto value = [&](std::size_t colour) {
+    return CounterValue{state.counts[colour].packets, state.counts[colour].bytes};
+  };
+  return {value(0), value(1), value(2)};
+}
+
+void clear_counts(rt::MeterState& state) { std::ranges::fill(state.counts, rt::CounterState{}); }
 
 TableStore::TableStore(const ProgramInfo& program, const TableInfo& info,
                        const rt::TableLayout& layout, ProfileStore* profile)
@@ -52,6 +61,8 @@ void TableStore::count_uses(const Stored& stored, int change) {
     if (StoredGroup* group = profile_->group(ref->group_id)) {
       group->uses += static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
     }
+  } else if (std::holds_alternative<OneShot>(stored.entry.action)) {
+    profile_->use_one_shot(change);
   }
 }
 
@@ -71,6 +82,11 @@ void TableStore::expand_one_shot(Stored& stored) {
 Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
   if (profile_ == nullptr || !profile_->info().selector) {
     return {StatusCode::invalid_argument, "table " + info_.name + " has no action selector"};
+  }
+  if (profile_->has_members()) {
+    return {StatusCode::invalid_argument,
+            profile_->info().name +
+                " has members: its tables take members and groups, or action sets, not both"};
   }
   OneShot canonical;
   for (const OneShotAction& one : set.actions) {
@@ -166,6 +182,7 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
   }
   auto stored = std::make_unique<Stored>();
   stored->entry = entry;
+  stored->entry.meter_counts.reset();
   if (Status status = bind(*stored, entry.action, ActionPlace::entry); !status.ok()) {
     return status;
   }
@@ -224,6 +241,9 @@ Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& m
 }
 
 Result<TableStore::Stored*> TableStore::find(const TableEntry& entry) const {
+  if (entry.is_default && default_ != nullptr) {
+    return default_.get();
+  }
   auto key = make_key(entry);
   if (!key.ok()) {
     return key.status();
@@ -265,6 +285,9 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
   stored.row.last_hit_us = now_us;
   stored.idle_reported_us = 0;
   set_meter(stored, entry.meter, now_us);
+  if (entry.meter_counts) {
+    clear_counts(stored.meter);
+  }
   if (entry.counter) {
     stored.row.packets = entry.counter->packets;
     stored.row.bytes = entry.counter->bytes;
@@ -310,6 +333,18 @@ Status TableStore::set_default(const TableEntry& entry, bool initial) {
   if (initial) {
     initial_default_ = stored->entry.action;
   }
+  if (!reset) {
+    stored->entry.controller_metadata = entry.controller_metadata;
+    stored->entry.metadata = entry.metadata;
+    set_meter(*stored, entry.meter, 0);
+  }
+  if (entry.counter) {
+    stored->row.packets = entry.counter->packets;
+    stored->row.bytes = entry.counter->bytes;
+  } else if (default_ != nullptr && !reset) {
+    stored->row.packets = default_->row.packets;
+    stored->row.bytes = default_->row.bytes;
+  }
   if (default_ != nullptr) {
     count_uses(*default_, -1);
   }
@@ -324,6 +359,9 @@ TableEntry TableStore::describe(const Stored& stored, std::uint64_t now_us) cons
   entry.table_id = info_.id;
   if (info_.direct_counter_id != 0) {
     entry.counter = CounterValue{stored.row.packets, stored.row.bytes};
+  }
+  if (info_.direct_meter_id != 0) {
+    entry.meter_counts = counts_of(stored.meter);
   }
   if (info_.idle_timeout && !entry.is_default) {
     entry.elapsed_ns = static_cast<std::int64_t>((now_us - stored.row.last_hit_us) * 1000);
@@ -376,6 +414,18 @@ Status TableStore::write_meter(const TableEntry& key, std::optional<MeterConfig>
     return found.status();
   }
   set_meter(*found.value(), config, now_us);
+  return {};
+}
+
+Status TableStore::clear_meter_counts(const TableEntry& key) {
+  if (info_.direct_meter_id == 0) {
+    return {StatusCode::invalid_argument, "table " + info_.name + " has no direct meter"};
+  }
+  auto found = find(key);
+  if (!found.ok()) {
+    return found.status();
+  }
+  clear_counts(found.value()->meter);
   return {};
 }
 

@@ -27,12 +27,14 @@ class TableStore {
   Status insert(const TableEntry& entry, std::uint64_t now_us, bool initial = false);
   Status modify(const TableEntry& entry, std::uint64_t now_us);
   Status remove(const TableEntry& key);
+  /// Without an action: back to the program's own default entry.
   Status set_default(const TableEntry& entry, bool initial = false);
   /// Appends what the filter selects (see Dataplane::read).
   Status read(const TableEntry& filter, std::uint64_t now_us, std::vector<TableEntry>& out) const;
   Status write_counter(const TableEntry& key, CounterValue value);
   Status write_meter(const TableEntry& key, std::optional<MeterConfig> config,
                      std::uint64_t now_us);
+  Status clear_meter_counts(const TableEntry& key);
 
   /// Of a value set: its rows have no action.
   Status replace_members(const std::vector<std::vector<FieldMatch>>& members);
@@ -98,5 +100,7 @@ class TableStore {
 /// Puts a meter to work from now on; unset: always green.
 void configure_meter(rt::MeterState& state, const std::optional<MeterConfig>& config,
                      std::uint64_t now_us);
+MeterCounts counts_of(const rt::MeterState& state);
+void clear_counts(rt::MeterState& state);
 
 }  // namespace catchment::softswitch

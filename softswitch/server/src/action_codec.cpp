@@ -44,13 +44,28 @@ void check_use(std::uint32_t action_id, bool as_default, const TableSchema& tabl
 softswitch::OneShot decode_one_shot(const p4::v1::ActionProfileActionSet& set,
                                     const TableSchema& table, const Schema& schema) {
   softswitch::OneShot result;
+  std::int64_t total = 0;
   for (const auto& one : set.action_profile_actions()) {
     check_use(one.action().action_id(), false, table, schema);
     if (one.weight() <= 0) {
       throw invalid_argument("table '" + table.name() + "': weight " +
                              std::to_string(one.weight()) + " of an action set is not positive");
     }
+    if (one.watch_kind_case() == p4::v1::ActionProfileAction::kWatch) {
+      throw unimplemented("table '" + table.name() + "': watch is deprecated; use watch_port");
+    }
+    check_watch_port(one.watch_port(), "table '" + table.name() + "': ");
     result.actions.push_back({decode_action(one.action(), schema), one.weight(), one.watch_port()});
+    total += one.weight();
+  }
+  const auto& profile = schema.profile(table.info->implementation_id());
+  if (profile.has_sum_of_members()) {
+    total = set.action_profile_actions_size();
+  }
+  if (profile.max_group_size() > 0 && total > profile.max_group_size()) {
+    throw invalid_argument("table '" + table.name() + "': an action set of size " +
+                           std::to_string(total) + " is larger than " +
+                           std::to_string(profile.max_group_size()));
   }
   return result;
 }
@@ -63,6 +78,18 @@ void require_form(bool right, const TableSchema& table, const char* sent, const 
 }
 
 }  // namespace
+
+void check_watch_port(const std::string& port, const std::string& where) {
+  if (port.empty()) {
+    return;
+  }
+  constexpr unsigned kPortBits = 9;  // standard_metadata_t.egress_port
+  try {
+    to_fixed(port, kPortBits, {"watch port", ""});
+  } catch (const RpcError&) {
+    throw invalid_argument(where + "watch_port " + to_hex(port) + " is not a port of this switch");
+  }
+}
 
 softswitch::ActionCall decode_action(const p4::v1::Action& action, const Schema& schema) {
   const p4config::Action& info = schema.action(action.action_id());

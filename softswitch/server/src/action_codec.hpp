@@ -22,4 +22,7 @@ void encode_action(const softswitch::ActionCall& call, p4::v1::Action& result);
 // Leaves `result` untouched when the action is unset.
 void encode_table_action(const softswitch::TableAction& action, p4::v1::TableEntry& result);
 
+// Throws RpcError(INVALID_ARGUMENT) unless the byte string is empty or a port number.
+void check_watch_port(const std::string& port, const std::string& where);
+
 }  // namespace catchment::server

@@ -33,6 +33,13 @@ void apply(Update::Type type, const Value& value, const Target& target) {
                                  : dataplane.remove(value));
 }
 
+void require_id(std::uint32_t id, const char* kind, const p4config::ActionProfile& profile) {
+  if (id == 0) {
+    throw invalid_argument("action profile '" + profile.preamble().name() + "': the " + kind +
+                           " id must not be 0");
+  }
+}
+
 softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
                                       const p4config::ActionProfile& profile) {
   const std::string where = "action profile '" + profile.preamble().name() + "', group " +
@@ -41,6 +48,11 @@ softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
   group.max_size = message.max_size();
   if (group.max_size < 0) {
     throw invalid_argument(where + "max_size is negative");
+  }
+  if (profile.max_group_size() > 0 &&
+      (group.max_size == 0 || group.max_size > profile.max_group_size())) {
+    throw invalid_argument(where + "max_size " + std::to_string(group.max_size) + " is not in 1.." +
+                           std::to_string(profile.max_group_size()));
   }
   std::set<std::uint32_t> seen;
   for (const auto& member : message.members()) {
@@ -52,6 +64,7 @@ softswitch::ProfileGroup decode_group(const p4::v1::ActionProfileGroup& message,
       throw invalid_argument(where + "the weight of member " + std::to_string(member.member_id()) +
                              " is not positive");
     }
+    check_watch_port(member.watch_port(), where);
     if (member.watch_kind_case() == p4::v1::ActionProfileGroup::Member::kWatch) {
       throw unimplemented(where + "watch is deprecated; use watch_port");
     }
@@ -78,6 +91,7 @@ void write_member(Update::Type type, const p4::v1::ActionProfileMember& message,
   member.profile_id = message.action_profile_id();
   member.member_id = message.member_id();
   if (type != Update::DELETE) {
+    require_id(message.member_id(), "member", profile);
     check_action(profile, message.action().action_id(), target.schema());
     member.action = decode_action(message.action(), target.schema());
   }
@@ -92,6 +106,7 @@ void write_group(Update::Type type, const p4::v1::ActionProfileGroup& message, T
   }
   softswitch::ProfileGroup group;
   if (type != Update::DELETE) {
+    require_id(message.group_id(), "group", profile);
     group = decode_group(message, profile);
   }
   group.profile_id = message.action_profile_id();

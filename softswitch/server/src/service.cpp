@@ -79,11 +79,13 @@ BatchStatus write_all(const p4::v1::WriteRequest& request, Target& target) {
       return write_each(request, target);
     case p4::v1::WriteRequest::ROLLBACK_ON_ERROR:
       return write_whole_or_nothing(request, target);
+    case p4::v1::WriteRequest::DATAPLANE_ATOMIC: {
+      const softswitch::Dataplane::Pause pause(target.dataplane());
+      return write_whole_or_nothing(request, target);
+    }
     default:
-      throw unimplemented(
-          "atomicity: CONTINUE_ON_ERROR and ROLLBACK_ON_ERROR only, "
-          "not " +
-          std::to_string(request.atomicity()));
+      throw unimplemented("atomicity " + std::to_string(request.atomicity()) +
+                          ": CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC");
   }
 }
 
@@ -254,16 +256,38 @@ void Service::handle(const std::shared_ptr<Session>& session,
     case p4::v1::StreamMessageRequest::kPacket:
       return send_packet(session, request.packet());
     case p4::v1::StreamMessageRequest::kDigestAck:
-      return notifier_.acknowledge(request.digest_ack());
+      return acknowledge(session, request.digest_ack());
     default: {
       p4::v1::StreamMessageResponse response;
       auto& error = *response.mutable_error();
       error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
       error.set_message("the stream message is none that this switch knows");
-      error.mutable_other();
+      *error.mutable_other()->mutable_other() = request.other();
       session->offer(std::move(response));
     }
   }
+}
+
+void Service::acknowledge(const std::shared_ptr<Session>& session,
+                          const p4::v1::DigestListAck& ack) {
+  {
+    const auto lock = state_.shared();
+    const auto running = pipelines_.running();
+    const auto* info = running == nullptr ? nullptr : &running->schema().info();
+    if (info != nullptr &&
+        std::any_of(info->digests().begin(), info->digests().end(), [&](const auto& digest) {
+          return digest.preamble().id() == ack.digest_id();
+        })) {
+      return notifier_.acknowledge(ack);
+    }
+  }
+  p4::v1::StreamMessageResponse response;
+  auto& error = *response.mutable_error();
+  error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
+  error.set_message("there is no digest with id " + std::to_string(ack.digest_id()) +
+                    " in the P4Info of the pipeline");
+  *error.mutable_digest_list_ack()->mutable_digest_list_ack() = ack;
+  session->offer(std::move(response));
 }
 
 void Service::send_packet(const std::shared_ptr<Session>& session,

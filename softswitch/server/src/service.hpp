@@ -56,6 +56,7 @@ class Service final : public p4::v1::P4Runtime::Service {
   void use_running();
   void apply_digests(const google::protobuf::RepeatedPtrField<p4::v1::Update>& updates);
   void handle(const std::shared_ptr<Session>& session, const p4::v1::StreamMessageRequest& request);
+  void acknowledge(const std::shared_ptr<Session>& session, const p4::v1::DigestListAck& ack);
   void send_packet(const std::shared_ptr<Session>& session, const p4::v1::PacketOut& packet);
 
   const ServiceOptions options_;

@@ -92,14 +92,16 @@ void write_meter(Update::Type type, const p4::v1::MeterEntry& message, Target& t
   const auto& info = target.schema().meter(message.meter_id());
   const auto index = index_of(message, info.size(), {"meter", info.preamble().name()});
   if (message.has_counter_data()) {
-    throw unimplemented("meter '" + info.preamble().name() +
-                        "': meters of this switch do not count per colour");
+    check_cleared(message.counter_data());
   }
   std::optional<softswitch::MeterConfig> config;
   if (message.has_config()) {
-    config = decode_meter(message.config());
+    config = decode_meter(message.config(), info.spec());
   }
   check(target.dataplane().write_meter(message.meter_id(), index, config));
+  if (message.has_counter_data()) {
+    check(target.dataplane().clear_meter_counts(message.meter_id(), index));
+  }
 }
 
 void write_register(Update::Type type, const p4::v1::RegisterEntry& message, Target& target) {
@@ -185,6 +187,9 @@ void read_meters(const p4::v1::MeterEntry& request, const Target& target, Entity
       message.mutable_index()->set_index(static_cast<std::int64_t>(cell.index));
       if (cell.config) {
         encode_meter(*cell.config, *message.mutable_config());
+      }
+      if (request.has_counter_data()) {
+        encode_meter_counts(cell.counts, *message.mutable_counter_data());
       }
     }
   };

@@ -43,11 +43,15 @@ void decode_resources(const p4::v1::TableEntry& message, const TableSchema& tabl
     if (table.meter == nullptr) {
       throw invalid_argument(in_table(table) + "meter_config is set, but it has no direct meter");
     }
-    entry.meter = decode_meter(message.meter_config());
+    entry.meter = decode_meter(message.meter_config(), table.meter->spec());
   }
   if (message.has_meter_counter_data()) {
-    throw unimplemented(in_table(table) +
-                        "meter_counter_data: meters of this switch do not count per colour");
+    if (table.meter == nullptr) {
+      throw invalid_argument(in_table(table) +
+                             "meter_counter_data is set, but it has no direct meter");
+    }
+    check_cleared(message.meter_counter_data());
+    entry.meter_counts.emplace();
   }
 }
 
@@ -123,6 +127,9 @@ p4::v1::TableEntry encode_entry(const softswitch::TableEntry& entry, const Table
   if (request.has_meter_config() && entry.meter) {
     encode_meter(*entry.meter, *result.mutable_meter_config());
   }
+  if (request.has_meter_counter_data() && entry.meter_counts) {
+    encode_meter_counts(*entry.meter_counts, *result.mutable_meter_counter_data());
+  }
   if (request.has_time_since_last_hit() && entry.elapsed_ns) {
     result.mutable_time_since_last_hit()->set_elapsed_ns(*entry.elapsed_ns);
   }
@@ -142,14 +149,37 @@ void encode_counter(const softswitch::CounterValue& value, p4::v1::CounterData& 
   result.set_byte_count(static_cast<std::int64_t>(value.bytes));
 }
 
-softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config) {
+softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config,
+                                     const p4config::MeterSpec& spec) {
+  using Spec = p4config::MeterSpec;
   if (config.cir() < 0 || config.cburst() < 0 || config.pir() < 0 || config.pburst() < 0) {
     throw invalid_argument("a meter's rate or burst is negative");
   }
+  if (spec.type() != Spec::TWO_RATE_THREE_COLOR &&
+      (config.pir() != config.cir() || config.pburst() != config.cburst())) {
+    throw invalid_argument("a single-rate meter: pir and pburst must equal cir and cburst");
+  }
   if (config.eburst() != 0) {
-    throw unimplemented("meter eburst: this switch has two-rate three-colour meters only");
+    if (spec.type() != Spec::SINGLE_RATE_THREE_COLOR) {
+      throw invalid_argument("eburst is set, but only single-rate three-colour meters have one");
+    }
+    throw unimplemented("meter eburst: this switch marks with two rates");
   }
   return {config.cir(), config.cburst(), config.pir(), config.pburst()};
+}
+
+void check_cleared(const p4::v1::MeterCounterData& data) {
+  for (const auto* colour : {&data.green(), &data.yellow(), &data.red()}) {
+    if (colour->packet_count() != 0 || colour->byte_count() != 0) {
+      throw invalid_argument("a meter's counts per colour can be set back to zero, nothing else");
+    }
+  }
+}
+
+void encode_meter_counts(const softswitch::MeterCounts& counts, p4::v1::MeterCounterData& result) {
+  encode_counter(counts.green, *result.mutable_green());
+  encode_counter(counts.yellow, *result.mutable_yellow());
+  encode_counter(counts.red, *result.mutable_red());
 }
 
 void encode_meter(const softswitch::MeterConfig& config, p4::v1::MeterConfig& result) {

@@ -27,7 +27,13 @@ void encode_key(const softswitch::TableEntry& entry, const TableSchema& table,
 
 softswitch::CounterValue decode_counter(const p4::v1::CounterData& data);
 void encode_counter(const softswitch::CounterValue& value, p4::v1::CounterData& result);
-softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config);
+// `spec` is the meter's: which fields a config may have depends on its type.
+softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config,
+                                     const p4config::MeterSpec& spec);
 void encode_meter(const softswitch::MeterConfig& config, p4::v1::MeterConfig& result);
+
+// Throws RpcError unless all counts are zero: they can be cleared, not set.
+void check_cleared(const p4::v1::MeterCounterData& data);
+void encode_meter_counts(const softswitch::MeterCounts& counts, p4::v1::MeterCounterData& result);
 
 }  // namespace catchment::server

@@ -1,9 +1,11 @@
 #include "table_entities.hpp"
 
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "match_codec.hpp"
 #include "table_codec.hpp"
 
 namespace catchment::server {
@@ -79,9 +81,35 @@ void require_modify(Update::Type type, const char* kind) {
   }
 }
 
+// Returns the entries with this match, whatever their priority.
+std::vector<softswitch::TableEntry> select_any_priority(p4::v1::TableEntry request,
+                                                        const TableSchema& table,
+                                                        const Target& target) {
+  request.set_priority(1);
+  const auto text = [&](const std::vector<softswitch::FieldMatch>& match) {
+    std::map<std::uint32_t, std::string> fields;
+    google::protobuf::RepeatedPtrField<p4::v1::FieldMatch> messages;
+    encode_match(match, table.fields, messages);
+    for (const auto& message : messages) {
+      fields.emplace(message.field_id(), message.SerializeAsString());
+    }
+    return fields;
+  };
+  const auto wanted = text(decode_key(request, table).match);
+  softswitch::TableEntry filter;
+  filter.table_id = table.info->preamble().id();
+  auto entries = take(target.dataplane().read(filter));
+  std::erase_if(entries, [&](const auto& entry) { return text(entry.match) != wanted; });
+  return entries;
+}
+
 // Returns the entries that a read request's table, key and default flag select.
 std::vector<softswitch::TableEntry> select(const p4::v1::TableEntry& request,
                                            const TableSchema& table, const Target& target) {
+  if (request.match_size() != 0 && table.needs_priority && request.priority() == 0 &&
+      !request.is_default_action()) {
+    return select_any_priority(request, table, target);
+  }
   softswitch::TableEntry filter;
   filter.table_id = table.info->preamble().id();
   filter.is_default = request.is_default_action();
@@ -155,6 +183,9 @@ void write_table_entry(Update::Type type, const p4::v1::TableEntry& message, Tar
       if (table.meter != nullptr) {
         check(target.dataplane().write_direct_meter(entry, entry.meter));
       }
+      if (entry.meter_counts) {
+        check(target.dataplane().clear_direct_meter_counts(entry));
+      }
       return;
     }
     entry.action = old.action;
@@ -181,12 +212,26 @@ void write_direct_meter(Update::Type type, const p4::v1::DirectMeterEntry& messa
   const auto key = decode_key(message.table_entry(), table);
   std::optional<softswitch::MeterConfig> config;
   if (message.has_config()) {
-    config = decode_meter(message.config());
+    config = decode_meter(message.config(), table.meter->spec());
+  }
+  if (message.has_counter_data()) {
+    check_cleared(message.counter_data());
   }
   check(target.dataplane().write_direct_meter(key, config));
+  if (message.has_counter_data()) {
+    check(target.dataplane().clear_direct_meter_counts(key));
+  }
 }
 
 void read_table_entries(const p4::v1::TableEntry& request, const Target& target, EntitySink& sink) {
+  if (request.table_id() != 0 && request.has_time_since_last_hit()) {
+    const TableSchema& table = target.schema().table(request.table_id());
+    if (request.is_default_action() ||
+        table.info->idle_timeout_behavior() != p4config::Table::NOTIFY_CONTROL) {
+      throw invalid_argument("table '" + table.name() +
+                             "': time_since_last_hit is set, but this entry has no idle timeout");
+    }
+  }
   for_each_entry(request, target, [&](const auto& entry, const TableSchema& table) {
     *sink.add().mutable_table_entry() = encode_entry(entry, table, request);
   });
@@ -227,6 +272,10 @@ void read_direct_meters(const p4::v1::DirectMeterEntry& request, const Target& t
       encode_key(entry, table, *message.mutable_table_entry());
       if (entry.meter) {
         encode_meter(*entry.meter, *message.mutable_config());
+      }
+      if (request.has_counter_data()) {
+        encode_meter_counts(entry.meter_counts.value_or(softswitch::MeterCounts{}),
+                            *message.mutable_counter_data());
       }
     }
   });

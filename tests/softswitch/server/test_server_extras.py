@@ -153,8 +153,19 @@ def test_one_shot_action_sets(wired: RawClient, ports: FramePorts, names: Names)
     assert wired.read(names.entry("group_t", {1: 5})) == [entity]
     assert {through(ports, 5, SRC + src)["group"] for src in range(40)} == {201, 202}
     assert wired.read(Entity(action_profile_member={})) == []  # they belong to the entry
+    one_member = member(names, "groups", 1, "set_group", 1)
+    assert code_of(wired.insert, one_member) == INVALID_ARGUMENT  # a profile is used in one style at a time
+    assert code_of(wired.insert, group(names, 1)) == INVALID_ARGUMENT
     entity.table_entry.action.action_profile_action_set.action_profile_actions[0].weight = 0
     assert code_of(wired.modify, entity) == INVALID_ARGUMENT
+    entity.table_entry.action.action_profile_action_set.action_profile_actions[0].weight = 1
+    wired.delete(entity)
+    wired.insert(one_member)
+    assert code_of(wired.insert, entity) == INVALID_ARGUMENT
+    assert code_of(wired.insert, member(names, "groups", 0, "set_group", 1)) == INVALID_ARGUMENT
+    assert code_of(wired.insert, group(names, 0)) == INVALID_ARGUMENT
+    wired.delete(one_member)
+    wired.insert(entity)
 
 
 def test_watched_ports_that_are_down_are_passed_over(wired: RawClient, ports: FramePorts, names: Names) -> None:
@@ -164,6 +175,8 @@ def test_watched_ports_that_are_down_are_passed_over(wired: RawClient, ports: Fr
         one.watch_port = bytes([number])
     wired.insert(watching)
     assert wired.read(Entity(action_profile_group={})) == [watching]
+    watching.action_profile_group.members[0].watch_port = b"\x02\x00"  # port 512
+    assert code_of(wired.modify, watching) == INVALID_ARGUMENT
     wired.insert(pointing(names, "group_t", 5, to_group=7))
     assert {through(ports, 5, SRC + src)["group"] for src in range(40)} == {101, 102}
     ports.set_link(3, up=False)
@@ -200,6 +213,51 @@ def test_meters_color_frames(wired: RawClient, ports: FramePorts, names: Names) 
     assert code_of(wired.modify, meter(names, 4, limits)) == OUT_OF_RANGE
     assert code_of(wired.modify, meter(names, 1, (-1, 0, 0, 0))) == INVALID_ARGUMENT
     assert code_of(wired.insert, meter(names, 1, limits)) == INVALID_ARGUMENT
+
+
+def test_meters_count_each_color(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    wired.modify(meter(names, 2, (1, 3, 1, 5)))
+    colors = [through(ports, 2)["color"] for _ in range(10)]
+    ask = meter(names, 2, None)
+    ask.meter_entry.counter_data.SetInParent()
+    (read,) = wired.read(ask)
+    counts = read.meter_entry.counter_data
+    size = len(extras_probe(SRC, 2))
+    for color, count in ((GREEN, counts.green), (YELLOW, counts.yellow), (RED, counts.red)):
+        assert (count.packet_count, count.byte_count) == (colors.count(color), colors.count(color) * size)
+    assert not wired.read(meter(names, 2, None))[0].meter_entry.HasField("counter_data")
+
+    wired.modify(meter(names, 2, (1, 3, 1, 5)))  # a new configuration, the counts go on
+    assert wired.read(ask)[0].meter_entry.counter_data == counts
+    wrong = meter(names, 2, (1, 3, 1, 5))
+    wrong.meter_entry.counter_data.red.packet_count = 1
+    assert code_of(wired.modify, wrong) == INVALID_ARGUMENT
+    wired.modify(ask)  # no configuration and cleared counts
+    through(ports, 2)
+    (read,) = wired.read(ask)
+    assert read.meter_entry.counter_data.green.packet_count == 1  # unlimited is green
+    assert read.meter_entry.counter_data.red.packet_count == 0
+    eburst = meter(names, 2, (1, 3, 1, 5))
+    eburst.meter_entry.config.eburst = 1
+    assert code_of(wired.modify, eburst) == INVALID_ARGUMENT
+
+
+def test_direct_meters_count_each_color(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    entity = names.entry("metered_t", {1: 5}, ("color_it", []))
+    wired.insert(entity)
+    for _ in range(3):
+        through(ports, 5)
+    ask = names.entry("metered_t", {1: 5}, ("color_it", []))
+    ask.table_entry.meter_counter_data.SetInParent()
+    assert wired.read(ask)[0].table_entry.meter_counter_data.green.packet_count == 3
+    direct = Entity()
+    direct.direct_meter_entry.table_entry.CopyFrom(names.entry("metered_t", {1: 5}).table_entry)
+    direct.direct_meter_entry.counter_data.SetInParent()
+    assert wired.read(direct)[0].direct_meter_entry.counter_data.green.packet_count == 3
+    wired.modify(entity)
+    assert wired.read(ask)[0].table_entry.meter_counter_data.green.packet_count == 3
+    wired.modify(direct)
+    assert wired.read(ask)[0].table_entry.meter_counter_data.green.packet_count == 0
 
 
 def test_direct_meters(wired: RawClient, ports: FramePorts, names: Names) -> None:
@@ -263,6 +321,15 @@ def test_digests_come_in_lists_without_repeats(wired: RawClient, ports: FramePor
     for flow in (4, 5, 6, 1, 2, 3):
         through(ports, flow)
     assert learned(wired.receive()) == [(SRC, 1, 1), (SRC, 1, 2), (SRC, 1, 3)]
+
+
+def test_an_acknowledgement_of_an_unknown_digest_is_reported(wired: RawClient) -> None:
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.digest_ack.digest_id, request.digest_ack.list_id = 12345, 9
+    wired.send(request)
+    error = wired.receive().error
+    assert error.canonical_code == INVALID_ARGUMENT
+    assert error.digest_list_ack.digest_list_ack == request.digest_ack
 
 
 def test_digests_wait_no_longer_than_asked(wired: RawClient, ports: FramePorts, names: Names) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import grpc
 import pytest
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, as_bytes, update
@@ -327,9 +328,47 @@ def test_large_reads_come_in_pieces(client: RawClient, names: Names) -> None:
         assert entry.match[1].exact.value == entry.action.action.params[0].value == as_bytes(number % 512)
 
 
-def test_data_plane_atomicity_is_refused_not_ignored(client: RawClient, names: Names) -> None:
+def test_an_unknown_atomicity_is_refused_not_ignored(client: RawClient, names: Names) -> None:
     request = client.write_request(update("INSERT", names.entry("lpm_t", {}, ("set_lpm", [1]))))
-    request.atomicity = p4runtime_pb2.WriteRequest.DATAPLANE_ATOMIC
-    with pytest.raises(Exception, match="CONTINUE_ON_ERROR"):
+    request.atomicity = 7  # type: ignore[assignment]
+    with pytest.raises(grpc.RpcError, match="CONTINUE_ON_ERROR") as caught:
         client.send_write(request)
+    assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
     assert entries_of(client, names, "lpm_t") == []
+
+
+def test_a_match_without_priority_reads_every_priority(client: RawClient, names: Names) -> None:
+    rules = [
+        names.entry("ternary_t", {1: ("ternary", 0x0100, 0xFF00), 2: 7}, ("set_ternary", [n]), priority=n)
+        for n in (3, 4)
+    ]
+    client.insert(*rules, names.entry("ternary_t", {2: 7}, ("set_ternary", [9]), priority=9))
+    anything = names.entry("ternary_t", {2: 7, 1: ("ternary", b"\0\1\0", b"\0\xff\0")})
+    assert sorted(client.read(anything), key=lambda entity: entity.table_entry.priority) == rules
+
+
+def test_a_default_entry_keeps_what_comes_with_it_until_it_is_reset(client: RawClient, names: Names) -> None:
+    entry = names.entry("exact_t", {}, ("forward", [3]), default=True)
+    entry.table_entry.metadata, entry.table_entry.controller_metadata = b"mine", 5
+    entry.table_entry.counter_data.packet_count = 12
+    client.modify(entry)
+    ask = names.entry("exact_t", default=True)
+    ask.table_entry.counter_data.SetInParent()
+    assert client.read(ask) == [entry]
+    direct = p4runtime_pb2.Entity()
+    direct.direct_counter_entry.table_entry.CopyFrom(names.entry("exact_t", default=True).table_entry)
+    direct.direct_counter_entry.data.packet_count = 30
+    client.modify(direct)
+    assert client.read(direct) == [direct]
+    client.modify(names.entry("exact_t", {}, ("forward", [4]), default=True))  # a new action: the counter goes on
+    assert client.read(direct) == [direct]
+    client.modify(names.entry("exact_t", default=True))
+    expected = names.entry("exact_t", {}, ("drop", []), default=True)
+    expected.table_entry.counter_data.SetInParent()
+    assert client.read(ask) == [expected]
+
+
+def test_the_time_since_the_last_hit_is_for_tables_that_keep_it(client: RawClient, names: Names) -> None:
+    entry = names.entry("lpm_t")
+    entry.table_entry.time_since_last_hit.SetInParent()
+    assert [code for code, _ in failures(client.read, entry)] == [INVALID_ARGUMENT]

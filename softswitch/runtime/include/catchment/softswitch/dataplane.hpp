@@ -70,6 +70,20 @@ class Dataplane {
   Dataplane(const Dataplane&) = delete;
   Dataplane& operator=(const Dataplane&) = delete;
 
+  /// While it lives no packet is worked on, and only the thread that made it may call the
+  /// Dataplane: what that thread writes meanwhile, packets see as one change. Not to be nested.
+  class Pause {
+   public:
+    explicit Pause(Dataplane& dataplane);
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    class Held;
+    std::unique_ptr<Held> held_;
+  };
+
   // --- program
   // -----------------------------------------------------------------------------------------------------
   /// Opens a shared object that softswitch.build made and makes it the running program. All tables,
@@ -134,10 +148,13 @@ class Dataplane {
                         const std::string& value);
   Result<std::vector<MeterCell>> read_meter(std::uint32_t meter_id,
                                             std::optional<std::uint64_t> index) const;
-  /// `config` unset: back to the default (always green).
+  /// `config` unset: back to the default (always green). The counts per colour stay.
   Status write_meter(std::uint32_t meter_id, std::optional<std::uint64_t> index,
                      std::optional<MeterConfig> config);
   Status write_direct_meter(const TableEntry& key, std::optional<MeterConfig> config);
+  /// Sets the counts per colour back to zero.
+  Status clear_meter_counts(std::uint32_t meter_id, std::optional<std::uint64_t> index);
+  Status clear_direct_meter_counts(const TableEntry& key);
   Status write(const ValueSetEntry& entry);  // replaces the members
   Result<std::vector<ValueSetEntry>> read(const ValueSetEntry& filter) const;
 

@@ -69,6 +69,13 @@ struct MeterConfig {
   std::int64_t pburst = 0;
 };
 
+/// How many frames a meter gave each colour.
+struct MeterCounts {
+  CounterValue green;
+  CounterValue yellow;
+  CounterValue red;
+};
+
 struct TableEntry {
   std::uint32_t table_id = 0;
   std::vector<FieldMatch> match;
@@ -78,9 +85,10 @@ struct TableEntry {
   bool is_const = false;  // out only: from the program's `const entries`
   std::uint64_t controller_metadata = 0;
   std::string metadata;
-  std::int64_t idle_timeout_ns = 0;     // 0: never
-  std::optional<CounterValue> counter;  // direct counter; in: sets it
-  std::optional<MeterConfig> meter;     // direct meter; unset: the default (always green)
+  std::int64_t idle_timeout_ns = 0;         // 0: never
+  std::optional<CounterValue> counter;      // direct counter; in: sets it
+  std::optional<MeterConfig> meter;         // direct meter; unset: the default (always green)
+  std::optional<MeterCounts> meter_counts;  // direct meter; in: sets them back to zero
   std::optional<std::int64_t>
       elapsed_ns;  // out only: time since last hit, of tables with idle timeout
 };
@@ -131,6 +139,7 @@ struct CounterCell {
 struct MeterCell {
   std::uint64_t index = 0;
   std::optional<MeterConfig> config;
+  MeterCounts counts;
 };
 
 struct RegisterCell {

@@ -69,6 +69,7 @@ struct MeterState {
   };
   Bucket peak;
   Bucket committed;
+  CounterState counts[3];  // by colour
 
   static bool take(Bucket& bucket, std::uint64_t elapsed_us, std::uint64_t units) {
     const auto granted =
@@ -81,8 +82,16 @@ struct MeterState {
     bucket.tokens -= units;
     return true;
   }
-  /// 0 green, 1 yellow, 2 red.
-  std::uint32_t execute(std::uint64_t now_us, std::uint64_t units) {
+  /// 0 green, 1 yellow, 2 red. `units` is what the frame costs, `length` its bytes.
+  std::uint32_t execute(std::uint64_t now_us, std::uint64_t units, std::uint64_t length) {
+    const std::uint32_t colour = mark(now_us, units);
+    counts[colour].packets += 1;
+    counts[colour].bytes += length;
+    return colour;
+  }
+
+ private:
+  std::uint32_t mark(std::uint64_t now_us, std::uint64_t units) {
     if (!configured) {
       return 0;
     }
@@ -102,7 +111,7 @@ struct Meter {
   /// Outside the array: `before`, unchanged.
   std::uint32_t execute(std::uint64_t index, std::uint64_t now_us, std::uint64_t length,
                         std::uint32_t before) const {
-    return index < size ? cells[index].execute(now_us, by_bytes ? length : 1) : before;
+    return index < size ? cells[index].execute(now_us, by_bytes ? length : 1, length) : before;
   }
 };
 
