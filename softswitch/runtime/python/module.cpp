@@ -9,6 +9,7 @@
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/packets.hpp"
 #include "catchment/softswitch/rt/wire_bits.hpp"
+#include "faults.hpp"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -344,6 +345,7 @@ PYBIND11_MODULE(_softswitch, module) {
       });
   bind_tables(cls);
   bind_state(cls);
+  bind_faults(module);
 }
 
 }  // namespace catchment::softswitch

@@ -12,6 +12,7 @@
 
 #include "catchment/softswitch/packets.hpp"
 #include "descriptor.hpp"
+#include "fault_port.hpp"
 #include "link_watch.hpp"
 #include "open_port.hpp"
 
@@ -22,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
-constexpr int kTickMs = 50;
+constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
 /// Turns of a busy polled port between two looks at all the others.
@@ -34,13 +35,19 @@ constexpr std::uint64_t kLinkTag = kWakeTag - 1;
 struct Slot {
   std::uint32_t number = 0;
   std::unique_ptr<Port> port;
-  int watched = -1;  // the descriptor that epoll has
+  FaultPort* faults = nullptr;  // `port`, once it has been given faults
+  int watched = -1;             // the descriptor that epoll has
   bool waits_for_room = false;
   std::vector<rt::OutFrame> queue;
   std::size_t queue_head = 0;
 
   [[nodiscard]] std::size_t queued() const { return queue.size() - queue_head; }
 };
+
+timespec to_timespec(std::chrono::nanoseconds wait) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(wait);
+  return {.tv_sec = seconds.count(), .tv_nsec = (wait - seconds).count()};
+}
 
 }  // namespace
 
@@ -92,9 +99,31 @@ class PortLoop::Impl {
       return {StatusCode::not_found, "there is no port " + std::to_string(number)};
     }
     clear_queue(*found->second);
+    std::erase(faulty_, found->second.get());
     slots_.erase(found);
     list_polled();
     dataplane_.set_port_up(number, false);
+    return {};
+  }
+
+  Status set_faults(std::uint32_t number, const PortFaults& faults) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = slots_.find(number);
+      if (found == slots_.end()) {
+        return {StatusCode::not_found, "there is no port " + std::to_string(number)};
+      }
+      Slot& slot = *found->second;
+      if (slot.faults == nullptr) {
+        auto wrapped = std::make_unique<FaultPort>(std::move(slot.port), number);
+        slot.faults = wrapped.get();
+        slot.port = std::move(wrapped);
+        faulty_.push_back(&slot);
+      }
+      slot.faults->set(faults);
+      tell(slot, "faults " + faults.text());
+    }
+    wake();
     return {};
   }
 
@@ -107,8 +136,9 @@ class PortLoop::Impl {
       int count = 0;
       if (++turns >= kTurnsPerWait || !polled_frames_) {
         turns = 0;
-        count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                           patience(last_polled_frame));
+        const timespec patience = to_timespec(wait_at_most(last_polled_frame));
+        count = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                             &patience, nullptr);
       }
       {
         // Held while a batch runs; add_port, remove_port and ports() wait for it.
@@ -117,6 +147,7 @@ class PortLoop::Impl {
           serve(events[static_cast<std::size_t>(i)]);
         }
         poll();
+        serve_held();
         flush();
       }
       const auto now = Clock::now();
@@ -124,7 +155,7 @@ class PortLoop::Impl {
         last_polled_frame = now;
       }
       if (now >= next_tick) {
-        next_tick = now + std::chrono::milliseconds(kTickMs);
+        next_tick = now + kTick;
         tick();
       }
     }
@@ -148,8 +179,16 @@ class PortLoop::Impl {
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [number, slot] : slots_) {
-        out.push_back(
-            {number, slot->port->name(), slot->port->up(), {}, slot->port->io_statistics()});
+        PortStatus& port = out.emplace_back();
+        port.port = number;
+        port.name = slot->port->name();
+        port.up = slot->port->up();
+        port.io = slot->port->io_statistics();
+        if (slot->faults != nullptr) {
+          port.faults = slot->faults->faults();
+          port.faults_in = slot->faults->counters_in();
+          port.faults_out = slot->faults->counters_out();
+        }
       }
     }
     for (PortStatus& port : out) {
@@ -201,21 +240,44 @@ class PortLoop::Impl {
     }
   }
 
-  /// Milliseconds that the loop may sleep.
-  int patience(Clock::time_point last_polled_frame) {
+  std::chrono::nanoseconds wait_at_most(Clock::time_point last_polled_frame) {
     const std::lock_guard lock(mutex_);
-    if (polled_.empty()) {
-      return kTickMs;
+    std::chrono::nanoseconds wait = kTick;
+    if (!faulty_.empty()) {
+      const auto now = Clock::now();
+      for (const Slot* slot : faulty_) {
+        const auto due = std::min(slot->faults->due_in(), slot->faults->due_out());
+        wait = std::min(wait, std::max(due, now) - now);
+      }
+    }
+    if (polled_.empty() || wait.count() == 0) {
+      return wait;
     }
     if (Clock::now() - last_polled_frame < kSpin) {
-      return 0;
+      return {};
     }
     for (Slot* slot : polled_) {
       if (!slot->port->arm()) {
-        return 0;
+        return {};
       }
     }
-    return kTickMs;
+    return wait;
+  }
+
+  /// Frames that faults held and whose time has come.
+  void serve_held() {
+    if (faulty_.empty()) {
+      return;
+    }
+    const auto now = Clock::now();
+    for (Slot* slot : faulty_) {
+      if (slot->faults->due_in() <= now) {
+        receive(*slot);
+      }
+      if (slot->faults->due_out() <= now) {
+        flush(*slot);
+      }
+    }
   }
 
   void tick() {
@@ -397,6 +459,7 @@ class PortLoop::Impl {
   mutable std::mutex mutex_;
   std::map<std::uint32_t, std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> polled_;
+  std::vector<Slot*> faulty_;   // those with a FaultPort
   bool polled_frames_ = false;  // in the last turn
   std::function<void(const std::string&)> event_hook_;
   std::mutex packet_out_mutex_;
@@ -408,6 +471,9 @@ PortLoop::PortLoop(Dataplane& dataplane) : impl_(std::make_unique<Impl>(dataplan
 PortLoop::~PortLoop() = default;
 Status PortLoop::add_port(std::uint32_t port, const PortSpec& spec) {
   return impl_->add_port(port, spec);
+}
+Status PortLoop::set_faults(std::uint32_t port, const PortFaults& faults) {
+  return impl_->set_faults(port, faults);
 }
 Status PortLoop::remove_port(std::uint32_t port) { return impl_->remove_port(port); }
 void PortLoop::run() { impl_->run(); }

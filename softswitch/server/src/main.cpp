@@ -6,15 +6,17 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "admin.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
+#include "json.hpp"
 #include "log.hpp"
 #include "options.hpp"
 #include "program_store.hpp"
@@ -32,23 +34,6 @@ class StartError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-std::string json_string(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      result += escaped;
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
 
 std::string ready_line(const Options& options, const std::string& address, bool has_program) {
   std::string ports;
@@ -94,6 +79,11 @@ void bind_ports(const Options& options, softswitch::PortLoop& loop) {
     if (!status.ok()) {
       throw StartError("port " + std::to_string(number) + "=" + spec.text() + ": " +
                        status.message());
+    }
+  }
+  for (const auto& [number, faults] : options.faults) {
+    if (const auto status = loop.set_faults(number, faults); !status.ok()) {
+      throw StartError("--fault: " + status.message());
     }
   }
 }
@@ -147,6 +137,10 @@ void run(const Options& options, const sigset_t& endings) {
   softswitch::PortLoop loop(dataplane);
   loop.on_event([&](const std::string& text) { log.info(text); });
   bind_ports(options, loop);
+  std::optional<Admin> admin;
+  if (!options.admin.empty()) {
+    admin.emplace(options.admin, loop);
+  }
 
   std::vector<std::filesystem::path> programs;
   if (!options.program.empty()) {

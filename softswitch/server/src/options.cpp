@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 
+#include "fault_option.hpp"
+
 namespace catchment::server {
 
 namespace {
@@ -35,6 +37,16 @@ void parse_port(const std::string& text, Options& options) {
   }
 }
 
+void add_fault(const std::string& text, Options& options) {
+  const auto fault = parse_fault(text);
+  if (!fault.ok()) {
+    throw UsageError("--fault: " + fault.status().message());
+  }
+  if (!options.faults.emplace(fault.value().port, fault.value().faults).second) {
+    throw UsageError("--fault: port " + std::to_string(fault.value().port) + " is given twice");
+  }
+}
+
 LogLevel parse_log_level(const std::string& text) {
   if (text == "error") {
     return LogLevel::error;
@@ -57,6 +69,11 @@ void check_together(const Options& options) {
   }
   if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
     throw UsageError("--tls-client-ca needs --tls-cert and --tls-key");
+  }
+  for (const auto& [number, faults] : options.faults) {
+    if (!options.ports.contains(number)) {
+      throw UsageError("--fault: there is no port " + std::to_string(number));
+    }
   }
   for (const auto reserved : {options.cpu_port, options.drop_port}) {
     if (options.ports.contains(reserved)) {
@@ -85,6 +102,8 @@ std::map<std::string, Setter> setters() {
                                                          std::numeric_limits<std::uint64_t>::max());
        }},
       {"--port", parse_port},
+      {"--fault", add_fault},
+      {"--admin", path(&Options::admin)},
       {"--program", path(&Options::program)},
       {"--p4info", path(&Options::p4info)},
       {"--program-dir", path(&Options::program_dir)},
@@ -147,6 +166,10 @@ A P4 switch (v1model) on network interfaces, programmed through P4Runtime.
   --device-id N            the P4Runtime device id (default 1)
   --port N=SPEC            binds port N; once per port. SPEC: a network interface (IFACE or
                            eth:IFACE), or shm:PATH, memory shared with a process of this machine
+  --fault N:SPEC           faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1),
+                           delay=T,jitter=T (200us, 1ms), each for both directions or with in. or
+                           out. before it, and seed=S
+  --admin PATH             a Unix socket for `ports` (statistics as JSON) and `fault N:SPEC`
   --program FILE.so        a compiled program to run from the start; needs --p4info
   --p4info FILE            the P4Info of --program (protobuf text)
   --program-dir DIRECTORY  compiled programs (*.so, subdirectories too) that a client may load

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "catchment/softswitch/faults.hpp"
 #include "catchment/softswitch/port_spec.hpp"
 #include "log.hpp"
 
@@ -23,8 +24,10 @@ class UsageError : public std::runtime_error {
 struct Options {
   std::string grpc = "127.0.0.1:9559";
   std::uint64_t device_id = 1;
-  std::map<std::uint32_t, softswitch::PortSpec> ports;  // by number
-  std::filesystem::path program;                        // with p4info: runs from the start
+  std::map<std::uint32_t, softswitch::PortSpec> ports;     // by number
+  std::map<std::uint32_t, softswitch::PortFaults> faults;  // by number
+  std::filesystem::path admin;                             // the operator's socket; empty: none
+  std::filesystem::path program;                           // with p4info: runs from the start
   std::filesystem::path p4info;
   std::filesystem::path program_dir;
   std::uint32_t cpu_port = 510;

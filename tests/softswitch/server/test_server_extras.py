@@ -366,6 +366,8 @@ def test_value_sets_steer_the_parser(wired: RawClient, ports: FramePorts, names:
     learned_by_type = b"\x88\xb6"
     wired.insert(enable(names))
     ports.send(1, extras_probe(SRC, 1, learned_by_type))  # not a probe yet: no digest
+    through(ports, 5)
+    assert learned(wired.receive()) == [(SRC, 1, 5)]
     wired.modify(value_set(names, 0x88B6, 0x1234))
     assert wired.read(Entity(value_set_entry={})) == [value_set(names, 0x88B6, 0x1234)]
     ports.send(1, extras_probe(SRC, 2, learned_by_type))

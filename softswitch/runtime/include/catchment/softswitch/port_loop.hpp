@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catchment/softswitch/dataplane.hpp"
+#include "catchment/softswitch/faults.hpp"
 #include "catchment/softswitch/port_spec.hpp"
 
 namespace catchment::softswitch {
@@ -23,6 +24,9 @@ struct PortStatus {
   bool up = false;
   PortStatistics statistics;
   PortIoStatistics io;
+  PortFaults faults;
+  FaultCounters faults_in;  // since set_faults
+  FaultCounters faults_out;
 };
 
 class PortLoop {
@@ -37,6 +41,10 @@ class PortLoop {
   /// specification names. A network interface needs CAP_NET_RAW.
   Status add_port(std::uint32_t port, const PortSpec& spec);
   Status remove_port(std::uint32_t port);
+
+  /// From any thread, at any time; frames that are being held keep their time. Says through
+  /// on_event what is in force, with the seed.
+  Status set_faults(std::uint32_t port, const PortFaults& faults);
 
   /// Moves frames until stop(); run it on a thread of its own. A removed or downed interface is
   /// reported through on_event and served again when it is back up.

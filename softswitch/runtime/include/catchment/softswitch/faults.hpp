@@ -1,0 +1,54 @@
+// Faults that a port inflicts on its frames, below the P4 program: loss, duplication, reordering,
+// delay. For experiments on kernels whose queueing disciplines cannot.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "catchment/softswitch/status.hpp"
+
+namespace catchment::softswitch {
+
+/// What happens to the frames of one direction. Probabilities are per frame, 0 to 1.
+struct FaultRates {
+  double loss = 0;
+  double duplication = 0;
+  /// A frame is overtaken: by one to three later ones if there is no delay, else it skips the delay
+  /// and overtakes those that wait.
+  double reordering = 0;
+  std::chrono::nanoseconds delay{0};
+  /// The delay is uniform in delay - jitter .. delay + jitter; frames leave in the order of their
+  /// times.
+  std::chrono::nanoseconds jitter{0};
+
+  friend bool operator==(const FaultRates&, const FaultRates&) = default;
+  [[nodiscard]] bool none() const { return *this == FaultRates{}; }
+};
+
+/// Faults of a port: `in` before frames reach the program, `out` after they left it.
+struct PortFaults {
+  FaultRates in;
+  FaultRates out;
+  /// The same seed, port and frames give the same faults.
+  std::uint64_t seed = 0;
+
+  /// `loss=0.01,in.dup=0.5%,out.delay=200us,jitter=50us,reorder=0.01,seed=7`, or `off`. Without
+  /// `in.` or `out.` a key means both directions; without a seed the system gives one.
+  static Result<PortFaults> parse(std::string_view text);
+  /// As parse() reads it.
+  [[nodiscard]] std::string text() const;
+};
+
+/// What came of it, in frames.
+struct FaultCounters {
+  std::uint64_t seen = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t overflow = 0;  // lost since too many were being held
+};
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,63 @@
+// Faults of the frames of one port in one direction.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "catchment/softswitch/faults.hpp"
+#include "catchment/softswitch/rt/engine.hpp"
+
+namespace catchment::softswitch {
+
+class FaultLane {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Bytes = std::span<const std::uint8_t>;
+
+  /// Frames that are held stay held.
+  void set(const FaultRates& rates, std::uint64_t seed);
+  /// Whether frames may pass it by.
+  [[nodiscard]] bool idle() const { return rates_.none() && held_.empty() && overtaken_.empty(); }
+  [[nodiscard]] const FaultCounters& counters() const { return counters_; }
+  /// When release() is to be called; time_point::max() if nothing is held.
+  [[nodiscard]] Clock::time_point due() const;
+
+  /// Frames handed out before are forgotten; then appends those whose time has come, `most` at
+  /// most.
+  void release(Clock::time_point now, std::size_t most, std::vector<Bytes>& out);
+  /// Decides on the next frame. Appends what passes now: the frame's own bytes, or copies that last
+  /// until the next release().
+  void admit(Bytes frame, Clock::time_point now, std::vector<Bytes>& out);
+
+ private:
+  struct Held {
+    Clock::time_point due;
+    std::uint64_t order = 0;  // among those due at once; if overtaken: how many pass before it
+    std::vector<std::uint8_t> bytes;
+  };
+  static bool later(const Held& a, const Held& b) {
+    return a.due != b.due ? a.due > b.due : a.order > b.order;
+  }
+
+  double draw();
+  [[nodiscard]] bool has_room() const;
+  std::vector<std::uint8_t> copy(Bytes frame);
+  void hold(Bytes frame, Clock::time_point due);
+  void lend(std::vector<std::uint8_t>&& bytes, std::vector<Bytes>& out);
+  void pass(Bytes frame, std::vector<Bytes>& out);
+
+  FaultRates rates_;
+  FaultCounters counters_;
+  rt::Random random_;
+  std::uint64_t passed_ = 0;
+  std::uint64_t order_ = 0;
+  std::vector<Held> held_;       // a heap, the next one due in front
+  std::vector<Held> overtaken_;  // few
+  std::vector<std::vector<std::uint8_t>> lent_;
+  std::vector<std::vector<std::uint8_t>> free_;
+};
+
+}  // namespace catchment::softswitch
