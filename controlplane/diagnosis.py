@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controlplane.client import SwitchClient, SwitchError
+from controlplane.desired import JOBS
 from controlplane.jobs import JobPlan
-from controlplane.jobs.entries import JOBS
 from wire.generated.constants import Mode
 
 _SEQUENCE = 0xFFFF_FFFF

@@ -8,10 +8,11 @@ from typing import Self
 
 from controlplane.client import SwitchClient, TableEntry
 from controlplane.client.pipeline import PipelineConfig
+from controlplane.desired import SwitchConfig, write
 from controlplane.errors import ControlPlaneError
 from controlplane.jobs import JobPlan
 from controlplane.jobs.allocation import FLOOD_GROUP
-from controlplane.jobs.deploy import deploy_on
+from controlplane.jobs.entries import switch_configs
 from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
 L2, OWN_ADDRESSES = "l2", "own_addresses"
@@ -99,7 +100,7 @@ class Fabric:
     def push_switch(self, name: str, program: PipelineConfig) -> None:
         """Load one switch's program and set up plain forwarding on it."""
         self.clients[name].push_pipeline(program)
-        set_up_forwarding(self.topology, name, self.clients[name])
+        write(forwarding_config(self.topology, name), self.clients[name])
 
     def restore_switch(self, name: str, program: PipelineConfig, jobs: Iterable[JobPlan] = ()) -> None:
         """Give a switch that was restarted all it had: program, forwarding, its share of the jobs.
@@ -113,24 +114,42 @@ class Fabric:
         if name in self.clients:
             self.clients.pop(name).close()
         self.clients[name] = self._connect(name)
-        self.push_switch(name, program)
-        for job in jobs:
-            deploy_on(job, self.topology, name, self.clients[name])
+        restore(self.topology, name, self.clients[name], program, jobs)
 
 
-def set_up_forwarding(topology: Topology, switch: str, client: SwitchClient) -> None:
+def restore(
+    topology: Topology, switch: str, client: SwitchClient, program: PipelineConfig, jobs: Iterable[JobPlan]
+) -> None:
+    """Load a switch's program afresh and write all that it should hold.
+
+    Raises:
+        SwitchError: it does not answer, or refuses.
+    """
+    client.push_pipeline(program)
+    for part in share_of(switch, topology, jobs):
+        write(part, client)
+
+
+def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
     """The switch's own address, the way to every host, and a flood group for the rest.
 
     Mirrors p4src/include/addresses.p4 and l2.p4. The flood group follows a spanning tree, so that
     links in a ring do not circulate broadcasts.
     """
     here = topology.switch(switch)
-    client.set_group(FLOOD_GROUP, flood_ports(topology, switch))
-    client.set_default(L2, "flood", {"group": FLOOD_GROUP})
-    entries = [TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac})]
+    entries = [
+        TableEntry(L2, {}, "flood", {"group": FLOOD_GROUP}, is_default=True),
+        TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac}),
+    ]
     for host, port in routes(topology, switch).items():
         entries.append(TableEntry(L2, {"dst": topology.host(host).mac}, "forward", {"port": port}))
-    client.insert(*entries)
+    return SwitchConfig(switch, {FLOOD_GROUP: flood_ports(topology, switch)}, tuple(entries))
+
+
+def share_of(switch: str, topology: Topology, jobs: Iterable[JobPlan]) -> list[SwitchConfig]:
+    """All that a switch should hold: its forwarding and its share of the jobs."""
+    shares = (config for job in jobs for config in switch_configs(job, topology) if config.switch == switch)
+    return [forwarding_config(topology, switch), *shares]
 
 
 def tree_links(topology: Topology) -> set[tuple[PortRef, PortRef]]:

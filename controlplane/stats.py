@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from controlplane.client import SwitchClient, TableEntry
+from controlplane.desired import JOBS
 from controlplane.jobs import JobPlan
-from controlplane.jobs.entries import JOBS
 from controlplane.topology import Host, Topology
 from wire.generated.constants import DropReason
 

@@ -1,4 +1,4 @@
-"""Writes wire/generated/ from frame.toml, or with `--check` says which files are stale.
+"""Writes wire/generated/ from frame.toml and controller.proto, or with `--check` says which files are stale.
 
 usage: python -m wire.generate [--check]
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from wire import lanes
-from wire.emit import cpp, lua, p4, python, scapy_layer, systemverilog
+from wire.emit import cpp, grpc_stubs, lua, p4, python, scapy_layer, systemverilog
 from wire.frame import Frame, load
 
 OUTPUT = Path(__file__).with_name("generated")
@@ -27,6 +27,7 @@ def outputs(frame: Frame) -> dict[str, str]:
         "scapy_layers.py": scapy_layer.emit(frame),
         "catchment.lua": lua.emit(frame),
         **lanes.outputs(frame),
+        **grpc_stubs.outputs(),
     }
 
 

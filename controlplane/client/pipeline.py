@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,12 @@ class PipelineConfig:
     p4info: Path
     device_config: Path
 
+    def cookie(self) -> int:
+        """A number that tells this program from others; the switch keeps it with the program."""
+        digest = hashlib.sha256(self.p4info.read_bytes())
+        digest.update(self.device_config.read_bytes())
+        return int.from_bytes(digest.digest()[:8], "big") | 1
+
 
 def push(session: Session, config: PipelineConfig) -> P4Info:
     """Replace the program of a switch; tables, groups and registers start empty.
@@ -40,12 +47,38 @@ def push(session: Session, config: PipelineConfig) -> P4Info:
     if not config.device_config.is_file():
         raise SwitchError(f"no compiled program at {config.device_config}; run `catchment p4 compile` first")
     clear_replication(session)
+    request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
+        device_id=session.device_id,
+        action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+    )
+    request.election_id.high, request.election_id.low = session.election_id
+    request.config.p4info.CopyFrom(info.message)
+    request.config.p4_device_config = config.device_config.read_bytes()
+    request.config.cookie.cookie = config.cookie()
     try:
-        session.set_fwd_pipe_config(str(config.p4info), str(config.device_config))
-    except P4RuntimeException as error:
-        what = f"loading {config.device_config.name}"
-        raise from_rpc(session.where, what, error.grpc_error) from None
+        session.stub.SetForwardingPipelineConfig(request)
+    except grpc.RpcError as error:
+        raise from_rpc(session.where, f"loading {config.device_config.name}", error) from None
     return info
+
+
+def loaded_cookie(session: Session) -> int | None:
+    """The cookie of the program that a switch runs; None when it has no program.
+
+    Raises:
+        SwitchError: it does not answer.
+    """
+    request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
+        device_id=session.device_id,
+        response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
+    )
+    try:
+        reply = session.stub.GetForwardingPipelineConfig(request)
+    except grpc.RpcError as error:
+        if error.code() in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND):
+            return None
+        raise from_rpc(session.where, "reading which program it runs", error) from None
+    return int(reply.config.cookie.cookie) or None
 
 
 def clear_replication(session: Session) -> None:

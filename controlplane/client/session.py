@@ -78,6 +78,9 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         self.stream_recv_thread: threading.Thread | None = None
         self._stream_error: SwitchError | None = None
         self._closing = False
+        self._ended = threading.Event()
+        self._on_end: Callable[[], None] | None = None
+        self._election = threading.RLock()
         try:
             super().__init__(device_id, address, new_election_id())
         except SystemExit:
@@ -123,6 +126,15 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
                 self._stream_error = from_rpc(self.where, "the control stream", error)
         for waiting in self.stream_in_q.values():
             waiting.put(None)
+        self._ended.set()
+        if self._on_end is not None and not self._closing:
+            self._on_end()
+
+    def call_at_end(self, callback: Callable[[], None]) -> None:
+        """Call once, from another thread, when the switch ends the control stream: it died or was cut off."""
+        self._on_end = callback
+        if self._ended.is_set():
+            callback()
 
     def handshake(self) -> None:
         """Become the primary controller of the switch.
@@ -156,10 +168,11 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
 
     def take_over(self) -> None:
         """Become primary again after another controller took the switch over."""
-        while not self.stream_in_q["arbitration"].empty():
-            self.stream_in_q["arbitration"].get_nowait()
-        self.election_id = new_election_id()
-        self.handshake()
+        with self._election:
+            while not self.stream_in_q["arbitration"].empty():
+                self.stream_in_q["arbitration"].get_nowait()
+            self.election_id = new_election_id()
+            self.handshake()
 
     def get_stream_packet(self, type_: str, timeout: float | None = 1) -> Any:
         """The next stream message of one kind, or None when none arrives in time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -110,6 +110,14 @@ class SwitchClient:
         """Load a compiled program; everything on the switch starts empty (see `pipeline.push`)."""
         self._p4info = pipeline.push(self._session, config)
 
+    def runs(self, config: PipelineConfig) -> bool:
+        """Whether the switch runs this very program, as far as it was loaded by `push_pipeline`."""
+        return pipeline.loaded_cookie(self._session) == config.cookie()
+
+    def call_when_lost(self, callback: Callable[[], None]) -> None:
+        """Call once, from another thread, when the switch ends its control stream: it died or was cut off."""
+        self._session.call_at_end(callback)
+
     # Tables
 
     def insert(self, *new: TableEntry) -> None:
@@ -127,6 +135,15 @@ class SwitchClient:
     def set_default(self, table: str, action: str, params: Mapping[str, Value]) -> None:
         """Set the default action of a table."""
         self.modify(TableEntry(table, {}, action, params, is_default=True))
+
+    def key(self, entry: TableEntry) -> bytes:
+        """What tells an entry from others of this switch, however its values are spelled."""
+        message = entries.to_message(entry, self.p4info, with_action=False)
+        return bytes(message.SerializeToString(deterministic=True))
+
+    def value(self, entry: TableEntry) -> bytes:
+        """Key, action and parameters, however they are spelled."""
+        return bytes(entries.to_message(entry, self.p4info).SerializeToString(deterministic=True))
 
     def read(self, table: str | None = None) -> list[TableEntry]:
         """The entries of one table, or of all; direct counters where the table has them."""
@@ -188,19 +205,36 @@ class SwitchClient:
             group: group id, at least 1.
             ports: egress ports; a copy for each, replica instance 1.
         """
-        entity = p4runtime_pb2.Entity()
-        message = entity.packet_replication_engine_entry.multicast_group_entry
-        message.multicast_group_id = group
-        for port in sorted(set(ports)):
-            message.replicas.add(egress_port=port, instance=1)
-        kind: UpdateKind = "modify" if group in self.groups() else "insert"
-        self._write([(kind, entity, f"{kind} multicast group {group}")])
+        self.set_groups({group: ports})
+
+    def set_groups(self, groups: Mapping[int, Iterable[int]]) -> None:
+        """Create or replace multicast groups, each with its egress ports."""
+        if not groups:
+            return
+        existing = self.groups()
+        updates: list[tuple[UpdateKind, Any, str]] = []
+        for group, ports in groups.items():
+            entity = p4runtime_pb2.Entity()
+            message = entity.packet_replication_engine_entry.multicast_group_entry
+            message.multicast_group_id = group
+            for port in sorted(set(ports)):
+                message.replicas.add(egress_port=port, instance=1)
+            kind: UpdateKind = "modify" if group in existing else "insert"
+            updates.append((kind, entity, f"{kind} multicast group {group}"))
+        self._write(updates)
 
     def delete_group(self, group: int) -> None:
         """Delete a multicast group."""
-        entity = p4runtime_pb2.Entity()
-        entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = group
-        self._write([("delete", entity, f"delete multicast group {group}")])
+        self.delete_groups([group])
+
+    def delete_groups(self, groups: Iterable[int]) -> None:
+        """Delete multicast groups."""
+        updates: list[tuple[UpdateKind, Any, str]] = []
+        for group in sorted(groups):
+            entity = p4runtime_pb2.Entity()
+            entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = group
+            updates.append(("delete", entity, f"delete multicast group {group}"))
+        self._write(updates)
 
     def groups(self) -> dict[int, list[int]]:
         """Multicast group id -> egress ports."""
@@ -246,12 +280,20 @@ class SwitchClient:
 
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set one cell of a register; UNIMPLEMENTED on BMv2."""
-        entity = p4runtime_pb2.Entity()
-        entity.register_entry.register_id = self.p4info.find("register", name).preamble.id
-        entity.register_entry.index.index = index
-        size = max(1, (value.bit_length() + 7) // 8)
-        entity.register_entry.data.bitstring = value.to_bytes(size, "big")
-        self._write([("modify", entity, f"modify {name}[{index}]")])
+        self.write_registers(name, {index: value})
+
+    def write_registers(self, name: str, cells: Mapping[int, int]) -> None:
+        """Set cells of a register, index -> value; UNIMPLEMENTED on BMv2."""
+        register = self.p4info.find("register", name).preamble.id
+        updates: list[tuple[UpdateKind, Any, str]] = []
+        for index, value in cells.items():
+            entity = p4runtime_pb2.Entity()
+            entity.register_entry.register_id = register
+            entity.register_entry.index.index = index
+            size = max(1, (value.bit_length() + 7) // 8)
+            entity.register_entry.data.bitstring = value.to_bytes(size, "big")
+            updates.append(("modify", entity, f"modify {name}[{index}]"))
+        self._write(updates)
 
     # Requests
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controlplane.client import SwitchClient, SwitchError, TableEntry
-from controlplane.jobs.entries import JOBS, RECEIVERS, SwitchConfig, switch_configs
+from controlplane.client import SwitchClient, SwitchError
+from controlplane.desired import SwitchConfig, present, replace, take_off, write
+from controlplane.jobs.entries import switch_configs
 from controlplane.jobs.errors import JobError
 from controlplane.jobs.plan import JobPlan
 from controlplane.topology import Topology
@@ -32,22 +33,30 @@ def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         client = _client(clients, config.switch, job)
         done.append(config.switch)
         try:
-            _write(config, client)
+            write(config, client)
         except SwitchError:
             for name in done:
                 _take_off(job, topology, name, clients[name])
             raise
 
 
-def deploy_on(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> None:
-    """Write one switch's share of a job, which is on the other switches already; nothing if it has none.
+def renew(old: JobPlan, new: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+    """Put a job with new generations in the place of the one with the old ones, wherever there is a client.
 
-    Raises:
-        SwitchError: with each refused update.
+    Any order of the switches is safe: frames of either generation reach nobody on a switch that has the other.
+
+    Returns:
+        What went wrong on a switch; it gets its share when it is restored.
     """
-    for config in switch_configs(job, topology):
-        if config.switch == switch:
-            _write(config, client)
+    wanted = {config.switch: config for config in switch_configs(new, topology)}
+    failures = []
+    for config in switch_configs(old, topology):
+        if config.switch in clients:
+            try:
+                replace(config, wanted[config.switch], clients[config.switch])
+            except SwitchError as error:
+                failures.append(error)
+    return failures
 
 
 def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
@@ -61,14 +70,8 @@ def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         _take_off(job, topology, branch.switch, _client(clients, branch.switch, job))
 
 
-def _write(config: SwitchConfig, client: SwitchClient) -> None:
-    for group, ports in config.groups.items():
-        client.set_group(group, ports)
-    client.insert(*config.entries)
-
-
 def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> None:
-    taken = _written(config, client)
+    taken = present(config, client)
     if taken:
         raise JobError(f"job {job.name}: {client.where} already has {taken[0].key()}; is the job deployed already?")
     groups = sorted(set(config.groups) & set(client.groups()))
@@ -79,19 +82,8 @@ def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> Non
         )
 
 
-def _written(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:
-    """The entries of a configuration whose key a switch has."""
-    present = {entry.key() for table in (JOBS, RECEIVERS) for entry in client.read(table)}
-    return [entry for entry in config.entries if entry.key() in present]
-
-
 def _take_off(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> None:
-    config = next(c for c in switch_configs(job, topology) if c.switch == switch)
-    client.delete(*_written(config, client))
-    existing = client.groups()
-    for group in config.groups:
-        if group in existing:
-            client.delete_group(group)
+    take_off(next(c for c in switch_configs(job, topology) if c.switch == switch), client)
 
 
 def _client(clients: Mapping[str, SwitchClient], switch: str, job: JobPlan) -> SwitchClient:

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from controlplane.client import TableEntry
+from controlplane.desired import JOBS, RECEIVERS, SwitchConfig
 from controlplane.jobs.plan import JobPlan, StreamPlan
 from controlplane.jobs.tree import Branch
 from controlplane.topology import Host, PortRef, Topology
 from wire.generated.constants import UDP_PORT, Mode
-
-JOBS, RECEIVERS = "jobs", "receivers"
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchConfig:
-    """What one switch gets for a job.
-
-    Attributes:
-        switch: its name.
-        groups: multicast group -> ports.
-        entries: of tables `jobs` and `receivers`.
-    """
-
-    switch: str
-    groups: dict[int, list[int]]
-    entries: tuple[TableEntry, ...]
 
 
 def switch_configs(job: JobPlan, topology: Topology) -> list[SwitchConfig]:

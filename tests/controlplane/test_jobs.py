@@ -13,7 +13,8 @@ from p4.v1 import p4runtime_pb2
 
 from controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
 from controlplane.client.entries import to_message
-from controlplane.fabric import flood_ports, routes, set_up_forwarding
+from controlplane.desired import write
+from controlplane.fabric import flood_ports, forwarding_config, routes
 from controlplane.faults import Direction, clear_loss, set_loss
 from controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
 from controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, Share
@@ -304,7 +305,7 @@ def test_a_missing_connection_is_named() -> None:
 
 
 def test_forwarding_entries(client: SwitchClient) -> None:
-    set_up_forwarding(one_switch(2), "s1", client)
+    write(forwarding_config(one_switch(2), "s1"), client)
     assert {e.match["dst"]: e.params["port"] for e in client.read("l2")} == {
         "02:00:00:00:00:01": 1,
         "02:00:00:00:00:02": 2,

@@ -1,0 +1,127 @@
+"""What a switch should hold, and how it gets there: the one place that writes forwarding and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controlplane.client import SwitchClient, TableEntry
+
+JOBS, RECEIVERS = "jobs", "receivers"
+_OWNED = (JOBS, RECEIVERS)
+"""Tables in which nothing but ours may be: an entry of a forgotten job would let its frames in."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """A part of what one switch should hold: its forwarding, or its share of a job.
+
+    Attributes:
+        switch: its name.
+        groups: multicast group -> ports.
+        entries: table entries; default actions too.
+    """
+
+    switch: str
+    groups: dict[int, list[int]] = field(default_factory=dict)
+    entries: tuple[TableEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What had to be done to a switch.
+
+    Attributes:
+        written: entries that were missing or had another action.
+        deleted: entries that should not have been there.
+        groups: multicast groups that were written or deleted.
+    """
+
+    written: int
+    deleted: int
+    groups: int
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.deleted or self.groups)
+
+
+def write(config: SwitchConfig, client: SwitchClient) -> None:
+    """Write a part that is not on the switch yet.
+
+    Raises:
+        SwitchError: with each refused update.
+    """
+    client.set_groups(config.groups)
+    client.modify(*(entry for entry in config.entries if entry.is_default))
+    client.insert(*(entry for entry in config.entries if not entry.is_default))
+
+
+def present(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:
+    """The entries of a part whose key the switch has."""
+    tables = sorted({entry.table for entry in config.entries if not entry.is_default})
+    keys = {client.key(entry) for table in tables for entry in client.read(table)}
+    return [entry for entry in config.entries if not entry.is_default and client.key(entry) in keys]
+
+
+def take_off(config: SwitchConfig, client: SwitchClient) -> None:
+    """Delete a part; what is not there any more is no error.
+
+    Raises:
+        SwitchError: the switch refuses or does not answer.
+    """
+    client.delete(*present(config, client))
+    client.delete_groups(set(config.groups) & set(client.groups()))
+
+
+def replace(old: SwitchConfig, new: SwitchConfig, client: SwitchClient) -> None:
+    """Put one part in another's place: what both have stays, so that traffic goes on.
+
+    Raises:
+        SwitchError: the switch refuses or does not answer.
+    """
+    there = {client.key(entry) for entry in present(old, client)}
+    kept = {client.key(entry) for entry in new.entries} & there
+    groups = client.groups()
+    client.set_groups({group: ports for group, ports in new.groups.items() if groups.get(group) != sorted(ports)})
+    client.modify(*(entry for entry in new.entries if client.key(entry) in kept))
+    client.insert(*(entry for entry in new.entries if client.key(entry) not in kept))
+    gone = [e for e in old.entries if client.key(e) in there - kept]
+    client.delete(*gone)
+    client.delete_groups((set(old.groups) - set(new.groups)) & set(groups))
+
+
+def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differences:
+    """Make a switch hold exactly these parts, whatever it held before; what is right already stays untouched.
+
+    Other tables than the parts' own, and what people added to the forwarding, are left alone. Multicast groups are the
+    control plane's: all others go.
+
+    Raises:
+        SwitchError: the switch refuses or does not answer.
+    """
+    parts = list(wanted)
+    entries = {client.key(entry): entry for part in parts for entry in part.entries}
+    groups = {group: sorted(ports) for part in parts for group, ports in part.groups.items()}
+    tables = {entry.table for entry in entries.values() if not entry.is_default} | {
+        table for table in _OWNED if client.p4info.has("table", table)
+    }
+    found = {client.key(entry): entry for table in sorted(tables) for entry in client.read(table)}
+    extra = [entry for key, entry in found.items() if key not in entries and entry.table in _OWNED]
+    wrong = [e for key, e in entries.items() if key in found and client.value(e) != client.value(found[key])]
+    missing = [e for key, e in entries.items() if key not in found and not e.is_default]
+    defaults = [e for e in entries.values() if e.is_default and not _is_default(client, e)]
+    have = {group: sorted(ports) for group, ports in client.groups().items()}
+    changed = {group: ports for group, ports in groups.items() if have.get(group) != ports}
+    client.delete(*extra)
+    client.set_groups(changed)
+    client.modify(*wrong, *defaults)
+    client.insert(*missing)
+    client.delete_groups(set(have) - set(groups))
+    return Differences(
+        len(wrong) + len(missing) + len(defaults), len(extra), len(changed) + len(set(have) - set(groups))
+    )
+
+
+def _is_default(client: SwitchClient, entry: TableEntry) -> bool:
+    current = client.read_default(entry.table)
+    return current is not None and bool(current.action) and client.value(current) == client.value(entry)
