@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from controlplane.client import SwitchClient, SwitchError
 from controlplane.desired import JOBS
 from controlplane.jobs import JobPlan
+from controlplane.jobs.tree import Branch
 from wire.generated.constants import Mode
 
 _SEQUENCE = 0xFFFF_FFFF
@@ -38,15 +39,39 @@ class Missing:
         return f"{self.member} (port {self.port} of switch {self.switch}) {since}"
 
 
-def sample(job: JobPlan, client: SwitchClient) -> dict[int, int]:
-    """Port -> packets of the job that arrived there, over its streams."""
-    generations = {stream.gen for stream in job.streams}
-    counts: dict[int, int] = {}
-    for entry in client.direct_counters(JOBS):
-        if entry.match["gen"] in generations:
-            port = int(entry.match["port"])
-            counts[port] = counts.get(port, 0) + (entry.packets or 0)
-    return counts
+Sample = Mapping[tuple[int, int], int]
+"""(generation, port) -> packets that arrived there."""
+
+
+def sample(client: SwitchClient) -> Sample:
+    """What a switch has counted of its jobs' packets.
+
+    Raises:
+        SwitchError: it does not answer.
+    """
+    counters = client.direct_counters(JOBS)
+    return {(int(e.match["gen"]), int(e.match["port"])): e.packets or 0 for e in counters}
+
+
+def silent_members(job: JobPlan, branch: Branch, earlier: Sample, later: Sample) -> list[Missing]:
+    """The members on one switch whose packets were as many at both looks."""
+    members = list(branch.members)
+    if branch.up_port is not None:
+        members.append((branch.up_port, branch.parent.switch if branch.parent else str(job.root)))
+    before, after = _by_port(job, earlier), _by_port(job, later)
+    return [
+        Missing(member, branch.switch, port, after.get(port, 0))
+        for port, member in members
+        if after.get(port, 0) == before.get(port, 0)
+    ]
+
+
+def _by_port(job: JobPlan, counts: Sample) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for (generation, port), packets in counts.items():
+        if any(generation == stream.gen for stream in job.streams):
+            found[port] = found.get(port, 0) + packets
+    return found
 
 
 def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: float = 0.5) -> list[Missing]:
@@ -61,26 +86,21 @@ def diagnose(job: JobPlan, clients: Mapping[str, SwitchClient], *, interval: flo
         interval: seconds between the two looks at the counters.
     """
     watched = [branch for branch in job.tree if branch.switch in clients]
-    before = {branch.switch: _sample_if_up(job, branch.switch, clients) for branch in watched}
+    before = {branch.switch: _sample_if_up(clients[branch.switch]) for branch in watched}
     time.sleep(interval)
     missing: list[Missing] = []
     for branch in watched:
-        earlier, later = before[branch.switch], _sample_if_up(job, branch.switch, clients)
+        earlier, later = before[branch.switch], _sample_if_up(clients[branch.switch])
         if earlier is None or later is None:
             missing.append(Missing(branch.switch, branch.switch, 0, None))
-            continue
-        members = list(branch.members)
-        if branch.up_port is not None:
-            members.append((branch.up_port, branch.parent.switch if branch.parent else str(job.root)))
-        for port, member in members:
-            if later.get(port, 0) == earlier.get(port, 0):
-                missing.append(Missing(member, branch.switch, port, later.get(port, 0)))
+        else:
+            missing += silent_members(job, branch, earlier, later)
     return missing
 
 
-def _sample_if_up(job: JobPlan, switch: str, clients: Mapping[str, SwitchClient]) -> dict[int, int] | None:
+def _sample_if_up(client: SwitchClient) -> Sample | None:
     try:
-        return sample(job, clients[switch])
+        return sample(client)
     except SwitchError:
         return None
 

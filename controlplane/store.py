@@ -1,20 +1,38 @@
-"""Jobs that outlive one command: a small JSON file per topology."""
+"""Jobs that outlive a command and a controller: an SQLite file per topology.
+
+The file is the truth: nothing of it is kept in memory between two transactions, so that commands and a controller can
+share it and a restart loses nothing.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 from controlplane.jobs import Allocator, JobError, JobPlan
 from controlplane.jobs.allocation import MAX_GENERATION
 from controlplane.topology import Topology
 
-_FORMAT = 1
+SCHEMA_VERSION = 1
+_PATIENCE = 10.0
+_SCHEMA = """
+CREATE TABLE settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+CREATE TABLE jobs (
+    name TEXT PRIMARY KEY, plan TEXT NOT NULL, state TEXT NOT NULL, epoch INTEGER NOT NULL, token BLOB NOT NULL
+) STRICT;
+CREATE TABLE members (
+    job TEXT NOT NULL REFERENCES jobs (name) ON DELETE CASCADE, host TEXT NOT NULL,
+    state TEXT NOT NULL, epoch INTEGER NOT NULL, session BLOB NOT NULL,
+    PRIMARY KEY (job, host)
+) STRICT;
+"""
 
 
 def store_folder() -> Path:
@@ -23,93 +41,211 @@ def store_folder() -> Path:
     return Path(os.environ.get("CATCHMENT_STATE_DIR", fallback))
 
 
+class JobState(StrEnum):
+    """How far a job is."""
+
+    CREATING = "creating"
+    UP = "up"
+    REMOVING = "removing"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job and what is known beside its plan.
+
+    Attributes:
+        plan: the job.
+        state: whether its entries are on the switches.
+        epoch: 1, and one more each time its generations were replaced.
+        token: hash of what its members prove their invitation with; empty when they need none.
+    """
+
+    plan: JobPlan
+    state: JobState = JobState.UP
+    epoch: int = 1
+    token: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRecord:
+    """A member that has joined a job.
+
+    Attributes:
+        host: on which host.
+        state: joined, left or lost.
+        epoch: the last one that it was told the generations of.
+        session: hash of the secret that names it.
+    """
+
+    host: str
+    state: str
+    epoch: int
+    session: bytes
+
+
 class JobStore:
-    """The jobs of one topology; `open_store` makes one under a lock.
+    """One transaction on the jobs of a topology; `open_store` makes one.
 
     A new file starts at a random generation, so that a lost file does not reuse numbers that a
     switch may still hold tags of.
     """
 
-    def __init__(self, topology: Topology, jobs: dict[str, JobPlan], next_generation: int) -> None:
-        self.jobs = jobs
+    def __init__(self, topology: Topology, database: sqlite3.Connection) -> None:
         self.topology = topology
+        self._database = database
+        self.records = {
+            name: JobRecord(JobPlan.from_json(json.loads(plan)), JobState(state), epoch, token)
+            for name, plan, state, epoch, token in database.execute(
+                "SELECT name, plan, state, epoch, token FROM jobs ORDER BY rowid"
+            )
+        }
+        settings = dict(database.execute("SELECT name, value FROM settings"))
+        shares = [share for job in self.jobs.values() for stream in job.streams for share in stream.shares]
         self.allocator = Allocator(
             topology,
-            [share for job in jobs.values() for stream in job.streams for share in stream.shares],
-            next_generation=next_generation,
-            used_generations=[stream.gen for job in jobs.values() for stream in job.streams],
+            shares,
+            next_generation=settings["next_generation"],
+            used_generations=self.generations,
+            clean=settings["clean_generations"],
         )
-        for job in jobs.values():
+        for job in self.jobs.values():
             for host, port in job.ports.items():
                 self.allocator.hold_port(host, port)
 
-    def get(self, name: str) -> JobPlan:
+    @property
+    def jobs(self) -> dict[str, JobPlan]:
+        """Every job by its name."""
+        return {name: record.plan for name, record in self.records.items()}
+
+    @property
+    def deployed(self) -> list[JobPlan]:
+        """The jobs that should be on the switches."""
+        return [record.plan for record in self.records.values() if record.state is JobState.UP]
+
+    @property
+    def generations(self) -> set[int]:
+        """Those of every job."""
+        return {stream.gen for job in self.jobs.values() for stream in job.streams}
+
+    def record(self, name: str) -> JobRecord:
         """A job by name.
 
         Raises:
             JobError: there is none; names those there are.
         """
         try:
-            return self.jobs[name]
+            return self.records[name]
         except KeyError:
-            have = ", ".join(self.jobs) or "none; make one with `catchment job create`"
+            have = ", ".join(self.records) or "none; make one with `catchment job create`"
             raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
 
-    def add(self, job: JobPlan) -> None:
-        """Note a job; it must not exist."""
-        if job.name in self.jobs:
-            raise JobError(
-                f"job {job.name} exists; remove it with `catchment job remove {job.name}` or take another name"
-            )
-        self.jobs[job.name] = job
+    def get(self, name: str) -> JobPlan:
+        """The plan of a job; errors as `record`."""
+        return self.record(name).plan
+
+    def put(self, record: JobRecord) -> None:
+        """Note a job, or what changed about it."""
+        name = record.plan.name
+        self.records[name] = record
+        self._database.execute(
+            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET plan = excluded.plan, "
+            "state = excluded.state, epoch = excluded.epoch, token = excluded.token",
+            (name, json.dumps(record.plan.to_json()), record.state, record.epoch, record.token),
+        )
+
+    def set_state(self, name: str, state: JobState) -> None:
+        """Note how far a job is."""
+        self.put(replace(self.record(name), state=state))
 
     def discard(self, name: str) -> None:
-        """Forget a job."""
-        self.jobs.pop(name, None)
+        """Forget a job and its members."""
+        self.records.pop(name, None)
+        self._database.execute("DELETE FROM jobs WHERE name = ?", (name,))
+
+    def note_scrubbed(self) -> None:
+        """No register of a switch holds a generation that no job has: all numbers may be given out again."""
+        self.allocator.clean = MAX_GENERATION
+
+    def members(self, job: str) -> dict[str, MemberRecord]:
+        """Host -> who joined a job from there."""
+        rows = self._database.execute("SELECT host, state, epoch, session FROM members WHERE job = ?", (job,))
+        return {row[0]: MemberRecord(*row) for row in rows}
+
+    def put_member(self, job: str, member: MemberRecord) -> None:
+        """Note a member, or what changed about it."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?)",
+            (job, member.host, member.state, member.epoch, member.session),
+        )
+
+    def flush(self) -> None:
+        """Put the allocator's numbers into the transaction."""
+        numbers = {"next_generation": self.allocator.next_generation, "clean_generations": self.allocator.clean}
+        self._database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", numbers.items())
+
+
+Transactions = Callable[[], contextlib.AbstractContextManager[JobStore]]
+"""What opens a transaction on a store that is settled already."""
 
 
 @contextlib.contextmanager
 def open_store(topology: Topology, folder: Path | None = None) -> Iterator[JobStore]:
-    """Load the jobs of a topology, and save them at the end of the block unless it fails.
+    """A transaction on the jobs of a topology: kept at the end of the block, undone when it fails.
 
-    Other commands wait meanwhile.
+    Others wait meanwhile: do not talk to a switch inside.
 
     Args:
         topology: whose jobs.
         folder: where the file lives; the user's state folder by default.
 
     Raises:
-        JobError: the file cannot be read or written.
+        JobError: the file cannot be read or written, or comes from another version.
     """
     folder = store_folder() if folder is None else folder
+    path = folder / f"{topology.name}.jobs.sqlite"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        opened = (folder / f"{topology.name}.lock").open("w", encoding="ascii")
-    except PermissionError:
-        raise JobError(f"the jobs of {topology.name} are in {folder}, which is not yours to write: use sudo") from None
-    path = folder / f"{topology.name}.jobs.json"
-    with opened as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        store = _load(path, topology)
-        yield store
-        data = {
-            "format": _FORMAT,
-            "next_generation": store.allocator.next_generation,
-            "jobs": [job.to_json() for job in store.jobs.values()],
-        }
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(data, indent=1), encoding="utf-8")
-        temporary.replace(path)
+        database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise JobError(
+            f"cannot open the jobs of {topology.name} in {folder} ({error}); is it yours? use sudo"
+        ) from None
+    with contextlib.closing(database):
+        try:
+            path.chmod(0o600)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA foreign_keys = ON")
+            database.execute("BEGIN IMMEDIATE")
+            _migrate(database, path)
+            store = JobStore(topology, database)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise JobError(f"cannot read the job file {path}: {error}; move it away to start afresh") from None
+        try:
+            yield store
+        except BaseException:
+            database.execute("ROLLBACK")
+            raise
+        try:
+            store.flush()
+            database.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            raise JobError(f"cannot write the job file {path}: {error}; is its disk full?") from None
 
 
-def _load(path: Path, topology: Topology) -> JobStore:
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return JobStore(topology, {}, secrets.randbelow(MAX_GENERATION) + 1)
-    except (OSError, ValueError) as error:
-        raise JobError(f"cannot read the job file {path}: {error}; move it away to start afresh") from None
-    if data.get("format") != _FORMAT:
-        raise JobError(f"{path} was written by another version; move it away to start afresh")
-    jobs = [JobPlan.from_json(job) for job in data["jobs"]]
-    return JobStore(topology, {job.name: job for job in jobs}, data["next_generation"])
+def _migrate(database: sqlite3.Connection, path: Path) -> None:
+    """Bring an older file up to date; a new one gets its tables."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version == SCHEMA_VERSION:
+        return
+    if version:
+        raise JobError(
+            f"{path} has schema {version}, this program knows {SCHEMA_VERSION}; move it away to start afresh"
+        )
+    for statement in _SCHEMA.strip().split(";\n"):
+        if statement:
+            database.execute(statement.removesuffix(";"))
+    database.executemany(
+        "INSERT INTO settings VALUES (?, ?)",
+        {"next_generation": secrets.randbelow(MAX_GENERATION) + 1, "clean_generations": MAX_GENERATION}.items(),
+    )
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from controlplane.cli import demo, job, net, p4, shell, stats, switch, table
+from controlplane.cli import controller, demo, job, net, p4, shell, stats, switch, table
 from controlplane.errors import ControlPlaneError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.add_typer(p4.app, name="p4")
 app.add_typer(switch.app, name="switch")
 app.add_typer(net.app, name="net")
+app.add_typer(controller.app, name="controller")
 app.add_typer(job.app, name="job")
 app.add_typer(table.app, name="table")
 app.command("stats")(stats.stats)

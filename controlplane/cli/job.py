@@ -1,15 +1,20 @@
-"""`catchment job`: who trains with whom."""
+"""`catchment job`: who trains with whom. Asks the controller where one runs, else the switches themselves."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.target import TopologyOption, find_place
-from controlplane.jobs import JobError, JobKind, JobPlan, deploy
-from controlplane.jobs import remove as take_off
+from controlplane.cli.target import Place, TopologyOption, find_place, patience
+from controlplane.controller import messages
+from controlplane.controller.operator import OperatorClient
+from controlplane.jobs import JobError, JobKind
+from controlplane.lifecycle import JobRequest, deploy_job, keep_generations_clean, remove_job, reserve_job
+from controlplane.store import JobRecord
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
@@ -24,28 +29,46 @@ def create(
     root: Annotated[str | None, typer.Option(help="The optimizer node's host name (luwu).")] = None,
     kind: Annotated[JobKind, typer.Option(help="luwu: sums to the root, parameters back; allreduce.")] = JobKind.LUWU,
     slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = 64,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")
+    ] = None,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Plan a job and write its entries to the switches."""
-    members = [part.strip() for part in workers.split(",") if part.strip()]
+    members = tuple(part.strip() for part in workers.split(",") if part.strip())
+    request = JobRequest(name, kind, members, root, slots)
     place = find_place(topology)
-    with place.store() as store, place.fabric() as fabric:
-        if name in store.jobs:
-            raise JobError(f"job {name} exists; remove it with `catchment job remove {name}` or take another name")
-        if kind is JobKind.LUWU:
-            if root is None:
-                raise JobError(f"job {name}: a luwu job needs --root HOST, its optimizer node")
-            job = JobPlan.luwu(
-                place.topology, name=name, workers=members, root=root, slots=slots, allocator=store.allocator
+    token = None
+    if (presence := place.controller()) is not None:
+        with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+            reply = controller.create(request)
+        job, token = _of_message(reply.job), reply.token
+    else:
+        job = _of_record(_create_directly(place, request))
+    if token is not None and token_file is not None:
+        _write_secret(token_file, token)
+        token = None
+    if as_json:
+        print_json({**job, "token": token} if token else job)
+        return
+    _print_job(job)
+    if token is not None:
+        typer.echo(f"token: {token}")
+
+
+def _create_directly(place: Place, request: JobRequest) -> JobRecord:
+    with place.fabric() as fabric:
+
+        def reload(switch: str, _: object) -> None:
+            raise JobError(
+                f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
+                "or run a controller, which reloads its program"
             )
-        else:
-            if root is not None:
-                raise JobError(f"job {name}: an allreduce job has no --root")
-            job = JobPlan.allreduce(place.topology, name=name, workers=members, slots=slots, allocator=store.allocator)
-        deploy(job, place.topology, fabric.clients)
-        store.add(job)
-    _print_job(job, None, as_json)
+
+        keep_generations_clean(place.store, place.topology, fabric.clients, reload)
+        record = reserve_job(place.store, request, place.topology)
+        return deploy_job(place.store, record, place.topology, fabric.clients)
 
 
 @app.command("show")
@@ -56,21 +79,42 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """What the members of a job need to know."""
-    with find_place(topology).store() as store:
-        job = store.get(name)
-    _print_job(job, host, as_json)
+    place = find_place(topology)
+    if (presence := place.controller()) is not None:
+        with OperatorClient.to(presence, timeout=patience()) as controller:
+            job = _of_message(controller.job(name))
+    else:
+        with place.store() as store:
+            job = _of_record(store.record(name))
+    if host is not None:
+        if host not in job["members"]:
+            raise JobError(f"host {host} is not in job {name}; in it are: {', '.join(job['members'])}")
+        print_json(job["members"][host])
+    elif as_json:
+        print_json(job)
+    else:
+        _print_job(job)
 
 
 @app.command("list")
 def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     """The jobs of a topology."""
-    with find_place(topology).store() as store:
-        jobs = list(store.jobs.values())
+    place = find_place(topology)
+    if (presence := place.controller()) is not None:
+        with OperatorClient.to(presence, timeout=patience()) as controller:
+            jobs = [_of_message(job) for job in controller.jobs()]
+    else:
+        with place.store() as store:
+            jobs = [_of_record(record) for record in store.records.values()]
     if as_json:
-        print_json([_summary(job) for job in jobs])
+        print_json(jobs)
         return
-    rows = [(job.name, job.kind, ", ".join(job.workers), job.root or "-", job.slots, _generations(job)) for job in jobs]
-    print_table("jobs", ("name", "kind", "workers", "root", "slots", "generations"), rows)
+    rows = [
+        (j["name"], j["kind"], ", ".join(j["workers"]), j["root"] or "-", j["slots"], _generations(j), j["state"],
+         j.get("trouble") or "-")
+        for j in jobs
+    ]  # fmt: skip
+    print_table("jobs", ("name", "kind", "workers", "root", "slots", "generations", "state", "trouble"), rows)
 
 
 @app.command("remove")
@@ -81,42 +125,68 @@ def remove(
 ) -> None:
     """Take a job off the switches."""
     place = find_place(topology)
-    with place.store() as store:
-        job = store.get(name)
-        if not force:
-            with place.fabric() as fabric:
-                take_off(job, place.topology, fabric.clients)
-        store.discard(name)
+    if (presence := place.controller()) is not None:
+        with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+            controller.remove(name)
+    elif force:
+        remove_job(place.store, name, place.topology, None)
+    else:
+        with place.fabric() as fabric:
+            remove_job(place.store, name, place.topology, fabric.clients)
     typer.echo(f"job {name} is removed")
 
 
-def _generations(job: JobPlan) -> str:
-    return ", ".join(f"{stream.name} {stream.gen}" for stream in job.streams)
-
-
-def _summary(job: JobPlan) -> dict[str, Any]:
+def _of_record(record: JobRecord) -> dict[str, Any]:
+    plan = record.plan
     return {
-        "name": job.name,
-        "kind": str(job.kind),
-        "workers": list(job.workers),
-        "root": job.root,
-        "lanes": job.lanes,
-        "slots": job.slots,
-        "members": {host: job.describe(host) for host in job.ports},
+        "name": plan.name,
+        "kind": str(plan.kind),
+        "workers": list(plan.workers),
+        "root": plan.root,
+        "lanes": plan.lanes,
+        "slots": plan.slots,
+        "epoch": record.epoch,
+        "state": str(record.state),
+        "members": {host: plan.describe(host) for host in plan.ports},
     }
 
 
-def _print_job(job: JobPlan, host: str | None, as_json: bool) -> None:
-    if host is not None:
-        print_json(job.describe(host))
-        return
-    if as_json:
-        print_json(_summary(job))
-        return
-    rows = []
-    for member in job.ports:
-        told = job.describe(member)
-        rows.append((member, told["role"], told["wid"], ":".join(map(str, told["local"])),
-                     ":".join(map(str, told["switch"]))))  # fmt: skip
-    title = f"job {job.name} ({job.kind}, {job.lanes} lanes, {job.slots} slots; generations: {_generations(job)})"
-    print_table(title, ("host", "role", "wid", "local", "switch"), rows)
+def _of_message(job: Any) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "kind": job.kind,
+        "workers": list(job.workers),
+        "root": job.root or None,
+        "lanes": job.lanes,
+        "slots": job.slots,
+        "epoch": job.epoch,
+        "state": job.state,
+        "members": {member.host: messages.described(member.description) for member in job.members},
+        "presence": {member.host: member.state for member in job.members},
+        "trouble": job.trouble,
+    }
+
+
+def _generations(job: dict[str, Any]) -> str:
+    told = next(iter(job["members"].values()))
+    return ", ".join(f"{name} {stream['gen']}" for name, stream in told.items() if isinstance(stream, dict))
+
+
+def _print_job(job: dict[str, Any]) -> None:
+    presence = job.get("presence", {})
+    rows = [
+        (host, told["role"], told["wid"], ":".join(map(str, told["local"])), ":".join(map(str, told["switch"])),
+         presence.get(host, "-"))
+        for host, told in job["members"].items()
+    ]  # fmt: skip
+    title = f"job {job['name']} ({job['kind']}, {job['lanes']} lanes, {job['slots']} slots, {job['state']}, epoch " \
+        f"{job['epoch']}; generations: {_generations(job)})"  # fmt: skip
+    print_table(title, ("host", "role", "wid", "local", "switch", "presence"), rows)
+    if job.get("trouble"):
+        typer.echo(f"trouble: {job['trouble']}")
+
+
+def _write_secret(path: Path, secret: str) -> None:
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret)

@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from controlplane.client import SwitchClient
+from controlplane.controller.presence import Presence, read
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
 from controlplane.networks import NetworkState, is_held, jobs_folder, networks_up, read_state
-from controlplane.store import JobStore, open_store
+from controlplane.store import JobStore, open_store, store_folder
 from controlplane.topology import AUTO_ADDRESS, Topology
 
 TopologyOption = Annotated[
@@ -59,7 +60,15 @@ class Place:
 
     def store(self) -> AbstractContextManager[JobStore]:
         """The jobs: of an emulated network they go with it, those of other switches are the user's."""
-        return open_store(self.topology, jobs_folder(self.network.name) if self.network else None)
+        return open_store(self.topology, self.folder())
+
+    def folder(self) -> Path:
+        """Where the jobs are noted."""
+        return jobs_folder(self.network.name) if self.network else store_folder()
+
+    def controller(self) -> Presence | None:
+        """The controller that runs for this topology, if one does."""
+        return read(self.folder(), self.topology.name)
 
     def fabric(self, *, read_only: bool = False) -> Fabric:
         """Connections to every switch."""

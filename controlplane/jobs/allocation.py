@@ -56,6 +56,8 @@ class Allocator:
         next_generation: the first generation to try; generations are unique over all switches and
             each is used once, until the 16-bit number wraps.
         used_generations: those of jobs that exist.
+        clean: how many more generations may be given out before the registers of the switches must be
+            scrubbed of old ones (controlplane/scrub.py).
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class Allocator:
         *,
         next_generation: int = 1,
         used_generations: Iterable[int] = (),
+        clean: int = MAX_GENERATION,
     ) -> None:
         self.next_generation = next_generation
+        self.clean = clean
         self._used_generations = set(used_generations)
         self._ledgers = {n: _SwitchLedger(s.slots) for n, s in topology.switches.items()}
         self._ports: set[tuple[str, int]] = set()
@@ -80,11 +84,16 @@ class Allocator:
             JobError: all of them are taken.
         """
         for _ in range(MAX_GENERATION):
+            if self.clean <= 0:
+                break
             generation = self.next_generation
             self.next_generation = generation % MAX_GENERATION + 1
+            self.clean -= 1
             if generation not in self._used_generations:
                 self._used_generations.add(generation)
                 return generation
+        if self.clean <= 0 and len(self._used_generations) < MAX_GENERATION:
+            raise JobError("every generation was used since the switches' registers were scrubbed; scrub them first")
         raise JobError("every generation is in use; remove jobs")
 
     def share(self, switch: str, slots: int, *, group: int | None = None) -> Share:

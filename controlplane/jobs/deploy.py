@@ -70,6 +70,18 @@ def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         _take_off(job, topology, branch.switch, _client(clients, branch.switch, job))
 
 
+def remove_where_possible(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+    """As `remove`, on the switches that there is a client for; returns what went wrong."""
+    failures = []
+    for config in switch_configs(job, topology):
+        if config.switch in clients:
+            try:
+                take_off(config, clients[config.switch])
+            except SwitchError as error:
+                failures.append(error)
+    return failures
+
+
 def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> None:
     taken = present(config, client)
     if taken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -199,6 +199,14 @@ class JobPlan:
             tree=tuple(tree),
             streams=tuple(streams),
         )  # fmt: skip
+
+    def renewed(self, allocator: Allocator) -> Self:
+        """The same job with new generations: for members that lost their state. Slots, rows and groups stay.
+
+        Raises:
+            JobError: no generation is left.
+        """
+        return replace(self, streams=tuple(replace(s, gen=allocator.generation()) for s in self.streams))
 
     def stream(self, name: str) -> StreamPlan:
         """A stream by name."""

@@ -1,0 +1,169 @@
+"""A certificate authority for one topology: for development, and for labs without one of their own.
+
+Everybody proves a name: the controller its own, people `operator`, each host `host:NAME`. What the peer may do follows
+from it (controlplane/controller/identity.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from controlplane.controller.errors import ControllerError
+
+CONTROLLER, OPERATOR = "catchment-controller", "operator"
+AUTHORITY = "ca"
+_DAYS = 825
+
+
+def host_name(host: str) -> str:
+    """The name that a host proves."""
+    return f"host:{host}"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What one party needs for mutual TLS, PEM.
+
+    Attributes:
+        authority: certificate of the authority that everybody trusts.
+        certificate: own certificate.
+        key: own private key; never printed.
+    """
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+    def __repr__(self) -> str:
+        return "Credentials(...)"
+
+
+def load(folder: Path, name: str) -> Credentials:
+    """The credentials of one party: NAME.crt, NAME.key and ca.crt of a folder.
+
+    Raises:
+        ControllerError: a file cannot be read.
+    """
+    stem = file_stem(name)
+    try:
+        parts = [(folder / file).read_bytes() for file in (f"{AUTHORITY}.crt", f"{stem}.crt", f"{stem}.key")]
+    except OSError as error:
+        raise ControllerError(
+            f"cannot read {error.filename}: {error.strerror}; `catchment controller certificates {folder}` makes a set"
+        ) from None
+    return Credentials(*parts)
+
+
+def file_stem(name: str) -> str:
+    """The file name of a party's certificate and key, without its ending."""
+    return name.replace(":", "-")
+
+
+def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> list[str]:
+    """Write an authority and certificates for the controller, an operator and each host; keeps what is there.
+
+    Args:
+        folder: takes NAME.crt and NAME.key, the keys readable for their owner alone.
+        hosts: host names.
+        addresses: further IP addresses and DNS names of the controller, beside loopback.
+
+    Returns:
+        The names that were made.
+
+    Raises:
+        ControllerError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        authority = _authority(folder)
+        wanted = {CONTROLLER: addresses, OPERATOR: (), **{host_name(host): () for host in hosts}}
+        made = []
+        for name, also in wanted.items():
+            if not (folder / f"{file_stem(name)}.crt").exists():
+                key = ec.generate_private_key(ec.SECP256R1())
+                _write(folder, file_stem(name), _issue(authority, name, key, also), key)
+                made.append(name)
+    except (OSError, ValueError) as error:
+        raise ControllerError(f"cannot make certificates in {folder}: {error}") from None
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def _authority(folder: Path) -> _Authority:
+    certificate, key = folder / f"{AUTHORITY}.crt", folder / f"{AUTHORITY}.key"
+    if certificate.exists():
+        loaded = serialization.load_pem_private_key(key.read_bytes(), None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        return _Authority(x509.load_pem_x509_certificate(certificate.read_bytes()), loaded)
+    new = ec.generate_private_key(ec.SECP256R1())
+    name = _name("catchment-authority")
+    built = (
+        _builder(name, name, new)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(new, hashes.SHA256())
+    )
+    _write(folder, AUTHORITY, built, new)
+    return _Authority(built, new)
+
+
+def _issue(
+    authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str]
+) -> x509.Certificate:
+    server = name == CONTROLLER
+    usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
+    builder = (
+        _builder(_name(name), authority.certificate.subject, key)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+    )
+    if server:
+        names = [_general_name(a) for a in (CONTROLLER, "localhost", "127.0.0.1", *addresses)]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return builder.sign(authority.key, hashes.SHA256())
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _general_name(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + datetime.timedelta(days=_DAYS))
+    )
+
+
+def _write(folder: Path, stem: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
+    secret = folder / f"{stem}.key"
+    secret.touch(mode=0o600)
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    (folder / f"{stem}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

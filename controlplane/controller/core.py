@@ -1,0 +1,215 @@
+"""The controller itself, whatever its clients speak: switches, jobs, members."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from controlplane import lifecycle
+from controlplane.client import SwitchClient, SwitchError
+from controlplane.client.pipeline import PipelineConfig
+from controlplane.controller.errors import ControllerError
+from controlplane.controller.identity import digest, new_secret
+from controlplane.controller.job_watch import JobWatch
+from controlplane.controller.settings import Settings
+from controlplane.controller.switches import SwitchAgent
+from controlplane.desired import SwitchConfig
+from controlplane.fabric import restore, share_of
+from controlplane.jobs import JobError
+from controlplane.programs import programs_of
+from controlplane.store import JobState, JobStore, open_store
+
+_log = logging.getLogger(__name__)
+_THREADS_PER_SWITCH = 4
+
+
+class Controller:
+    """Everything but the service; an async context manager.
+
+    Attributes:
+        settings: what it was told.
+        switches: name -> what keeps it as it should be.
+        jobs: name -> job.
+        tasks: what runs for as long as it does, one for each switch.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.topology = settings.topology
+        self.switches: dict[str, SwitchAgent] = {}
+        self.jobs: dict[str, JobWatch] = {}
+        self._programs: dict[str, PipelineConfig] = {}
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def store(self) -> contextlib.AbstractContextManager[JobStore]:
+        """A transaction on the stored jobs; not in the event loop's thread."""
+        return open_store(self.topology, self.settings.folder)
+
+    async def __aenter__(self) -> Self:
+        """Read what is stored, then keep every switch as it should be.
+
+        Raises:
+            ControlPlaneError: a program does not compile, or the stored jobs cannot be read.
+        """
+        threads = ThreadPoolExecutor(8 + _THREADS_PER_SWITCH * len(self.topology.switches), "controller")
+        asyncio.get_running_loop().set_default_executor(threads)
+        programs = await asyncio.to_thread(programs_of, self.topology)
+        await asyncio.to_thread(self._recover)
+        self._programs = programs
+        for name, switch in self.topology.switches.items():
+            self.switches[name] = SwitchAgent(
+                name,
+                self.settings.addresses[name],
+                switch.device_id,
+                program=programs[name],
+                wanted=partial(self._wanted, name),
+                changed=partial(self._switch_changed, name),
+                timeout=self.settings.timing.request,
+            )
+        self.tasks = [asyncio.create_task(agent.run(), name=f"switch {name}") for name, agent in self.switches.items()]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def _recover(self) -> None:
+        """Jobs as they were stored; what was half made or half removed is dropped, and reconciled away."""
+        now = time.monotonic()
+        with self.store() as stored:
+            for name, record in list(stored.records.items()):
+                if record.state is not JobState.UP:
+                    _log.warning("job %s was %s when the controller ended: dropped", name, record.state)
+                    stored.discard(name)
+                    continue
+                members = stored.members(name)
+                self.jobs[name] = JobWatch(record, self.settings.timing, members.values(), now)
+
+    def _wanted(self, switch: str) -> Iterable[SwitchConfig]:
+        with self.store() as stored:
+            plans = stored.deployed
+        return share_of(switch, self.topology, plans)
+
+    def _switch_changed(self, name: str) -> None:
+        agent = self.switches[name]
+        for watch in self.jobs.values():
+            if any(branch.switch == name for branch in watch.record.plan.tree):
+                if agent.detail:
+                    watch.trouble(f"switch {name}", agent.detail)
+                else:
+                    watch.settle(f"switch {name}")
+                watch.announce()
+
+    # Jobs
+
+    def job(self, name: str) -> JobWatch:
+        """A job by name.
+
+        Raises:
+            JobError: there is none; names those there are.
+        """
+        try:
+            return self.jobs[name]
+        except KeyError:
+            have = ", ".join(self.jobs) or "none; make one with `catchment job create`"
+            raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
+
+    async def create(self, request: lifecycle.JobRequest) -> tuple[JobWatch, str]:
+        """Plan a job and put it on its switches; returns it with the token of its members.
+
+        Raises:
+            ControlPlaneError: an impossible request, a switch is full, down or refuses. Nothing is left behind.
+        """
+        await self._keep_generations_clean()
+        token = new_secret()
+        record = await asyncio.to_thread(lifecycle.reserve_job, self.store, request, self.topology, digest(token))
+        switches = [branch.switch for branch in record.plan.tree]
+        try:
+            async with self._locked(switches) as clients:
+                down = [name for name in switches if name not in clients]
+                if down:
+                    raise ControllerError(f"job {request.name}: {'; '.join(self.switches[n].detail for n in down)}")
+                record = await asyncio.to_thread(lifecycle.deploy_job, self.store, record, self.topology, clients)
+        except BaseException as error:
+            await asyncio.to_thread(self._discard, request.name)
+            if isinstance(error, SwitchError):
+                self._reconnect(switches)  # something may be left on one of them
+            raise
+        watch = self.jobs[request.name] = JobWatch(record, self.settings.timing)
+        _log.info("job %s is up on %s", request.name, ", ".join(switches))
+        return watch, token
+
+    async def remove(self, name: str) -> None:
+        """Take a job off its switches; one that is down loses it when it comes back.
+
+        Raises:
+            JobError: there is no such job.
+        """
+        watch = self.job(name)
+        async with watch.lock:
+            if self.jobs.pop(name, None) is not watch:
+                raise JobError(f"job {name} is being removed already")
+            watch.removed = True
+            watch.announce()
+            switches = [branch.switch for branch in watch.record.plan.tree]
+            async with self._locked(switches) as clients:
+                failures = await asyncio.to_thread(
+                    lifecycle.remove_job_where_possible, self.store, name, self.topology, clients
+                )
+                if failures:
+                    self._reconnect(switches)
+        _log.info("job %s is removed", name)
+
+    def _discard(self, name: str) -> None:
+        with self.store() as stored:
+            stored.discard(name)
+
+    async def renew(self, watch: JobWatch, cause: str) -> None:
+        """Give a job new generations; hold its lock.
+
+        Raises:
+            JobError: no generation is left.
+        """
+        name = watch.record.plan.name
+        await self._keep_generations_clean()
+        switches = [branch.switch for branch in watch.record.plan.tree]
+        async with self._locked(switches) as clients:
+            record, failures = await asyncio.to_thread(lifecycle.renew_job, self.store, name, self.topology, clients)
+        if failures:
+            self._reconnect(switches)
+        watch.renew(record, cause)
+        _log.info("job %s has new generations (epoch %d): %s", name, record.epoch, cause)
+
+    async def _keep_generations_clean(self) -> None:
+        if not await asyncio.to_thread(lifecycle.generations_run_out, self.store):
+            return
+        async with self._locked(self.switches) as clients:
+            await asyncio.to_thread(lifecycle.keep_generations_clean, self.store, self.topology, clients, self._reload)
+
+    def _reload(self, switch: str, client: SwitchClient) -> None:
+        with self.store() as stored:
+            plans = stored.deployed
+        restore(self.topology, switch, client, self._programs[switch], plans)
+
+    @contextlib.asynccontextmanager
+    async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:
+        """The clients of those switches that are up; nobody else writes to them meanwhile."""
+        async with contextlib.AsyncExitStack() as exits:
+            for name in sorted(switches):
+                await exits.enter_async_context(self.switches[name].lock)
+            clients = {name: self.switches[name].client for name in switches}
+            yield {name: client for name, client in clients.items() if client is not None}
+
+    def _reconnect(self, switches: Iterable[str]) -> None:
+        for name in switches:
+            self.switches[name].reconnect()

@@ -1,0 +1,107 @@
+"""One job under the controller: its members, what is wrong with it, and who must be told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from controlplane.controller.roster import Roster
+from controlplane.controller.settings import Timing
+from controlplane.jobs import JobPlan
+from controlplane.store import JobRecord, MemberRecord
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a member is told.
+
+    Attributes:
+        epoch: of the job.
+        plan: of this epoch.
+        complete: every member works in this epoch.
+        trouble: who is missing, in words; empty when all is well.
+        removed: the job is over.
+        cause: why this epoch took the place of the one before.
+    """
+
+    epoch: int
+    plan: JobPlan
+    complete: bool
+    trouble: str
+    removed: bool
+    cause: str
+
+
+class JobWatch:
+    """A job and its members, in memory; what must survive is in the store.
+
+    Attributes:
+        record: the job.
+        roster: its members.
+        lock: held while members join or generations change.
+    """
+
+    def __init__(
+        self, record: JobRecord, timing: Timing, members: Iterable[MemberRecord] = (), now: float = 0.0
+    ) -> None:
+        self.record = record
+        self.roster = Roster(record.plan.ports, record.epoch, silence=timing.silence, reunion=timing.reunion)
+        self.roster.restore(members, now)
+        self.lock = asyncio.Lock()
+        self.removed = False
+        self._stall_seconds = timing.stall
+        self._cause = ""
+        self._troubles: dict[str, str] = {}
+        self._stall = ""
+        self._stalled_until = 0.0
+        self._changed = asyncio.Event()
+        self._told: State | None = None
+
+    def state(self) -> State:
+        """What members are told now."""
+        troubles = [*self._troubles.values(), *([self._stall] if self._stall else [])]
+        return State(
+            epoch=self.record.epoch,
+            plan=self.record.plan,
+            complete=self.roster.complete,
+            trouble="; ".join(dict.fromkeys(troubles)),
+            removed=self.removed,
+            cause=self._cause,
+        )
+
+    def announce(self) -> None:
+        """Wake up whoever waits for news, if there are any."""
+        state = self.state()
+        if state != self._told:
+            self._told = state
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def news(self, known: State | None) -> State:
+        """The state, once it differs from the known one."""
+        while (state := self.state()) == known:
+            await self._changed.wait()
+        return state
+
+    def renew(self, record: JobRecord, cause: str) -> None:
+        """The job has new generations."""
+        self.record, self._cause = record, cause
+        self.roster.renew(record.epoch)
+
+    def trouble(self, source: str, text: str) -> None:
+        """Something is wrong with the job until `settle` is called for it."""
+        self._troubles[source] = text
+
+    def settle(self, source: str) -> None:
+        """It is no longer."""
+        self._troubles.pop(source, None)
+
+    def stall(self, text: str, now: float) -> None:
+        """A member reported that it does not get on; forgotten unless it is reported again."""
+        self._stall, self._stalled_until = text, now + self._stall_seconds
+
+    def forget_stall(self, now: float) -> None:
+        """Called now and then."""
+        if self._stall and now > self._stalled_until:
+            self._stall = ""

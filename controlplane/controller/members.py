@@ -1,0 +1,149 @@
+"""Members of jobs under the controller: joining, living, being lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controlplane.controller.core import Controller
+from controlplane.controller.errors import RefusedError
+from controlplane.controller.identity import digest, matches, new_secret
+from controlplane.controller.job_watch import JobWatch
+from controlplane.controller.roster import Presence, Seat
+from controlplane.controller.stalls import Verdict, judge
+from controlplane.errors import ControlPlaneError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What a member gets.
+
+    Attributes:
+        session: names it from now on; a secret.
+        watch: its job.
+        seat: its place there.
+    """
+
+    session: str
+    watch: JobWatch
+    seat: Seat
+
+
+class Members:
+    """Who takes part in the jobs of a controller."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._timing = controller.settings.timing
+
+    async def join(self, job: str, host: str, token: str) -> Joined:
+        """Seat a member. One that was here before in this epoch has lost its state: the generations are replaced.
+
+        Raises:
+            RefusedError: no such job, another token, or a host that is not in it (one message for all).
+            ControllerError: the host's member is alive.
+        """
+        watch = self._controller.jobs.get(job)
+        if watch is None or not matches(token, watch.record.token) or host not in watch.roster.seats:
+            raise RefusedError(f"{host} may not join job {job}: there is no such job, or the token is not of it")
+        async with watch.lock:
+            if watch.removed:
+                raise RefusedError(f"job {job} was removed")
+            if watch.roster.uses_up_epoch(host):
+                await self._controller.renew(watch, f"{host} has joined again")
+            session = new_secret()
+            seat = watch.roster.join(host, digest(session), time.monotonic())
+            watch.settle(f"member {host}")
+            await self._store(watch)
+        _log.info("job %s: %s has joined epoch %d", job, host, seat.epoch)
+        watch.announce()
+        return Joined(session, watch, seat)
+
+    def find(self, session: str, host: str | None = None) -> tuple[JobWatch, Seat]:
+        """The place that a session names.
+
+        Raises:
+            RefusedError: none; the member must join again.
+        """
+        key = digest(session)
+        for watch in self._controller.jobs.values():
+            for seat in watch.roster.seats.values():
+                if seat.session == key and seat.presence is Presence.JOINED and host in (None, seat.host):
+                    return watch, seat
+        raise RefusedError("this session is not one of a living member; it was lost, has left, or its job is gone")
+
+    def beat(self, watch: JobWatch, seat: Seat, epoch: int) -> None:
+        """A sign of life."""
+        watch.roster.beat(seat.host, epoch, time.monotonic())
+        watch.announce()
+
+    def detach(self, watch: JobWatch, seat: Seat) -> None:
+        """The connection of a member broke."""
+        watch.roster.detach(seat.host, time.monotonic())
+
+    async def leave(self, watch: JobWatch, seat: Seat) -> None:
+        """A member has finished."""
+        watch.roster.leave(seat.host)
+        await self._store(watch)
+        _log.info("job %s: %s has left", watch.record.plan.name, seat.host)
+        watch.announce()
+
+    async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
+        """A member does not get on: say who is missing, and tell the others."""
+        verdict = await judge(watch, self._controller.switches)
+        said = verdict.text or f"{seat.host} waits, and every member is sending: {'; '.join(stalls)}"
+        if watch.state().trouble != said:
+            _log.warning("job %s stalls: %s", watch.record.plan.name, said)
+        watch.stall(said, time.monotonic())
+        watch.announce()
+        return Verdict(verdict.missing, said)
+
+    async def look_for_losses(self) -> None:
+        """Notice members that fell silent, until cancelled."""
+        async with asyncio.TaskGroup() as renewals:
+            while True:
+                await asyncio.sleep(self._timing.check)
+                now = time.monotonic()
+                for watch in list(self._controller.jobs.values()):
+                    watch.forget_stall(now)
+                    lost = watch.roster.lose(now)
+                    if lost:
+                        renewals.create_task(self._lose(watch, self._name(watch, lost, now)))
+                    watch.announce()
+
+    def _name(self, watch: JobWatch, lost: Sequence[Seat], now: float) -> str:
+        texts = [f"{seat.host} is lost: not heard for {now - seat.heard:.1f} s" for seat in lost]
+        for seat, text in zip(lost, texts, strict=True):
+            _log.warning("job %s: %s", watch.record.plan.name, text)
+            watch.trouble(f"member {seat.host}", text)
+        return "; ".join(texts)
+
+    async def _lose(self, watch: JobWatch, cause: str) -> None:
+        async with watch.lock:
+            if watch.removed:
+                return
+            try:
+                # Whatever the lost ones still send is of an old generation from here on.
+                await self._controller.renew(watch, cause)
+            except ControlPlaneError as error:
+                _log.error("job %s: its generations cannot be replaced: %s", watch.record.plan.name, error)
+                watch.trouble("generations", str(error))
+            await self._store(watch)
+        watch.announce()
+
+    async def _store(self, watch: JobWatch) -> None:
+        name = watch.record.plan.name
+        records = [s.record() for s in watch.roster.seats.values() if s.presence is not Presence.ABSENT]
+
+        def store() -> None:
+            with self._controller.store() as stored:
+                if name in stored.records:
+                    for record in records:
+                        stored.put_member(name, record)
+
+        await asyncio.to_thread(store)

@@ -1,0 +1,93 @@
+"""Values of ours as messages of wire/controller.proto."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.controller.job_watch import JobWatch, State
+from controlplane.controller.switches import SwitchAgent
+from controlplane.jobs import JobPlan
+from wire.generated import controller_pb2 as pb
+
+
+def description(plan: JobPlan, host: str) -> Any:
+    """What the endpoint of a host needs: `JobPlan.describe` as a message."""
+    told = plan.describe(host)
+    streams = [pb.Stream(name=stream.name, **told[stream.name]) for stream in plan.streams]
+    return pb.Description(
+        job=told["job"],
+        kind=told["kind"],
+        host=host,
+        role=told["role"],
+        wid=told["wid"],
+        local=_address(told["local"]),
+        switch=_address(told["switch"]),
+        streams=streams,
+    )
+
+
+def _address(pair: list[Any]) -> Any:
+    return pb.Address(ip=pair[0], port=pair[1])
+
+
+def described(message: Any) -> dict[str, Any]:
+    """The opposite of `description`: as `JobPlan.describe`."""
+    streams = {
+        s.name: {key: getattr(s, key) for key in ("gen", "workers", "slots", "base_seq", "lanes", "param_bytes")}
+        for s in message.streams
+    }
+    return {
+        "job": message.job,
+        "kind": message.kind,
+        "host": message.host,
+        "role": message.role,
+        "wid": message.wid,
+        "local": [message.local.ip, message.local.port],
+        "switch": [message.switch.ip, message.switch.port],
+        **streams,
+    }
+
+
+def notice(state: State, host: str) -> Any:
+    """What a member is told."""
+    return pb.Notice(
+        epoch=state.epoch,
+        description=description(state.plan, host),
+        complete=state.complete,
+        trouble=state.trouble,
+        removed=state.removed,
+        cause=state.cause,
+    )
+
+
+def job(watch: JobWatch) -> Any:
+    """A job, for operators."""
+    plan = watch.record.plan
+    members = [
+        pb.Member(host=host, state=seat.presence, description=description(plan, host))
+        for host, seat in watch.roster.seats.items()
+    ]
+    return pb.Job(
+        name=plan.name,
+        kind=plan.kind,
+        workers=plan.workers,
+        root=plan.root or "",
+        lanes=plan.lanes,
+        slots=plan.slots,
+        epoch=watch.record.epoch,
+        state=watch.record.state,
+        members=members,
+        trouble=watch.state().trouble,
+    )
+
+
+def switch(agent: SwitchAgent) -> Any:
+    """A switch, for operators."""
+    return pb.SwitchStatus(
+        name=agent.name,
+        address=agent.address,
+        state=agent.state,
+        detail=agent.detail,
+        restores=agent.restores,
+        restore_seconds=agent.restore_seconds,
+    )

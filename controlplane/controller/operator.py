@@ -1,0 +1,89 @@
+"""What an operator asks a controller, from a command or a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+
+from controlplane.controller.certificates import CONTROLLER, OPERATOR, load
+from controlplane.controller.errors import ControllerError, RefusedError
+from controlplane.controller.presence import Presence
+from controlplane.lifecycle import JobRequest
+from wire.generated import controller_pb2 as pb
+from wire.generated import controller_pb2_grpc as pb_grpc
+
+
+class OperatorClient:
+    """A connection to a controller; a context manager.
+
+    Args:
+        address: of its service: host:port or unix:PATH.
+        certificates: folder with the operator's credentials.
+        timeout: seconds for each request.
+    """
+
+    def __init__(self, address: str, certificates: Path, *, timeout: float = 10.0) -> None:
+        own = load(certificates, OPERATOR)
+        credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+        # Whatever its address: what it proves is that it is the controller.
+        options = (("grpc.ssl_target_name_override", CONTROLLER), ("grpc.default_authority", CONTROLLER))
+        self._address = address
+        self._timeout = timeout
+        self._channel = grpc.secure_channel(address, credentials, options)
+        self._stub = pb_grpc.ControllerStub(self._channel)
+
+    @classmethod
+    def to(cls, presence: Presence, *, timeout: float = 10.0) -> Self:
+        """A connection to a controller that runs on this machine."""
+        return cls(presence.addresses[0], Path(presence.certificates), timeout=timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._channel.close()
+
+    def create(self, request: JobRequest) -> Any:
+        """Make a job; returns a CreateJobReply with the job and its token."""
+        message = pb.CreateJobRequest(
+            name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots
+        )
+        return self._call(self._stub.CreateJob, message)
+
+    def remove(self, job: str) -> None:
+        """Take a job off its switches."""
+        self._call(self._stub.RemoveJob, pb.JobName(job=job))
+
+    def job(self, name: str) -> Any:
+        """A job, with its members."""
+        return self._call(self._stub.ShowJob, pb.JobName(job=name))
+
+    def jobs(self) -> list[Any]:
+        """Every job."""
+        return list(self._call(self._stub.ListJobs, pb.Empty()).jobs)
+
+    def switches(self) -> list[Any]:
+        """Every switch."""
+        return list(self._call(self._stub.ShowSwitches, pb.Empty()).switches)
+
+    def _call(self, method: Callable[..., Any], message: Any) -> Any:
+        try:
+            return method(message, timeout=self._timeout)
+        except ValueError as error:
+            raise ControllerError(f"not a request: {error}") from None
+        except grpc.RpcError as error:
+            code, said = error.code(), error.details()
+            if code is grpc.StatusCode.PERMISSION_DENIED:
+                raise RefusedError(said) from None
+            if code is grpc.StatusCode.FAILED_PRECONDITION:
+                raise ControllerError(said) from None
+            raise ControllerError(
+                f"the controller at {self._address} does not answer ({code.name}: {said}); is it running, and are the "
+                "certificates of its authority?"
+            ) from None

@@ -1,0 +1,73 @@
+"""A controller as a process: `catchment controller run`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from controlplane.controller import certificates
+from controlplane.controller.core import Controller
+from controlplane.controller.errors import ControllerError
+from controlplane.controller.members import Members
+from controlplane.controller.presence import PresenceFile
+from controlplane.controller.service import Service, start_server
+from controlplane.controller.settings import Settings
+
+_GRACE = 0.2
+_LONGEST_SOCKET_PATH = 100
+
+Started = Callable[[list[str]], None]
+
+
+async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> None:
+    """Run until `stop` is set.
+
+    Args:
+        settings: what to control.
+        started: called with the addresses of the service once it answers.
+        stop: ends it in order; the switches and the jobs on them stay as they are.
+
+    Raises:
+        ControlPlaneError: it cannot start.
+    """
+    credentials = certificates.load(settings.certificates, certificates.CONTROLLER)
+    for address in settings.listen:
+        if address.startswith("unix:") and len(address) > _LONGEST_SOCKET_PATH:
+            raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")
+    with PresenceFile(settings.folder, settings.topology.name) as presence:
+        async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:
+            members = Members(controller)
+            server, addresses = await start_server(Service(controller, members), credentials, settings.listen)
+            exits.push_async_callback(server.stop, _GRACE)
+            losses = asyncio.create_task(members.look_for_losses(), name="losses")
+            presence.announce(tuple(addresses), settings.certificates)
+            started(addresses)
+            stopped = asyncio.create_task(stop.wait())
+            watched: set[asyncio.Task[Any]] = {stopped, losses, *controller.tasks}
+            done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            for task in (stopped, losses):
+                task.cancel()
+            for task in done:
+                if task is not stopped:
+                    task.result()  # none of them ends by itself but by a fault of ours
+
+
+def run(settings: Settings, started: Started) -> None:
+    """`serve` until SIGTERM or Ctrl-C.
+
+    Raises:
+        ControlPlaneError: it cannot start.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await serve(settings, started, stop)
+
+    asyncio.run(main())

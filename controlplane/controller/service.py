@@ -1,0 +1,212 @@
+"""The gRPC service: checks who asks and what, and hands it to the controller. Nothing in a request is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+import grpc
+
+from controlplane.controller import messages
+from controlplane.controller.certificates import Credentials
+from controlplane.controller.core import Controller
+from controlplane.controller.errors import ControllerError, RefusedError
+from controlplane.controller.identity import require_host, require_operator
+from controlplane.controller.members import Members
+from controlplane.errors import ControlPlaneError
+from controlplane.jobs import JobKind
+from controlplane.lifecycle import JobRequest
+from wire.generated import controller_pb2 as pb
+from wire.generated import controller_pb2_grpc as pb_grpc
+
+_log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 1 << 18
+_MAX_CALLS = 4096
+_MAX_TEXT = 256
+_MAX_STALLS = 16
+_FIRST_BEAT_SECONDS = 5.0
+_OPTIONS = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 500),
+)
+
+Method = Callable[[Any, Any, Any], Awaitable[Any]]
+
+
+def _answers(method: Method) -> Method:
+    """What goes wrong becomes a gRPC status with our message; a bug of ours becomes one without."""
+
+    @wraps(method)
+    async def answer(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return await method(self, request, context)
+        except RefusedError as error:
+            _log.warning("%s refused: %s", method.__name__, error)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
+        except ControlPlaneError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except (asyncio.CancelledError, grpc.aio.AbortError):
+            raise
+        except Exception:
+            _log.exception("%s failed", method.__name__)
+            await context.abort(grpc.StatusCode.INTERNAL, "the controller failed; see its log")
+
+    return answer
+
+
+def _short(text: str, what: str) -> str:
+    if len(text) > _MAX_TEXT:
+        raise ControllerError(f"{what} is {len(text)} characters long; {_MAX_TEXT} are allowed")
+    return text
+
+
+class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
+    """One method per call of wire/controller.proto."""
+
+    def __init__(self, controller: Controller, members: Members) -> None:
+        self._controller = controller
+        self._members = members
+
+    # Operators
+
+    @_answers
+    async def CreateJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        try:
+            kind = JobKind(request.kind)
+        except ValueError:
+            kinds = ", ".join(JobKind)
+            raise ControllerError(
+                f"{_short(request.kind, 'the kind')!r} is no kind of job; there are: {kinds}"
+            ) from None
+        asked = JobRequest(
+            _short(request.name, "the name"), kind, tuple(request.workers), request.root or None, request.slots
+        )
+        watch, token = await self._controller.create(asked)
+        return pb.CreateJobReply(job=messages.job(watch), token=token)
+
+    @_answers
+    async def RemoveJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        await self._controller.remove(_short(request.job, "the name"))
+        return pb.Empty()
+
+    @_answers
+    async def ListJobs(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        return pb.JobList(jobs=[messages.job(watch) for watch in self._controller.jobs.values()])
+
+    @_answers
+    async def ShowJob(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        return messages.job(self._controller.job(_short(request.job, "the name")))
+
+    @_answers
+    async def ShowSwitches(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        return pb.SwitchList(switches=[messages.switch(agent) for agent in self._controller.switches.values()])
+
+    # Members
+
+    @_answers
+    async def Join(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_host(context, _short(request.host, "the host"))
+        joined = await self._members.join(
+            _short(request.job, "the job"), request.host, _short(request.token, "the token")
+        )
+        record = joined.watch.record
+        return pb.JoinReply(
+            session=joined.session,
+            epoch=record.epoch,
+            description=messages.description(record.plan, request.host),
+            interval=self._controller.settings.timing.beat,
+        )
+
+    async def Heartbeat(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:  # noqa: N802
+        try:
+            first = await asyncio.wait_for(anext(requests), _FIRST_BEAT_SECONDS)
+            watch, seat = self._members.find(_short(first.session, "the session"))
+            require_host(context, seat.host)
+        except (TimeoutError, StopAsyncIteration):
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "no beat came")
+            return
+        except ControlPlaneError as error:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
+            return
+        session = seat.session
+        self._members.beat(watch, seat, first.epoch)
+
+        async def listen() -> None:
+            async for beat in requests:
+                if seat.session == session:
+                    self._members.beat(watch, seat, beat.epoch)
+
+        listening = asyncio.create_task(listen())
+        told = None
+        try:
+            while not listening.done():
+                news = asyncio.create_task(watch.news(told))
+                await asyncio.wait((news, listening), return_when=asyncio.FIRST_COMPLETED)
+                if not news.done():
+                    news.cancel()
+                    break
+                told = news.result()
+                yield messages.notice(told, seat.host)
+                if told.removed:
+                    break
+        finally:
+            listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError, grpc.RpcError, Exception):
+                await listening
+            if seat.session == session:
+                self._members.detach(watch, seat)
+
+    @_answers
+    async def Report(self, request: Any, context: Any) -> Any:  # noqa: N802
+        watch, seat = self._members.find(_short(request.session, "the session"))
+        require_host(context, seat.host)
+        stalls = [
+            f"{_short(s.stream, 'a stream')} at {s.seq} for {s.seconds:.1f} s ({_short(s.cause, 'a cause')})"
+            for s in request.stalls[:_MAX_STALLS]
+        ]
+        verdict = await self._members.report(watch, seat, stalls)
+        return pb.ReportReply(missing=verdict.missing, trouble=verdict.text)
+
+    @_answers
+    async def Leave(self, request: Any, context: Any) -> Any:  # noqa: N802
+        watch, seat = self._members.find(_short(request.session, "the session"))
+        require_host(context, seat.host)
+        await self._members.leave(watch, seat)
+        return pb.Empty()
+
+
+async def start_server(service: Service, credentials: Credentials, listen: tuple[str, ...]) -> tuple[Any, list[str]]:
+    """A server that takes nobody without a certificate of our authority.
+
+    Returns:
+        The server, and the addresses it listens on (port 0 is replaced by the port it got).
+
+    Raises:
+        ControllerError: an address cannot be listened on.
+    """
+    server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=_MAX_CALLS)
+    pb_grpc.add_ControllerServicer_to_server(service, server)
+    secure = grpc.ssl_server_credentials(
+        [(credentials.key, credentials.certificate)], credentials.authority, require_client_auth=True
+    )
+    bound = []
+    for address in listen:
+        try:
+            port = server.add_secure_port(address, secure)
+        except RuntimeError as error:
+            raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
+        bound.append(address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}")
+    await server.start()
+    return server, bound

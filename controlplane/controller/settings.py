@@ -1,0 +1,51 @@
+"""What a controller is told when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from controlplane.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How soon things are noticed, in seconds.
+
+    Attributes:
+        beat: between two beats of a member.
+        silence: without a beat, after which a member is lost.
+        reunion: in which a member whose connection broke may come back.
+        check: between two looks at who is silent.
+        stall: a report of a stall counts this long.
+        request: for each request to a switch.
+    """
+
+    beat: float = 0.3
+    silence: float = 1.5
+    reunion: float = 0.5
+    check: float = 0.1
+    stall: float = 1.0
+    request: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a controller is told.
+
+    Attributes:
+        topology: its network.
+        addresses: gRPC address of every switch.
+        folder: where the jobs are noted.
+        certificates: folder with its credentials.
+        listen: addresses of its service: host:port or unix:PATH.
+        timing: how soon things are noticed.
+    """
+
+    topology: Topology
+    addresses: Mapping[str, str]
+    folder: Path
+    certificates: Path
+    listen: tuple[str, ...]
+    timing: Timing = Timing()

@@ -1,0 +1,62 @@
+"""Who holds a job up: from what the switches counted, and from their registers where they can be read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controlplane.client import SwitchError
+from controlplane.controller.job_watch import JobWatch
+from controlplane.controller.roster import Presence
+from controlplane.controller.switches import SAMPLE_SECONDS, SwitchAgent
+from controlplane.diagnosis import silent_members, waiting_for
+
+_SILENCE = SAMPLE_SECONDS / 2
+"""Every member of an unfinished job sends many times in this time; samples lie twice as far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Who is missing.
+
+    Attributes:
+        missing: names of hosts and switches.
+        text: in words; empty when nobody is known to be missing.
+    """
+
+    missing: tuple[str, ...]
+    text: str
+
+
+async def judge(watch: JobWatch, switches: Mapping[str, SwitchAgent]) -> Verdict:
+    """Name who a job waits for."""
+    plan = watch.record.plan
+    found: dict[str, str] = {}
+    for branch in plan.tree:
+        agent = switches[branch.switch]
+        if agent.detail:
+            found[branch.switch] = agent.detail
+    for host, seat in watch.roster.seats.items():
+        if seat.presence is not Presence.JOINED:
+            found[host] = {
+                Presence.ABSENT: f"{host} has not joined",
+                Presence.LEFT: f"{host} has left",
+                Presence.LOST: f"{host} is lost",
+            }[seat.presence]
+    for branch in plan.tree:
+        samples = switches[branch.switch].samples(_SILENCE)
+        if samples is not None:
+            for silent in silent_members(plan, branch, *samples):
+                found.setdefault(silent.member, str(silent))
+    clients = {b.switch: c for b in plan.tree if (c := switches[b.switch].client) is not None}
+    try:
+        waiting = await asyncio.to_thread(waiting_for, plan, clients)
+    except SwitchError:
+        waiting = []  # it has just gone: its agent says so
+    lines = list(found.values())
+    for wait in waiting:
+        if not any(member in found for member in wait.members):
+            lines.append(str(wait))
+            found.update((member, "") for member in wait.members if member in watch.roster.seats)
+    return Verdict(tuple(found), "; ".join(lines))

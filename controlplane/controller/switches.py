@@ -1,0 +1,184 @@
+"""One switch under the controller: connected, watched, restored after a restart, sampled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from enum import StrEnum
+
+from controlplane.client import SwitchClient, SwitchError
+from controlplane.client.pipeline import PipelineConfig
+from controlplane.desired import Differences, SwitchConfig, reconcile, write
+from controlplane.diagnosis import Sample, sample
+
+_log = logging.getLogger(__name__)
+
+_PROBE_SECONDS = 0.05
+SAMPLE_SECONDS = 0.4
+_SAMPLES = 4
+
+
+class SwitchState(StrEnum):
+    """How far a switch is."""
+
+    DOWN = "down"
+    RESTORING = "restoring"
+    UP = "up"
+
+
+class SwitchAgent:
+    """Keeps one switch as it should be.
+
+    Args:
+        name: of the switch.
+        address: of its P4Runtime server.
+        device_id: P4Runtime device id.
+        program: what it must run.
+        wanted: all that it should hold; called in a thread.
+        changed: called in the event loop after every change of `state`.
+        timeout: seconds for each request.
+
+    Attributes:
+        state: how far it is.
+        detail: why it is not up.
+        restores: how often its program had to be loaded.
+        restore_seconds: how long that took the last time.
+        lock: held while anything is written; take it before using `client`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        device_id: int,
+        *,
+        program: PipelineConfig,
+        wanted: Callable[[], Iterable[SwitchConfig]],
+        changed: Callable[[], None],
+        timeout: float = 2.0,
+    ) -> None:
+        self.name = name
+        self.address = address
+        self.state = SwitchState.DOWN
+        self.detail = f"switch {name} ({address}) has not answered yet"
+        self.restores = 0
+        self.restore_seconds = 0.0
+        self.lock = asyncio.Lock()
+        self._device_id = device_id
+        self._program = program
+        self._wanted = wanted
+        self._changed = changed
+        self._timeout = timeout
+        self._client: SwitchClient | None = None
+        self._lost = asyncio.Event()
+        self._samples: deque[tuple[float, Sample]] = deque(maxlen=_SAMPLES)
+
+    @property
+    def client(self) -> SwitchClient | None:
+        """The connection, while the switch is up."""
+        return self._client if self.state is SwitchState.UP else None
+
+    def samples(self, seconds: float) -> tuple[Sample, Sample] | None:
+        """What it had counted at two moments, the latest and one at least `seconds` before."""
+        if not self._samples:
+            return None
+        latest, counts = self._samples[-1]
+        earlier = [s for at, s in self._samples if at <= latest - seconds]
+        return (earlier[-1], counts) if earlier else None
+
+    def reconnect(self) -> None:
+        """Connect anew and compare all that it holds: after a write that failed half way."""
+        self._lost.set()
+
+    async def run(self) -> None:
+        """Keep the switch as it should be, until cancelled."""
+        while True:
+            await self._until_it_listens()
+            try:
+                async with self._connection() as client:
+                    await self._bring_up(client)
+                    await self._watch(client)
+                self._set(SwitchState.DOWN, f"switch {self.name} ended its control stream")
+            except SwitchError as error:
+                self._set(SwitchState.DOWN, str(error))
+                await asyncio.sleep(_PROBE_SECONDS)
+
+    @contextlib.asynccontextmanager
+    async def _connection(self) -> AsyncIterator[SwitchClient]:
+        loop = asyncio.get_running_loop()
+        client = await asyncio.to_thread(
+            SwitchClient.connect, self.address, self._device_id, name=self.name, timeout=self._timeout
+        )
+        self._lost = lost = asyncio.Event()
+
+        def note() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(lost.set)
+
+        client.call_when_lost(note)
+        try:
+            yield client
+        finally:
+            self._client = None
+            self._samples.clear()
+            await asyncio.to_thread(client.close)
+
+    async def _bring_up(self, client: SwitchClient) -> None:
+        async with self.lock:
+            started = time.monotonic()
+            self._set(SwitchState.RESTORING, f"switch {self.name} is being restored")
+            loaded, differences = await asyncio.to_thread(self._restore, client)
+            self._client = client
+            if loaded:
+                self.restores += 1
+                self.restore_seconds = time.monotonic() - started
+            seconds = time.monotonic() - started
+            _log.info(
+                "switch %s is up after %.3f s: %s, %s", self.name, seconds,
+                "program loaded" if loaded else "program was there", differences or "everything was there",
+            )  # fmt: skip
+        self._set(SwitchState.UP, "")
+
+    def _restore(self, client: SwitchClient) -> tuple[bool, Differences]:
+        if not client.runs(self._program):
+            client.push_pipeline(self._program)
+            parts = list(self._wanted())
+            for part in parts:
+                write(part, client)
+            return True, Differences(sum(len(p.entries) for p in parts), 0, sum(len(p.groups) for p in parts))
+        return False, reconcile(client, self._wanted())
+
+    async def _watch(self, client: SwitchClient) -> None:
+        while not self._lost.is_set():
+            try:
+                counts = await asyncio.to_thread(sample, client)
+            except SwitchError as error:
+                if self._lost.is_set() or error.code != "DEADLINE_EXCEEDED":
+                    raise
+                self._set(SwitchState.DOWN, str(error))  # it hangs, but the connection stands
+            else:
+                self._samples.append((time.monotonic(), counts))
+                self._set(SwitchState.UP, "")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._lost.wait(), SAMPLE_SECONDS)
+
+    async def _until_it_listens(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        while True:
+            with contextlib.suppress(OSError, TimeoutError):
+                _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), self._timeout)
+                writer.close()
+                return
+            await asyncio.sleep(_PROBE_SECONDS)
+
+    def _set(self, state: SwitchState, detail: str) -> None:
+        if state is self.state and detail == self.detail:
+            return
+        if state is SwitchState.DOWN and self.state is not SwitchState.DOWN:
+            _log.warning("%s", detail)
+        self.state, self.detail = state, detail
+        self._changed()

@@ -1,0 +1,182 @@
+"""Creating, removing and renewing jobs: stored first, then on the switches; commands and the controller alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.client import SwitchClient, SwitchError
+from controlplane.jobs import Allocator, JobError, JobKind, JobPlan, deploy, remove, remove_where_possible, renew
+from controlplane.scrub import scrub
+from controlplane.store import JobRecord, JobState, Transactions
+from controlplane.topology import Topology
+
+Clients = Mapping[str, SwitchClient]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_STREAMS = 2
+"""Most generations that a job takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What somebody asks for.
+
+    Attributes:
+        name: of the job.
+        kind: what it does.
+        workers: host names, index by position.
+        root: the optimizer node's host name; for luwu jobs.
+        slots: vectors in flight, a power of two.
+    """
+
+    name: str
+    kind: JobKind
+    workers: Sequence[str]
+    root: str | None = None
+    slots: int = 64
+
+    def plan(self, topology: Topology, allocator: Allocator) -> JobPlan:
+        """The job.
+
+        Raises:
+            JobError: an impossible request, or a switch is full.
+        """
+        if not _NAME.fullmatch(self.name):
+            raise JobError(f"{self.name!r} cannot be the name of a job; letters, digits, '-', '_' and '.', 63 at most")
+        common = {"name": self.name, "workers": self.workers, "slots": self.slots, "allocator": allocator}
+        if self.kind is JobKind.LUWU:
+            if self.root is None:
+                raise JobError(f"job {self.name}: a luwu job needs --root HOST, its optimizer node")
+            return JobPlan.luwu(topology, root=self.root, **common)  # type: ignore[arg-type]
+        if self.root is not None:
+            raise JobError(f"job {self.name}: an allreduce job has no --root")
+        return JobPlan.allreduce(topology, **common)  # type: ignore[arg-type]
+
+
+def reserve_job(store: Transactions, request: JobRequest, topology: Topology, token: bytes = b"") -> JobRecord:
+    """Plan a job and note it, not yet on any switch.
+
+    Raises:
+        JobError: the name is taken, or as `JobRequest.plan`.
+    """
+    with store() as jobs:
+        if request.name in jobs.records:
+            raise JobError(
+                f"job {request.name} exists; remove it with `catchment job remove {request.name}` or take another name"
+            )
+        record = JobRecord(request.plan(topology, jobs.allocator), JobState.CREATING, token=token)
+        jobs.put(record)
+    return record
+
+
+def deploy_job(store: Transactions, record: JobRecord, topology: Topology, clients: Clients) -> JobRecord:
+    """Write a job that was reserved to the switches; forgets it when that fails.
+
+    Raises:
+        SwitchError, JobError: as `controlplane.jobs.deploy`.
+    """
+    try:
+        deploy(record.plan, topology, clients)
+    except BaseException:
+        with store() as jobs:
+            jobs.discard(record.plan.name)
+        raise
+    with store() as jobs:
+        jobs.set_state(record.plan.name, JobState.UP)
+    return replace(record, state=JobState.UP)
+
+
+def remove_job(store: Transactions, name: str, topology: Topology, clients: Clients | None) -> None:
+    """Take a job off the switches and forget it.
+
+    Args:
+        store: where it is noted.
+        name: of the job.
+        topology: where it is.
+        clients: switch name -> client; None forgets it without asking its switches.
+
+    Raises:
+        JobError: there is no such job, or no client for one of its switches.
+        SwitchError: a switch refuses or does not answer; the job stays noted, as being removed.
+    """
+    with store() as jobs:
+        plan = jobs.get(name)
+        jobs.set_state(name, JobState.REMOVING)
+    if clients is not None:
+        remove(plan, topology, clients)
+    with store() as jobs:
+        jobs.discard(name)
+
+
+def renew_job(
+    store: Transactions, name: str, topology: Topology, clients: Clients
+) -> tuple[JobRecord, list[SwitchError]]:
+    """Give a job new generations: for members that lost their state, and to shut those out that are believed dead.
+
+    Returns:
+        The job in its new epoch, and what went wrong on switches (they get their share when they are restored).
+
+    Raises:
+        JobError: there is no such job, or no generation is left.
+    """
+    with store() as jobs:
+        old = jobs.record(name)
+        record = replace(old, plan=old.plan.renewed(jobs.allocator), epoch=old.epoch + 1)
+        jobs.put(record)
+    return record, renew(old.plan, record.plan, topology, clients)
+
+
+def remove_job_where_possible(
+    store: Transactions, name: str, topology: Topology, clients: Clients
+) -> list[SwitchError]:
+    """As `remove_job`, but the job is forgotten whatever happens: its switches are reconciled when they come back.
+
+    Returns:
+        What went wrong on switches.
+    """
+    with store() as jobs:
+        plan = jobs.get(name)
+        jobs.set_state(name, JobState.REMOVING)
+    failures = remove_where_possible(plan, topology, clients)
+    with store() as jobs:
+        jobs.discard(name)
+    return failures
+
+
+def generations_run_out(store: Transactions) -> bool:
+    """Whether the numbers run out that no register of a switch can still hold."""
+    with store() as jobs:
+        return jobs.allocator.clean < _STREAMS
+
+
+def keep_generations_clean(
+    store: Transactions, topology: Topology, clients: Clients, reload: Callable[[str, SwitchClient], None]
+) -> None:
+    """Scrub every switch when the clean generations run out: once in 65535 of them.
+
+    Args:
+        store: the jobs.
+        topology: all switches.
+        clients: switch name -> client.
+        reload: loads a switch's program anew and restores it, which empties its registers.
+
+    Raises:
+        JobError: a switch is not connected.
+        SwitchError: a switch refuses or does not answer.
+    """
+    if not generations_run_out(store):
+        return
+    absent = [name for name in topology.switches if name not in clients]
+    if absent:
+        raise JobError(
+            f"old generations must be scrubbed from every switch before more are given out, and {', '.join(absent)} "
+            "does not answer; bring it up"
+        )
+    with store() as jobs:
+        alive = jobs.generations
+    for name, client in clients.items():
+        if not scrub(client, alive):
+            reload(name, client)
+    with store() as jobs:
+        jobs.note_scrubbed()

@@ -1,0 +1,43 @@
+"""Old generations in a switch's registers: they must be gone before their numbers are given out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from controlplane.client import SwitchClient, SwitchError
+
+_GENERATION_ABOVE = {"tag": 32, "last": 64, "heartbeat": 64}
+"""Registers that keep a generation, by the last part of their name -> how many bits lie below it."""
+
+
+def scrub(client: SwitchClient, alive: Set[int]) -> bool:
+    """Set every register cell to zero that belongs to a generation which no job has.
+
+    Args:
+        client: of the switch.
+        alive: generations of the jobs that exist.
+
+    Returns:
+        Whether it could be done: BMv2 gives no access to registers, and needs its program loaded anew instead.
+
+    Raises:
+        SwitchError: the switch refuses or does not answer.
+    """
+    try:
+        for name, below in _registers(client):
+            stale = {
+                index: 0 for index, value in client.register(name).items() if value and value >> below not in alive
+            }
+            client.write_registers(name, stale)
+    except SwitchError as error:
+        if error.code == "UNIMPLEMENTED":
+            return False
+        raise
+    return True
+
+
+def _registers(client: SwitchClient) -> Iterator[tuple[str, int]]:
+    for name in client.p4info.names("register"):
+        below = _GENERATION_ABOVE.get(name.rpartition(".")[2])
+        if below is not None:
+            yield name, below
