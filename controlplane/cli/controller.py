@@ -71,7 +71,7 @@ def make_certificates(
     """
     loaded = Topology.load(topology) if topology is not None else find_place(None).topology
     for name in authority.make(folder, loaded.hosts, address or ()):
-        typer.echo(f"{folder / authority.file_stem(name)}.crt")
+        typer.echo(name)
 
 
 @app.command("show")

@@ -18,15 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controlplane.controller.errors import ControllerError
+from wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
 
-CONTROLLER, OPERATOR = "catchment-controller", "operator"
-AUTHORITY = "ca"
+_AUTHORITY_KEY = "ca.key"
 _DAYS = 825
-
-
-def host_name(host: str) -> str:
-    """The name that a host proves."""
-    return f"host:{host}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +48,13 @@ def load(folder: Path, name: str) -> Credentials:
     Raises:
         ControllerError: a file cannot be read.
     """
-    stem = file_stem(name)
     try:
-        parts = [(folder / file).read_bytes() for file in (f"{AUTHORITY}.crt", f"{stem}.crt", f"{stem}.key")]
+        parts = [(folder / file).read_bytes() for file in (AUTHORITY_FILE, *credential_files(name))]
     except OSError as error:
         raise ControllerError(
             f"cannot read {error.filename}: {error.strerror}; `catchment controller certificates {folder}` makes a set"
         ) from None
     return Credentials(*parts)
-
-
-def file_stem(name: str) -> str:
-    """The file name of a party's certificate and key, without its ending."""
-    return name.replace(":", "-")
 
 
 def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> list[str]:
@@ -77,7 +66,7 @@ def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> l
         addresses: further IP addresses and DNS names of the controller, beside loopback.
 
     Returns:
-        The names that were made.
+        The certificates that were made.
 
     Raises:
         ControllerError: the folder cannot be written.
@@ -85,13 +74,14 @@ def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> l
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         authority = _authority(folder)
-        wanted = {CONTROLLER: addresses, OPERATOR: (), **{host_name(host): () for host in hosts}}
+        wanted = {CONTROLLER_NAME: addresses, OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
         made = []
         for name, also in wanted.items():
-            if not (folder / f"{file_stem(name)}.crt").exists():
+            files = [folder / file for file in credential_files(name)]
+            if not files[0].exists():
                 key = ec.generate_private_key(ec.SECP256R1())
-                _write(folder, file_stem(name), _issue(authority, name, key, also), key)
-                made.append(name)
+                _write(files[0], files[1], _issue(authority, name, key, also), key)
+                made.append(str(files[0]))
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot make certificates in {folder}: {error}") from None
     return made
@@ -104,7 +94,7 @@ class _Authority:
 
 
 def _authority(folder: Path) -> _Authority:
-    certificate, key = folder / f"{AUTHORITY}.crt", folder / f"{AUTHORITY}.key"
+    certificate, key = folder / AUTHORITY_FILE, folder / _AUTHORITY_KEY
     if certificate.exists():
         loaded = serialization.load_pem_private_key(key.read_bytes(), None)
         assert isinstance(loaded, ec.EllipticCurvePrivateKey)
@@ -116,14 +106,14 @@ def _authority(folder: Path) -> _Authority:
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(new, hashes.SHA256())
     )
-    _write(folder, AUTHORITY, built, new)
+    _write(certificate, key, built, new)
     return _Authority(built, new)
 
 
 def _issue(
     authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str]
 ) -> x509.Certificate:
-    server = name == CONTROLLER
+    server = name == CONTROLLER_NAME
     usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = (
         _builder(_name(name), authority.certificate.subject, key)
@@ -131,7 +121,7 @@ def _issue(
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
     )
     if server:
-        names = [_general_name(a) for a in (CONTROLLER, "localhost", "127.0.0.1", *addresses)]
+        names = [_general_name(a) for a in (CONTROLLER_NAME, "localhost", "127.0.0.1", *addresses)]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(authority.key, hashes.SHA256())
 
@@ -160,10 +150,9 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
     )
 
 
-def _write(folder: Path, stem: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
-    secret = folder / f"{stem}.key"
+def _write(certificate: Path, secret: Path, issued: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
     secret.touch(mode=0o600)
     secret.write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
-    (folder / f"{stem}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    certificate.write_bytes(issued.public_bytes(serialization.Encoding.PEM))

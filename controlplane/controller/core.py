@@ -79,9 +79,11 @@ class Controller:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        pending = set(self.tasks)
+        while pending:  # a task that just handles an error may miss the first time
+            for task in pending:
+                task.cancel()
+            _, pending = await asyncio.wait(pending, timeout=1.0)
 
     def _recover(self) -> None:
         """Jobs as they were stored; what was half made or half removed is dropped, and reconciled away."""

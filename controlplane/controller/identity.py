@@ -7,8 +7,8 @@ import hmac
 import secrets
 from typing import Any
 
-from controlplane.controller.certificates import OPERATOR, host_name
 from controlplane.controller.errors import RefusedError
+from wire.service import OPERATOR_NAME, host_name
 
 _SECRET_BYTES = 24
 
@@ -41,7 +41,7 @@ def require_operator(context: Any) -> None:
         RefusedError: says who was refused.
     """
     name = peer_name(context)
-    if name != OPERATOR:
+    if name != OPERATOR_NAME:
         raise RefusedError(f"this takes an operator's certificate; yours is of {name or 'nobody'}")
 
 

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import grpc
 
-from controlplane.controller.certificates import CONTROLLER, OPERATOR, load
+from controlplane.controller.certificates import load
 from controlplane.controller.errors import ControllerError, RefusedError
 from controlplane.controller.presence import Presence
 from controlplane.lifecycle import JobRequest
 from wire.generated import controller_pb2 as pb
 from wire.generated import controller_pb2_grpc as pb_grpc
+from wire.service import CONTROLLER_NAME, OPERATOR_NAME
 
 
 class OperatorClient:
@@ -27,10 +28,10 @@ class OperatorClient:
     """
 
     def __init__(self, address: str, certificates: Path, *, timeout: float = 10.0) -> None:
-        own = load(certificates, OPERATOR)
+        own = load(certificates, OPERATOR_NAME)
         credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
         # Whatever its address: what it proves is that it is the controller.
-        options = (("grpc.ssl_target_name_override", CONTROLLER), ("grpc.default_authority", CONTROLLER))
+        options = (("grpc.ssl_target_name_override", CONTROLLER_NAME), ("grpc.default_authority", CONTROLLER_NAME))
         self._address = address
         self._timeout = timeout
         self._channel = grpc.secure_channel(address, credentials, options)

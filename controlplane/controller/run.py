@@ -16,6 +16,7 @@ from controlplane.controller.members import Members
 from controlplane.controller.presence import PresenceFile
 from controlplane.controller.service import Service, start_server
 from controlplane.controller.settings import Settings
+from wire.service import CONTROLLER_NAME
 
 _GRACE = 0.2
 _LONGEST_SOCKET_PATH = 100
@@ -34,7 +35,7 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     Raises:
         ControlPlaneError: it cannot start.
     """
-    credentials = certificates.load(settings.certificates, certificates.CONTROLLER)
+    credentials = certificates.load(settings.certificates, CONTROLLER_NAME)
     for address in settings.listen:
         if address.startswith("unix:") and len(address) > _LONGEST_SOCKET_PATH:
             raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")

@@ -131,7 +131,8 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
 
     async def Heartbeat(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:  # noqa: N802
         try:
-            first = await asyncio.wait_for(anext(requests), _FIRST_BEAT_SECONDS)
+            async with asyncio.timeout(_FIRST_BEAT_SECONDS):
+                first = await anext(requests)
             watch, seat = self._members.find(_short(first.session, "the session"))
             require_host(context, seat.host)
         except (TimeoutError, StopAsyncIteration):

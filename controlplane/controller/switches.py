@@ -164,13 +164,15 @@ class SwitchAgent:
                 self._samples.append((time.monotonic(), counts))
                 self._set(SwitchState.UP, "")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), SAMPLE_SECONDS)
+                async with asyncio.timeout(SAMPLE_SECONDS):
+                    await self._lost.wait()
 
     async def _until_it_listens(self) -> None:
         host, _, port = self.address.rpartition(":")
         while True:
             with contextlib.suppress(OSError, TimeoutError):
-                _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), self._timeout)
+                async with asyncio.timeout(self._timeout):
+                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
                 writer.close()
                 return
             await asyncio.sleep(_PROBE_SECONDS)

@@ -50,6 +50,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     device_id: int = 1
     p4info: Any = None
     config: bytes = b""
+    cookie: int = 0
     entities: dict[bytes, Any] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     refuse: dict[bytes, tuple[int, str]] = field(default_factory=dict)
@@ -102,6 +103,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802
         self._enter("pipeline", context)
         self.p4info, self.config = request.config.p4info, request.config.p4_device_config
+        self.cookie = request.config.cookie.cookie
         # Like BMv2: the replication engine stays.
         self.entities = {
             k: e for k, e in self.entities.items() if e.WhichOneof("entity") == "packet_replication_engine_entry"
@@ -113,6 +115,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         reply = p4runtime_pb2.GetForwardingPipelineConfigResponse()
         if self.p4info is not None:
             reply.config.p4info.CopyFrom(self.p4info)
+            reply.config.cookie.cookie = self.cookie
         return reply
 
     def Write(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -190,11 +193,11 @@ def _selected(query: Any, entity: Any, kind: str) -> bool:
 class RunningFake:
     """The server on a loopback port; a context manager."""
 
-    def __init__(self, switch: FakeSwitch) -> None:
+    def __init__(self, switch: FakeSwitch, address: str = "127.0.0.1:0") -> None:
         self.switch = switch
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(switch, self._server)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self.address = f"127.0.0.1:{self._server.add_insecure_port(address)}"
 
     def __enter__(self) -> RunningFake:
         self._server.start()

@@ -1,0 +1,53 @@
+"""What a host proves to the controller, and how it knows the controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import grpc
+
+from host.membership.errors import MembershipError
+from wire.service import AUTHORITY_FILE, CONTROLLER_NAME, credential_files, host_name
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Files in PEM.
+
+    Attributes:
+        authority: certificate of the authority that signed the controller's.
+        certificate: of this host.
+        key: its private key.
+    """
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def of(cls, folder: Path, host: str) -> Self:
+        """Those of a host in a folder that `catchment controller certificates` made."""
+        certificate, key = credential_files(host_name(host))
+        return cls(folder / AUTHORITY_FILE, folder / certificate, folder / key)
+
+    def channel(self, address: str) -> Any:
+        """A channel to the controller at `host:port` or `unix:PATH`.
+
+        Raises:
+            MembershipError: a file cannot be read.
+        """
+        try:
+            authority, certificate, key = (p.read_bytes() for p in (self.authority, self.certificate, self.key))
+        except OSError as error:
+            raise MembershipError(f"cannot read {error.filename}: {error.strerror}") from None
+        options = (
+            # Whatever its address: what it proves is that it is the controller.
+            ("grpc.ssl_target_name_override", CONTROLLER_NAME),
+            ("grpc.default_authority", CONTROLLER_NAME),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.min_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 500),
+        )
+        return grpc.secure_channel(address, grpc.ssl_channel_credentials(authority, key, certificate), options)

@@ -1,0 +1,88 @@
+"""What the controller tells a host about its part in a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from host.endpoint import Address, Endpoint
+from host.membership.errors import MembershipError
+from host.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A host's part in one epoch of a job.
+
+    Attributes:
+        job: name of the job.
+        kind: luwu or allreduce.
+        host: this host's name.
+        role: worker, root or peer.
+        wid: its worker index.
+        local: address to bind.
+        switch: address of its switch.
+        streams: by name: gradients and parameters, or sums.
+        epoch: how often the generations were replaced, from 1.
+    """
+
+    job: str
+    kind: str
+    host: str
+    role: str
+    wid: int
+    local: Address
+    switch: Address
+    streams: Mapping[str, Stream]
+    epoch: int
+
+    @classmethod
+    def of(cls, message: Any, epoch: int) -> Self:
+        """From a message of wire/controller.proto."""
+        streams = {
+            s.name: Stream(
+                gen=s.gen,
+                workers=s.workers,
+                slots=s.slots,
+                base_seq=s.base_seq,
+                lanes=s.lanes,
+                param_bytes=s.param_bytes,
+            )
+            for s in message.streams
+        }
+        local, switch = ((a.ip, a.port) for a in (message.local, message.switch))
+        return cls(message.job, message.kind, message.host, message.role, message.wid, local, switch, streams, epoch)
+
+    def open(self, *, timeout: float, window: int | None = None) -> Endpoint:
+        """An endpoint for this part; arguments and errors as `Endpoint.worker`.
+
+        Raises:
+            MembershipError: a role that this program does not know.
+        """
+        match self.role:
+            case "peer":
+                (stream,) = self.streams.values()
+                return Endpoint.peer(
+                    stream=stream, wid=self.wid, local=self.local, switch=self.switch, timeout=timeout, window=window
+                )
+            case "worker":
+                return Endpoint.worker(
+                    gradients=self.streams.get("gradients"),
+                    parameters=self.streams.get("parameters"),
+                    wid=self.wid,
+                    local=self.local,
+                    switch=self.switch,
+                    timeout=timeout,
+                    window=window,
+                )
+            case "root":
+                return Endpoint.root(
+                    gradients=self.streams.get("gradients"),
+                    parameters=self.streams.get("parameters"),
+                    local=self.local,
+                    switch=self.switch,
+                    timeout=timeout,
+                    window=window,
+                )
+        raise MembershipError(f"the controller gives {self.host} the role {self.role!r}, which this host does not know")

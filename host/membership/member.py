@@ -1,0 +1,250 @@
+"""Membership: heartbeats to the controller in the background, and what it says back."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self, final
+
+import grpc
+
+from host.endpoint import Endpoint
+from host.errors import EndpointError
+from host.membership.credentials import Credentials
+from host.membership.description import Description
+from host.membership.errors import MembershipError
+from wire.generated import controller_pb2 as pb
+from wire.generated import controller_pb2_grpc as pb_grpc
+
+_RETRY_SECONDS = 0.1
+_STALL_CHECK_SECONDS = 0.2
+_CALL_SECONDS = 5.0
+
+
+@final
+class Membership:
+    """This host's place in a job; `join` makes one, `with` or `leave` ends it.
+
+    Beats are sent for as long as the process lives. When the controller replaces the job's generations (somebody was
+    lost, or came back), the endpoint is closed: what is pending on it fails, `superseded` is true, and `endpoint` makes
+    the next one. Whoever trains then goes back to the last state that all members have.
+    """
+
+    def __init__(self, channel: Any, reply: Any) -> None:
+        self._channel = channel
+        self._stub = pb_grpc.ControllerStub(channel)
+        self._session: str = reply.session
+        self._interval: float = reply.interval
+        self._description = Description.of(reply.description, reply.epoch)
+        self._working = 0
+        self._complete = False
+        self._trouble = ""
+        self._cause = ""
+        self._error: MembershipError | None = None
+        self._endpoint: Endpoint | None = None
+        self._news = threading.Condition()
+        self._stop = threading.Event()
+        self._beat_now = threading.Event()
+        self._call: Any = None
+        self._threads = [
+            threading.Thread(target=body, name=f"membership-{body.__name__}", daemon=True)
+            for body in (self._listen, self._watch)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @classmethod
+    def join(
+        cls, *, controller: str, job: str, host: str, token: str, credentials: Credentials, timeout: float = 10.0
+    ) -> Self:
+        """Take this host's place in a job.
+
+        Args:
+            controller: address of its service, `host:port` or `unix:PATH`.
+            job: name of the job.
+            host: this host's name in the topology, which `credentials` prove.
+            token: of the job.
+            credentials: of this host.
+            timeout: seconds in which to reach the controller, or for an earlier member of this host to be counted out.
+
+        Raises:
+            MembershipError: the controller does not answer, or refuses.
+        """
+        channel = credentials.channel(controller)
+        stub = pb_grpc.ControllerStub(channel)
+        request = pb.JoinRequest(job=job, host=host, token=token)
+        deadline = time.monotonic() + timeout
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                return cls(channel, stub.Join(request, timeout=left, wait_for_ready=True))
+            except grpc.RpcError as error:
+                code, said = error.code(), error.details()
+                # An earlier member of this host may not have been noticed as lost yet.
+                if code is grpc.StatusCode.FAILED_PRECONDITION and time.monotonic() < deadline:
+                    time.sleep(_RETRY_SECONDS)
+                    continue
+                channel.close()
+                raise MembershipError(f"{host} cannot join job {job} at {controller}: {code.name}: {said}") from None
+
+    # What is known
+
+    @property
+    def description(self) -> Description:
+        """This host's part in the present epoch."""
+        return self._description
+
+    @property
+    def epoch(self) -> int:
+        """How often the generations were replaced, from 1."""
+        return self._description.epoch
+
+    @property
+    def trouble(self) -> str:
+        """Who the controller says is missing; empty when all is well."""
+        return self._trouble
+
+    @property
+    def cause(self) -> str:
+        """Why the present epoch took the place of the one before."""
+        return self._cause
+
+    @property
+    def error(self) -> MembershipError | None:
+        """Why this membership has ended, if it has."""
+        return self._error
+
+    def superseded(self, timeout: float = 0.0) -> bool:
+        """Whether the latest endpoint is of an epoch that is over; waits up to `timeout` seconds for it to be.
+
+        Raises:
+            MembershipError: the membership has ended: no endpoint can be made any more.
+        """
+        return self._await(lambda: self._working not in (0, self._description.epoch), timeout)
+
+    def wait_complete(self, timeout: float) -> None:
+        """Wait until every member has made its endpoint of the present epoch.
+
+        Raises:
+            MembershipError: they have not in time (says who is missing), or the membership has ended.
+        """
+        if not self._await(lambda: self._complete, timeout):
+            raise MembershipError(
+                f"job {self._description.job} is not complete after {timeout:g} s"
+                + (f": {self._trouble}" if self._trouble else "")
+            )
+
+    def _await(self, ready: Any, timeout: float) -> bool:
+        with self._news:
+            self._news.wait_for(lambda: ready() or self._error is not None, timeout)
+            if self._error is not None:
+                raise self._error
+            return bool(ready())
+
+    # What is done
+
+    def endpoint(self, *, timeout: float = 10.0, window: int | None = None) -> Endpoint:
+        """An endpoint of the present epoch; the one before is closed. Its stalls are reported to the controller.
+
+        Raises:
+            MembershipError: the membership has ended.
+            EndpointError: as `Endpoint.worker`.
+        """
+        with self._news:
+            if self._error is not None:
+                raise self._error
+            if self._endpoint is not None:
+                self._endpoint.close(0.0)
+            self._endpoint = self._description.open(timeout=timeout, window=window)
+            self._working = self._description.epoch
+        self._beat_now.set()
+        return self._endpoint
+
+    def leave(self) -> None:
+        """Finish: the controller does not miss this member from here on. May be called twice."""
+        if not self._stop.is_set():
+            with contextlib.suppress(grpc.RpcError):
+                self._stub.Leave(pb.SessionName(session=self._session), timeout=_CALL_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._beat_now.set()
+        if self._call is not None:
+            self._call.cancel()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_CALL_SECONDS)
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leaves at the end of the block; a block that fails is a loss, which the others learn of."""
+        if kind is None:
+            self.leave()
+        else:
+            self._end()
+
+    # In the background
+
+    def _beats(self) -> Iterator[Any]:
+        while not self._stop.is_set():
+            yield pb.Beat(session=self._session, epoch=self._working)
+            self._beat_now.wait(self._interval)
+            self._beat_now.clear()
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._call = self._stub.Heartbeat(self._beats(), wait_for_ready=True)
+                for notice in self._call:
+                    self._take(notice)
+            except grpc.RpcError as error:
+                if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+                    self._fail(f"the controller has counted {self._description.host} out: {error.details()}")
+                    return
+            # A controller that restarts is back in a moment, and knows this session.
+            self._stop.wait(_RETRY_SECONDS)
+
+    def _take(self, notice: Any) -> None:
+        if notice.removed:
+            self._fail(f"job {self._description.job} was removed")
+            return
+        with self._news:
+            changed = notice.epoch != self._description.epoch
+            if changed:
+                self._description = Description.of(notice.description, notice.epoch)
+            self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
+            endpoint = self._endpoint
+            self._news.notify_all()
+        if changed and endpoint is not None and self._working != notice.epoch:
+            endpoint.close(0.0)
+
+    def _fail(self, text: str) -> None:
+        with self._news:
+            self._error = MembershipError(text)
+            endpoint = self._endpoint
+            self._news.notify_all()
+        self._stop.set()
+        if endpoint is not None:
+            endpoint.close(0.0)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(_STALL_CHECK_SECONDS):
+            endpoint = self._endpoint
+            if endpoint is None or self._working != self._description.epoch:
+                continue
+            with contextlib.suppress(grpc.RpcError, EndpointError):
+                stalls = [
+                    pb.Stall(stream=s.stream, seconds=s.seconds, seq=s.seq, cause=s.cause) for s in endpoint.stalled()
+                ]
+                if stalls:
+                    request = pb.ReportRequest(session=self._session, stalls=stalls)
+                    self._stub.Report(request, timeout=_CALL_SECONDS)

@@ -1,0 +1,131 @@
+"""A controller in a thread of this process, on switches in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controlplane.client.pipeline import PipelineConfig
+from controlplane.controller import certificates, core
+from controlplane.controller.operator import OperatorClient
+from controlplane.controller.run import serve
+from controlplane.controller.settings import Settings, Timing
+from controlplane.topology import Topology
+from host import Endpoint
+from host.membership import Credentials, Description, Membership
+
+ROOT = Path(__file__).parents[2]
+QUICK = Timing(beat=0.05, silence=0.6, reunion=0.3, check=0.02, request=1.0)
+
+
+def programs(topology: Topology, folder: Path) -> dict[str, PipelineConfig]:
+    """Nothing that runs: the switches in memory take any bytes with the P4Info of our program."""
+    config = folder / "program.so"
+    config.write_bytes(b"program")
+    return {n: PipelineConfig(ROOT / f"p4src/p4info/luwu_{s.lanes}.p4info.txtpb", config)
+            for n, s in topology.switches.items()}  # fmt: skip
+
+
+class RunningController:
+    """A context manager; `stop` and `start` make a restart."""
+
+    def __init__(self, topology: Topology, addresses: Mapping[str, str], folder: Path, timing: Timing = QUICK) -> None:
+        self.topology = topology
+        self.certificates = folder / "certificates"
+        certificates.make(self.certificates, topology.hosts)
+        self.settings = Settings(topology, addresses, folder, self.certificates, ("127.0.0.1:0",), timing)
+        self.address = ""
+        self._thread: threading.Thread | None = None
+        self._stop: Callable[[], None] = lambda: None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        started = threading.Event()
+
+        async def main() -> None:
+            stop, loop = asyncio.Event(), asyncio.get_running_loop()
+            self._stop = lambda: loop.call_soon_threadsafe(stop.set)
+
+            def note(addresses: list[str]) -> None:
+                self.address = addresses[0]
+                started.set()
+
+            # The same port again after a restart, as an operator's configuration has it.
+            settings = self.settings
+            if self.address:
+                settings = Settings(
+                    settings.topology, settings.addresses, settings.folder, settings.certificates, (self.address,),
+                    settings.timing,
+                )  # fmt: skip
+            await serve(settings, note, stop)
+
+        def body() -> None:
+            try:
+                asyncio.run(main())
+            except BaseException as error:
+                self._failure = error
+            finally:
+                started.set()
+
+        self._failure = None
+        self._thread = threading.Thread(target=body, daemon=True)
+        self._thread.start()
+        assert started.wait(30)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._stop()
+            self._thread.join(30)
+            assert not self._thread.is_alive()
+            self._thread = None
+
+    def __enter__(self) -> RunningController:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def operator(self) -> OperatorClient:
+        """A connection as an operator."""
+        return OperatorClient(self.address, self.certificates)
+
+    def join(self, job: str, host: str, token: str, **options: Any) -> Membership:
+        """A member on a host."""
+        credentials = Credentials.of(self.certificates, options.pop("proves", host))
+        return Membership.join(
+            controller=self.address, job=job, host=host, token=token, credentials=credentials, **options
+        )
+
+
+def until(ready: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """Wait for something that another thread brings about."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.01)):
+        if found := ready():
+            return found
+        pause.wait(0.01)
+    raise AssertionError(f"never: {what}")
+
+
+def use_fake_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """No compiler."""
+    monkeypatch.setattr(core, "programs_of", lambda topology: programs(topology, folder))
+
+
+def use_loopback_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Endpoints of members bind where this machine has an address, and reach nobody."""
+    real = Description.open
+
+    def opened(self: Description, **options: Any) -> Endpoint:
+        return real(replace(self, local=("127.0.0.1", 0), switch=("127.0.0.1", 9)), **options)
+
+    monkeypatch.setattr(Description, "open", opened)

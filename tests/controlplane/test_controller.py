@@ -1,0 +1,380 @@
+"""The controller on switches in memory: restores, restarts, members, and who may do what."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from fake_switch import FakeSwitch, RunningFake
+from running_controller import RunningController, until, use_fake_programs, use_loopback_endpoints
+
+from controlplane.client import SwitchClient
+from controlplane.controller.certificates import load
+from controlplane.controller.errors import ControllerError, RefusedError
+from controlplane.jobs import JobKind
+from controlplane.lifecycle import JobRequest
+from controlplane.topology import Topology, racks
+from host import EndpointError
+from host.membership import MembershipError
+from wire.generated import controller_pb2 as pb
+from wire.generated import controller_pb2_grpc as pb_grpc
+from wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
+
+SWITCHES = ("sp", "r1", "r2")
+
+
+class Place:
+    """Three switches in memory and their controller."""
+
+    def __init__(self, folder: Path) -> None:
+        self.topology: Topology = racks(
+            [["w0", "w1"], ["w2", "w3"]], ["opt"], program=Path("luwu.p4"), name="lab", slots=256
+        )
+        self.exits = ExitStack()
+        self.fakes = {n: RunningFake(FakeSwitch(device_id=self.topology.switch(n).device_id)) for n in SWITCHES}
+        for fake in self.fakes.values():
+            self.exits.enter_context(fake)
+        self.controller = RunningController(self.topology, {n: f.address for n, f in self.fakes.items()}, folder)
+        self.exits.enter_context(self.controller)
+        self.until_up()
+
+    def until_up(self) -> None:
+        with self.controller.operator() as operator:
+            until(lambda: all(s.state == "up" for s in operator.switches()), "every switch is up")
+
+    def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
+        """What a switch holds: every entry in words, and its groups."""
+        fake, device = self.fakes[switch], self.topology.switch(switch).device_id
+        with SwitchClient.connect(fake.address, device, read_only=True) as client:
+            return sorted(f"{e.key()} {e.action} {e.params}" for e in client.read()), client.groups()
+
+    def all_contents(self) -> dict[str, Any]:
+        return {name: self.contents(name) for name in SWITCHES}
+
+    def restart_switch(self, name: str, while_down: Callable[[], None] = lambda: None) -> None:
+        """It comes back at the same address and knows nothing."""
+        old = self.fakes[name]
+        old.stop()
+        while_down()
+        self.fakes[name] = RunningFake(FakeSwitch(device_id=old.switch.device_id), old.address)
+        self.exits.enter_context(self.fakes[name])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    use_fake_programs(monkeypatch, tmp_path)
+    use_loopback_endpoints(monkeypatch)
+    made = Place(tmp_path)
+    with made.exits:
+        yield made
+
+
+def request(name: str = "train", slots: int = 16, workers: tuple[str, ...] = ("w0", "w1", "w2")) -> JobRequest:
+    return JobRequest(name, JobKind.LUWU, workers, "opt", slots)
+
+
+def generations(member: Any) -> set[int]:
+    return {stream.gen for stream in member.description.streams.values()}
+
+
+# Jobs and switches
+
+
+def test_many_jobs_come_and_go_and_leave_nothing(place: Place, rng: random.Random) -> None:
+    empty = place.all_contents()
+    names: list[str] = []
+    with place.controller.operator() as operator:
+        for number in range(24):
+            if names and (len(names) > 4 or rng.random() < 0.4):
+                operator.remove(names.pop(rng.randrange(len(names))))
+            else:
+                names.append(operator.create(request(f"job{number}", 1 << rng.randrange(6))).job.name)
+        assert {job.name for job in operator.jobs()} == set(names)
+        for name in names:
+            operator.remove(name)
+        assert operator.jobs() == []
+    assert place.all_contents() == empty
+
+
+def test_a_switch_that_restarts_gets_everything_back(place: Place) -> None:
+    with place.controller.operator() as operator:
+        operator.create(request("one"))
+        operator.create(JobRequest("two", JobKind.ALLREDUCE, ("w0", "w3"), None, 8))
+        before = place.all_contents()
+        for name in SWITCHES:
+            place.restart_switch(name)
+            until(lambda name=name: {s.name: s.restores for s in operator.switches()}[name] == 2, f"{name} is restored")
+            assert place.all_contents() == before
+
+
+def test_a_job_that_is_removed_while_a_switch_is_down_does_not_come_back(place: Place) -> None:
+    empty = place.all_contents()
+    with place.controller.operator() as operator:
+        operator.create(request("gone"))
+        place.restart_switch("r1", lambda: operator.remove("gone"))
+        until(lambda: all(s.state == "up" for s in operator.switches()), "r1 is back")
+        until(lambda: place.all_contents() == empty, "nothing of the job is left")
+
+
+def test_a_job_on_a_switch_that_is_down_is_refused_and_named(place: Place) -> None:
+    with place.controller.operator() as operator:
+        place.fakes["r2"].stop()
+        until(lambda: any(s.state == "down" for s in operator.switches()), "r2 is noticed")
+        with pytest.raises(ControllerError, match="r2"):
+            operator.create(request())
+        operator.create(request("local", workers=("w0", "w1")))
+        assert [job.name for job in operator.jobs()] == ["local"]
+
+
+def test_a_controller_that_restarts_finds_its_jobs_and_disturbs_nothing(place: Place) -> None:
+    with place.controller.operator() as operator:
+        told = operator.create(request()).job
+    before = place.all_contents()
+    place.controller.stop()
+    for fake in place.fakes.values():
+        fake.switch.log.clear()
+    place.controller.start()
+    place.until_up()
+    with place.controller.operator() as operator:
+        again = operator.job("train")
+    assert again.members == told.members
+    assert place.all_contents() == before
+    assert all("pipeline" not in fake.switch.log and "write" not in fake.switch.log for fake in place.fakes.values())
+
+
+def test_what_changed_while_the_controller_was_away_is_put_right(place: Place) -> None:
+    with place.controller.operator() as operator:
+        operator.create(request())
+    before = place.all_contents()
+    place.controller.stop()
+    with SwitchClient.connect(place.fakes["r1"].address, 2) as client:
+        first, *_ = client.read("jobs")
+        client.delete(first)
+        client.set_group(99, [1])
+        client.insert(type(first)("jobs", {"gen": 65000, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2}))
+    place.controller.start()
+    place.until_up()
+    assert place.all_contents() == before
+
+
+def test_concurrent_clients_never_share_anything(place: Place) -> None:
+    failures: list[BaseException] = []
+
+    def client(number: int) -> None:
+        try:
+            with place.controller.operator() as operator:
+                for turn in range(3):
+                    operator.create(request(f"c{number}-{turn}", 8))
+                operator.remove(f"c{number}-0")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    with place.controller.operator() as operator:
+        jobs = operator.jobs()
+    assert len(jobs) == 8
+    used = [s.gen for job in jobs for s in job.members[0].description.streams]
+    assert len(set(used)) == 16
+    ports = [m.description.local.port for job in jobs for m in job.members if m.host == "w0"]
+    assert len(set(ports)) == 8
+
+
+# Members
+
+
+def test_a_member_that_is_lost_is_named_and_the_generations_change(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(request()).token
+        members = {h: exits.enter_context(place.controller.join("train", h, token)) for h in ("w0", "w1", "w2", "opt")}
+        for member in members.values():
+            member.endpoint()
+        for member in members.values():
+            member.wait_complete(10)
+        old = generations(members["w0"])
+        lost = members.pop("w1")
+        lost._end()  # as when its process dies: no goodbye
+        for member in members.values():
+            assert member.superseded(10)
+            assert member.epoch == 2
+            assert "w1 is lost" in member.cause
+            assert not generations(member) & old
+        assert "w1 is lost" in operator.job("train").trouble
+        assert {m.host: m.state for m in operator.job("train").members}["w1"] == "lost"
+        members["w1"] = exits.enter_context(place.controller.join("train", "w1", token))
+        assert members["w1"].epoch == 2, "nobody has used these generations on w1 yet"
+        for member in members.values():
+            member.endpoint()
+        for member in members.values():
+            member.wait_complete(10)
+        assert operator.job("train").trouble == ""
+        on_r1 = {int(k) for e in place.contents("r1")[0] if (k := e.partition("jobs[gen=")[2].partition(" ")[0])}
+        assert on_r1 == generations(members["w0"])
+
+
+def test_whoever_leaves_is_not_lost_and_comes_back_with_new_generations(place: Place) -> None:
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        with place.controller.join("train", "w0", token) as other:
+            other.endpoint()
+            with place.controller.join("train", "w1", token) as member:
+                member.endpoint()
+            assert {m.host: m.state for m in operator.job("train").members}["w1"] == "left"
+            assert not other.superseded(0.8)
+            with place.controller.join("train", "w1", token) as again:
+                assert again.epoch == 2
+                assert other.superseded(10)
+                assert "w1 has joined again" in other.cause
+
+
+def test_an_endpoint_of_the_old_generations_is_closed(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(request()).token
+        member = exits.enter_context(place.controller.join("train", "opt", token))
+        other = place.controller.join("train", "w0", token)
+        endpoint = member.endpoint(timeout=60.0)
+        pending = endpoint.pull(np.zeros(64, np.int32))
+        other._end()
+        with pytest.raises(EndpointError, match="closed"):
+            pending.wait(20)
+        assert member.superseded(10)
+
+
+def test_members_live_through_a_restart_of_the_controller(place: Place) -> None:
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+    with ExitStack() as exits:
+        members = [exits.enter_context(place.controller.join("train", h, token)) for h in ("w0", "opt")]
+        gone = place.controller.join("train", "w2", token)
+        place.controller.stop()
+        gone._end()
+        place.controller.start()
+        for member in members:
+            until(lambda member=member: member.epoch == 2, "the loss of w2 is noticed after the restart")
+            assert "w2 is lost" in member.cause
+            assert member.error is None
+
+
+def test_a_removed_job_ends_its_members(place: Place) -> None:
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        member = place.controller.join("train", "w0", token)
+        operator.remove("train")
+        until(lambda: member.error, "the member learns of it")
+        with pytest.raises(MembershipError, match=r"job train was removed|its job is gone"):
+            member.endpoint()
+        member.leave()
+
+
+# Who may do what
+
+
+def stub(place: Place, name: str) -> tuple[Any, Any]:
+    own = load(place.controller.certificates, name)
+    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+    channel = grpc.secure_channel(
+        place.controller.address, credentials, [("grpc.ssl_target_name_override", CONTROLLER_NAME)]
+    )
+    return channel, pb_grpc.ControllerStub(channel)
+
+
+def test_each_does_only_what_its_certificate_allows(place: Place) -> None:
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        member = place.controller.join("train", "w0", token)
+        session = member._session
+        with pytest.raises(MembershipError, match="takes the certificate of host:w1"):
+            place.controller.join("train", "w1", token, proves="w2")
+        with pytest.raises(MembershipError, match="token is not of it"):
+            place.controller.join("train", "w1", "guess", proves="w1")
+        with pytest.raises(MembershipError, match="there is no such job"):
+            place.controller.join("other", "w1", token)
+        with pytest.raises(MembershipError, match="w0 has joined and is alive"):
+            place.controller.join("train", "w0", token, timeout=0.2)
+        channel, host = stub(place, host_name("w1"))
+        with channel:
+            for call in (
+                lambda: host.ListJobs(pb.Empty(), timeout=5),
+                lambda: host.RemoveJob(pb.JobName(job="train"), timeout=5),
+                lambda: host.Leave(pb.SessionName(session=session), timeout=5),
+                lambda: host.Report(pb.ReportRequest(session=session), timeout=5),
+                lambda: list(host.Heartbeat(iter([pb.Beat(session=session)]), timeout=5)),
+                lambda: list(host.Heartbeat(iter([pb.Beat(session="guess")]), timeout=5)),
+            ):
+                with pytest.raises(grpc.RpcError) as refusal:
+                    call()
+                assert refusal.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        assert member.error is None
+        assert operator.job("train").epoch == 1
+        member.leave()
+
+
+def test_nobody_without_a_certificate_of_the_authority_gets_in(place: Place, tmp_path: Path) -> None:
+    from controlplane.controller import certificates
+
+    certificates.make(tmp_path / "other", [])
+    stranger = load(tmp_path / "other", OPERATOR_NAME)
+    ours = load(place.controller.certificates, OPERATOR_NAME)
+    for credentials in (
+        grpc.ssl_channel_credentials(ours.authority),
+        grpc.ssl_channel_credentials(ours.authority, stranger.key, stranger.certificate),
+    ):
+        options = [("grpc.ssl_target_name_override", CONTROLLER_NAME)]
+        with grpc.secure_channel(place.controller.address, credentials, options) as channel:
+            with pytest.raises(grpc.RpcError) as refusal:
+                pb_grpc.ControllerStub(channel).ListJobs(pb.Empty(), timeout=5)
+            assert refusal.value.code() is grpc.StatusCode.UNAVAILABLE
+    with grpc.insecure_channel(place.controller.address) as channel, pytest.raises(grpc.RpcError):
+        pb_grpc.ControllerStub(channel).ListJobs(pb.Empty(), timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        (pb.CreateJobRequest(name="x", kind="odd"), "'odd' is no kind of job"),
+        (pb.CreateJobRequest(name="", kind="luwu", workers=["w0"], root="opt", slots=8), "cannot be the name"),
+        (pb.CreateJobRequest(name="../x", kind="luwu", workers=["w0"], root="opt", slots=8), "cannot be the name"),
+        (pb.CreateJobRequest(name="x" * 10_000, kind="luwu"), "10000 characters long"),
+        (pb.CreateJobRequest(name="x", kind="luwu", workers=["w0"], slots=8), "needs --root"),
+        (pb.CreateJobRequest(name="x", kind="luwu", workers=["w9"], root="opt", slots=8), "no host 'w9'"),
+        (pb.CreateJobRequest(name="x", kind="luwu", workers=["w0"] * 2000, root="opt", slots=8), "2000 workers"),
+        (pb.CreateJobRequest(name="x", kind="luwu", workers=["w0"], root="opt", slots=7), "power of two"),
+        (pb.CreateJobRequest(name="x", kind="luwu", workers=["w0"], root="opt", slots=1 << 31), "no 2147483648 slots"),
+    ],
+)
+def test_bad_requests_are_explained_and_change_nothing(place: Place, message: Any, complaint: str) -> None:
+    channel, operator = stub(place, OPERATOR_NAME)
+    with channel:
+        with pytest.raises(grpc.RpcError) as refusal:
+            operator.CreateJob(message, timeout=10)
+        assert refusal.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        assert complaint in refusal.value.details()
+        assert list(operator.ListJobs(pb.Empty(), timeout=5).jobs) == []
+
+
+def test_secrets_are_not_logged(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    with place.controller.operator() as operator:
+        token = operator.create(request()).token
+        with place.controller.join("train", "w0", token) as member:
+            session = member._session
+        with pytest.raises(RefusedError):
+            operator._call(operator._stub.Leave, pb.SessionName(session=session))
+    logged = caplog.text
+    assert "train" in logged
+    assert token not in logged
+    assert session not in logged
+    stored = b"".join(path.read_bytes() for path in place.controller.settings.folder.glob("lab.jobs.sqlite*"))
+    assert token.encode() not in stored
+    assert session.encode() not in stored
