@@ -6,10 +6,12 @@ file without a lock holder is a leftover.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -111,6 +113,21 @@ def is_held(name: str) -> bool:
         except OSError:
             return True
     return False
+
+
+def wait_released(name: str, timeout: float) -> bool:
+    """Wait until no live process owns the network; false when one still does after `timeout` seconds."""
+    path = state_folder() / f"{name}.json"
+    released = threading.Event()
+
+    def wait_for_lock() -> None:
+        with contextlib.suppress(OSError), path.open("r", encoding="utf-8") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        released.set()
+
+    # The system call that waits for a lock knows no timeout.
+    threading.Thread(target=wait_for_lock, name=f"lock of network {name}", daemon=True).start()
+    return released.wait(timeout)
 
 
 def read_state(name: str) -> NetworkState | None:

@@ -1,20 +1,17 @@
-"""A switch as a process: the embedded one or BMv2's, on given interfaces."""
+"""Switches of an emulated network: the embedded one or BMv2's, on given interfaces."""
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import socket
-import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from controlplane.networks import NetworkError, state_folder
 from controlplane.programs import cache_folder
 from controlplane.topology import Target
-
-_LOG_TAIL = 15
+from softswitch.process import SwitchProcessError, command_line, is_ready_line
+from softswitch.watched_process import WatchedProcess
 
 
 def free_address() -> str:
@@ -30,16 +27,13 @@ def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> 
     Raises:
         NetworkError: it is not built.
     """
-    binary = Path(__file__).parents[1] / "build" / "native" / "softswitch" / "server" / "catchment-switch"
-    if not binary.is_file():
-        raise NetworkError(f"{binary} does not exist; run `make native`")
-    interfaces = [f"--port={port}={name}" for port, name in ports.items()]
     # The switch runs only code that is already on its machine; a client names it.
     programs = cache_folder()
     programs.mkdir(parents=True, exist_ok=True)
-    return [
-        str(binary), f"--grpc={address}", f"--device-id={device_id}", f"--program-dir={programs}", *interfaces
-    ]  # fmt: skip
+    try:
+        return command_line(grpc=address, device_id=device_id, ports=ports, program_dir=programs)
+    except SwitchProcessError as error:
+        raise NetworkError(str(error)) from None
 
 
 def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:
@@ -56,7 +50,9 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list
     # Its default socket is named after the device id: two networks at once would share it.
     state_folder().mkdir(parents=True, exist_ok=True)
     notifications = state_folder() / f"bmv2-{address.rpartition(':')[2]}.ipc"
+    # It does not flush the line that says it listens, so its output is made line by line from outside.
     return [
+        shutil.which("stdbuf") or "stdbuf", "-oL",
         binary, "--device-id", str(device_id), *interfaces, "--no-p4", "--thrift-port", thrift,
         "--notifications-addr", f"ipc://{notifications}",
         "--", "--grpc-server-addr", address,
@@ -66,84 +62,23 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list
 COMMANDS = {Target.EMBEDDED: embedded_command, Target.BMV2: bmv2_command}
 
 
-class SwitchProcess:
-    """A running switch; `stop` ends it, `check` says whether it is alive.
+def is_ready(line: str) -> bool:
+    """Whether a switch says with this line that its P4Runtime server listens."""
+    return is_ready_line(line) or line.startswith("Server listening on ")
+
+
+def start_switch(name: str, command: list[str], *, log: Path, environment: Mapping[str, str]) -> WatchedProcess:
+    """Start a switch and wait until its P4Runtime server listens.
 
     Args:
         name: the switch's name, for messages.
-        command: what to run.
-        address: where its P4Runtime server listens.
+        command: what to run, from one of COMMANDS.
         log: file that takes its output.
         environment: of the process.
+
+    Raises:
+        NetworkError: it ended, or does not listen in time; quotes the end of its log.
     """
-
-    def __init__(
-        self, name: str, command: list[str], *, address: str, log: Path, environment: Mapping[str, str]
-    ) -> None:
-        self.name = name
-        self.address = address
-        self._log = log
-        with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env=dict(environment),
-                start_new_session=True,  # Ctrl-C is for the owner, which then ends us in order
-            )
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
-
-    def is_alive(self) -> bool:
-        """Whether it still runs."""
-        return self._process.poll() is None
-
-    def check(self) -> None:
-        """Make sure that it runs.
-
-        Raises:
-            NetworkError: it ended; quotes the end of its log.
-        """
-        if not self.is_alive():
-            raise NetworkError(f"switch {self.name} ended with code {self._process.returncode}:\n{self._tail()}")
-
-    def wait_ready(self, timeout: float = 20.0) -> None:
-        """Wait until the P4Runtime server accepts connections.
-
-        Raises:
-            NetworkError: it ended, or does not listen in time; quotes the end of its log.
-        """
-        host, _, port = self.address.rpartition(":")
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            if not self.is_alive():
-                raise NetworkError(
-                    f"switch {self.name} ended with code {self._process.returncode} at its start:\n{self._tail()}"
-                )
-            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1.0):
-                return
-            time.sleep(0.02)
-        raise NetworkError(f"switch {self.name} does not listen on {self.address} after {timeout:g} s:\n{self._tail()}")
-
-    def stop(self, grace: float = 5.0) -> None:
-        """End it: politely, then by force."""
-        if self.is_alive():
-            self._process.terminate()
-            try:
-                self._process.wait(grace)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process.wait()
-
-    def kill(self) -> None:
-        """End it at once, as a crash would."""
-        self._process.kill()
-        self._process.wait()
-
-    def _tail(self) -> str:
-        lines = self._log.read_text("utf-8", errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in lines[-_LOG_TAIL:]) or f"  (empty log {self._log})"
+    return WatchedProcess(
+        command, name=f"switch {name}", is_ready=is_ready, error=NetworkError, log=log, environment=environment
+    )

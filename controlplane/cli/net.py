@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -24,12 +23,14 @@ app = typer.Typer(help="Networks on this machine, in namespaces (needs root).", 
 
 _UP_SECONDS = 180.0
 _DOWN_SECONDS = 30.0
+_READY = b"up\n"
 
 
 @app.command("up")
 def up(
     topology: Annotated[Path, typer.Argument(help="Topology file.")],
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when it is up and leave it running.")] = False,
+    ready_fd: Annotated[int | None, typer.Option(hidden=True, help="Descriptor to write to when it is up.")] = None,
 ) -> None:
     """Bring a network up, with programs and plain forwarding on its switches; Ctrl-C ends it."""
     loaded = Topology.load(topology)
@@ -41,9 +42,9 @@ def up(
         return
     from sim.mininet import MininetNetwork  # noqa: PLC0415  only here is Mininet needed
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    if ready_fd is not None:
+        os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
+    signals = _wake_up_on(signal.SIGTERM, signal.SIGINT)
     programs = programs_of(loaded)
     with MininetNetwork(loaded, source=str(topology.resolve())) as net:
         with Fabric.connect(loaded, net.addresses) as fabric:
@@ -51,9 +52,10 @@ def up(
         net.announce_ready()
         typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs in "
                    f"{net.log_folder}; Ctrl-C ends it")  # fmt: skip
-        while not stop.wait(1.0):
-            for name in loaded.switches:
-                net.check_switch(name)
+        if ready_fd is not None:
+            os.write(ready_fd, _READY)
+            os.close(ready_fd)
+        net.watch(signals)
     typer.echo(f"network {loaded.name} is down")
 
 
@@ -77,11 +79,8 @@ def down(
         if state is None:
             raise NetworkError(f"network {name} is just coming up; try again")
         os.kill(state.owner, signal.SIGTERM)
-        deadline = time.monotonic() + _DOWN_SECONDS
-        while networks.is_held(name):
-            if time.monotonic() > deadline:
-                raise NetworkError(f"process {state.owner} still holds network {name} after {_DOWN_SECONDS:g} s")
-            time.sleep(0.05)
+        if not networks.wait_released(name, _DOWN_SECONDS):
+            raise NetworkError(f"process {state.owner} still holds network {name} after {_DOWN_SECONDS:g} s")
     removed = remove_leftovers(name)
     networks.discard_state(name)
     for what in removed:
@@ -120,19 +119,30 @@ def _start_detached(topology: Path, name: str) -> None:
     folder = networks.state_folder()
     folder.mkdir(parents=True, exist_ok=True)
     log = (folder / f"{name}.log").open("wb")
-    command = [sys.executable, "-m", "controlplane.cli", "net", "up", str(topology.resolve())]
-    root = Path(__file__).parents[2]
-    owner = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=root
-    )
-    deadline = time.monotonic() + _UP_SECONDS
-    while time.monotonic() < deadline:
-        state = networks.read_state(name)
-        if state is not None and state.ready and state.owner == owner.pid:
+    reader, writer = os.pipe()
+    command = [
+        sys.executable, "-m", "controlplane.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
+    ]  # fmt: skip
+    with os.fdopen(reader, "rb") as ready:
+        with os.fdopen(writer, "wb"):
+            owner = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd=Path(__file__).parents[2], pass_fds=[writer],
+            )  # fmt: skip
+        if not select.select([ready], [], [], _UP_SECONDS)[0]:
+            owner.terminate()
+            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {folder / f'{name}.log'}")
+        if ready.read() == _READY:
             return
-        if owner.poll() is not None:
-            said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
-            raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {owner.returncode}")
-        time.sleep(0.05)
-    owner.terminate()
-    raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {folder / f'{name}.log'}")
+    code = owner.wait()
+    said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
+    raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {code}")
+
+
+def _wake_up_on(*numbers: signal.Signals) -> int:
+    """A descriptor that becomes readable when one of these signals comes."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(writer)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)  # the descriptor tells
+    return reader

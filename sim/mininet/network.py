@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,8 @@ from sim.mininet import preflight
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
 from sim.mininet.nodes import SwitchNode, host_commands, prepare_switch_interface, run
-from sim.switch_process import COMMANDS, SwitchProcess, free_address
+from sim.switch_process import COMMANDS, free_address, start_switch
+from softswitch.watched_process import WatchedProcess
 
 
 class MininetNetwork:
@@ -48,7 +50,7 @@ class MininetNetwork:
         self._source = source
         self._ready = False
         self._addresses: dict[str, str] = {}
-        self._processes: dict[str, SwitchProcess] = {}
+        self._processes: dict[str, WatchedProcess] = {}
         self._popen: list[subprocess.Popen[Any]] = []
         self._net: Any = None
         self._state: StateFile | None = None
@@ -133,9 +135,7 @@ class MininetNetwork:
         address = self._addresses[name]
         command = COMMANDS[switch.target](address, switch.device_id, self.interfaces(name))
         log = self.log_folder / f"{name}.log"
-        process = SwitchProcess(name, command, address=address, log=log, environment=self.environment())
-        self._processes[name] = process
-        process.wait_ready()
+        self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
 
     def check_switch(self, name: str) -> None:
         """Make sure that a switch still runs.
@@ -144,6 +144,22 @@ class MininetNetwork:
             NetworkError: it ended by itself; quotes the end of its log.
         """
         self._processes[name].check()
+
+    def watch(self, stop: int) -> None:
+        """Wait until the descriptor `stop` is readable.
+
+        Raises:
+            NetworkError: a switch ended by itself; quotes the end of its log.
+        """
+        with contextlib.ExitStack() as stack:
+            ends = {}
+            for name, process in self._processes.items():
+                descriptor = process.end_descriptor()
+                stack.callback(os.close, descriptor)
+                ends[descriptor] = name
+            ready, _, _ = select.select([stop, *ends], [], [])
+        if stop not in ready:
+            self.check_switch(ends[ready[0]])
 
     def kill_switch(self, name: str) -> None:
         """End a switch at once, as a crash or a power cut would."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import socket
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -256,11 +255,11 @@ def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchCli
 
 def test_no_thread_remains_after_close(fake: RunningFake) -> None:
     with SwitchClient.connect(fake.address, name="gone", timeout=3.0):
-        assert any(t.name.startswith("p4runtime-switch gone") for t in threading.enumerate())
-    deadline = time.monotonic() + 5
-    while any(t.name.startswith("p4runtime-switch gone") for t in threading.enumerate()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+        threads = [t for t in threading.enumerate() if t.name.startswith("p4runtime-switch gone")]
+        assert threads
+    for thread in threads:
+        thread.join(5)
+    assert [thread.name for thread in threads if thread.is_alive()] == []
 
 
 # Pipelines

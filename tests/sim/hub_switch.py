@@ -1,4 +1,4 @@
-"""Not a test: a switch process that repeats every frame to every other port, and listens on a TCP port.
+"""Not a test: a switch process that repeats every frame to every other port, and says that it listens on a TCP port.
 
 usage: hub_switch.py HOST:PORT INTERFACE...
 """
@@ -22,6 +22,7 @@ def main() -> None:
         selector.register(endpoint, selectors.EVENT_READ)
         ports.append(endpoint)
     selector.register(server, selectors.EVENT_READ)
+    print(f"Server listening on {sys.argv[1]}", flush=True)
     while True:
         for key, _ in selector.select():
             if key.fileobj is server:

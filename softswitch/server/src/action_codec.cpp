@@ -104,6 +104,7 @@ softswitch::ActionCall decode_action(const p4::v1::Action& action, const Schema&
         throw invalid_argument(where.text() + " is given twice");
       }
     }
+    require_bits(known.bitwidth(), where);
     call.params.push_back(
         {param.param_id(),
          to_fixed(param.value(), static_cast<unsigned>(known.bitwidth()), where)});
@@ -131,10 +132,13 @@ softswitch::TableAction decode_table_action(const p4::v1::TableEntry& entry,
   const char* wanted = profile_id == 0 ? "an action"
                        : selector      ? "an action profile member, group or action set"
                                        : "an action profile member";
+  if (profile_id != 0 && entry.is_default_action()) {
+    throw invalid_argument("table '" + table.name() +
+                           "': the default action of a table with an action profile cannot change");
+  }
   switch (action.type_case()) {
     case TableAction::kAction:
-      // The default entry of an indirect table is a plain action.
-      require_form(profile_id == 0 || entry.is_default_action(), table, "an action", wanted);
+      require_form(profile_id == 0, table, "an action", wanted);
       check_use(action.action().action_id(), entry.is_default_action(), table, schema);
       return decode_action(action.action(), schema);
     case TableAction::kActionProfileMemberId:

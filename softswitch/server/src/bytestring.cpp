@@ -29,6 +29,14 @@ std::uint8_t top_byte_mask(unsigned width) {
 
 }  // namespace
 
+void require_bits(std::int32_t bitwidth, const Where& where) {
+  if (bitwidth == 0) {
+    throw unimplemented(where.text() +
+                        ": values of its type are strings (@p4runtime_translation), which this "
+                        "switch does not translate");
+  }
+}
+
 std::string to_fixed(std::string_view value, unsigned width, const Where& where) {
   if (value.empty()) {
     refuse(value, "bit", width, where);

@@ -13,6 +13,10 @@ namespace catchment::server {
 // Returns how many bytes hold `width` bits.
 constexpr unsigned byte_width(unsigned width) { return (width + 7) / 8; }
 
+// Throws RpcError(UNIMPLEMENTED) when values have no width in P4Info: those of types that are
+// translated to strings.
+void require_bits(std::int32_t bitwidth, const Where& where);
+
 // Returns the unsigned value as exactly byte_width(width) bytes. `where` names the value in the
 // error. Throws RpcError(OUT_OF_RANGE) when the string is empty or the value needs more than
 // `width` bits.

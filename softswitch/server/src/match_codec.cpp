@@ -125,6 +125,7 @@ FieldMatch decode_field(const p4::v1::FieldMatch& message, const MatchField& fie
                            " match, the request has " +
                            (type == MatchField::UNSPECIFIED ? "none" : kind_name(type)));
   }
+  require_bits(field.bitwidth(), where);
   const auto width = static_cast<unsigned>(field.bitwidth());
   FieldMatch result;
   result.field_id = field.id();

@@ -45,9 +45,17 @@ const Info& find(const std::vector<Info>& objects, const Preamble& preamble, con
   return *found;
 }
 
+// Whether clients give values of this type in another width than the program has
+// (@p4runtime_translation).
+bool is_translated(const p4config::P4NamedType& type, const Schema& schema) {
+  const auto& types = schema.info().type_info().new_types();
+  const auto found = types.find(type.name());
+  return found != types.end() && found->second.has_translated_type();
+}
+
 template <class Fields>
 void check_fields(const std::vector<softswitch::MatchFieldInfo>& program, const Fields& info,
-                  const std::string& owner) {
+                  const std::string& owner, const Schema& schema) {
   if (program.size() != static_cast<std::size_t>(info.size())) {
     differ(owner + " has another number of match fields");
   }
@@ -55,8 +63,9 @@ void check_fields(const std::vector<softswitch::MatchFieldInfo>& program, const 
     const auto found = std::find_if(program.begin(), program.end(), [&](const auto& candidate) {
       return candidate.id == field.id();
     });
-    if (found == program.end() || found->width != static_cast<std::uint32_t>(field.bitwidth()) ||
-        type_of(found->kind) != field.match_type()) {
+    if (found == program.end() || type_of(found->kind) != field.match_type() ||
+        (found->width != static_cast<std::uint32_t>(field.bitwidth()) &&
+         !is_translated(field.type_name(), schema))) {
       differ(owner + ", match field '" + field.name() + "' has another width or match kind");
     }
   }
@@ -66,7 +75,7 @@ void check_tables(const Schema& schema, const softswitch::ProgramInfo& program) 
   for (const auto& table : schema.info().tables()) {
     const std::string owner = "table '" + table.preamble().name() + "'";
     const auto& compiled = find(program.tables, table.preamble(), "table");
-    check_fields(compiled.fields, table.match_fields(), owner);
+    check_fields(compiled.fields, table.match_fields(), owner, schema);
     for (const auto& use : table.action_refs()) {
       if (std::none_of(compiled.actions.begin(), compiled.actions.end(),
                        [&](const auto& action) { return action.action_id == use.id(); })) {
@@ -81,9 +90,10 @@ void check_actions(const Schema& schema, const softswitch::ProgramInfo& program)
     const auto& compiled = find(program.actions, action.preamble(), "action");
     const bool same =
         std::equal(compiled.params.begin(), compiled.params.end(), action.params().begin(),
-                   action.params().end(), [](const auto& left, const auto& right) {
+                   action.params().end(), [&](const auto& left, const auto& right) {
                      return left.id == right.id() &&
-                            left.width == static_cast<std::uint32_t>(right.bitwidth());
+                            (left.width == static_cast<std::uint32_t>(right.bitwidth()) ||
+                             is_translated(right.type_name(), schema));
                    });
     if (!same) {
       differ("action '" + action.preamble().name() + "' has other parameters");
@@ -117,7 +127,8 @@ void check_program(const Schema& schema, const softswitch::ProgramInfo& program)
   }
   for (const auto& set : schema.info().value_sets()) {
     const auto& compiled = find(program.value_sets, set.preamble(), "value set");
-    check_fields(compiled.fields, set.match(), "value set '" + set.preamble().name() + "'");
+    check_fields(compiled.fields, set.match(), "value set '" + set.preamble().name() + "'",
+                 schema);
   }
 }
 

@@ -159,6 +159,11 @@ softswitch::MeterConfig decode_meter(const p4::v1::MeterConfig& config,
       (config.pir() != config.cir() || config.pburst() != config.cburst())) {
     throw invalid_argument("a single-rate meter: pir and pburst must equal cir and cburst");
   }
+  if (config.pir() < config.cir()) {
+    throw invalid_argument("a meter's peak rate (pir " + std::to_string(config.pir()) +
+                           ") is below its committed rate (cir " + std::to_string(config.cir()) +
+                           ")");
+  }
   if (config.eburst() != 0) {
     if (spec.type() != Spec::SINGLE_RATE_THREE_COLOR) {
       throw invalid_argument("eburst is set, but only single-rate three-colour meters have one");

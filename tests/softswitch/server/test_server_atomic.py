@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Program
 from frame_ports import FramePorts, probe, results
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
+from server_programs import Program
 
 from softswitch.process import SwitchProcess
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import Program
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
+from server_programs import Program
 
 from softswitch.process import SwitchProcess
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import p4runtime_sh.shell as sh
 import pytest
-from conftest import Program
 from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeWriteException
+from server_programs import Program
 
 from softswitch.process import SwitchProcess
 

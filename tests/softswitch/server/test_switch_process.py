@@ -12,9 +12,9 @@ from pathlib import Path
 
 import grpc
 import pytest
-from conftest import EXECUTABLE, Program
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
+from server_programs import EXECUTABLE, Program
 
 from softswitch.process import SwitchProcess, SwitchProcessError
 
@@ -117,7 +117,7 @@ def test_the_starter_quotes_what_the_switch_said(kinds: Program) -> None:
         SwitchProcess(ports={1: "no_such_if"}, executable=EXECUTABLE)
     with pytest.raises(SwitchProcessError, match="make native"):
         SwitchProcess(executable=Path("/nonexistent/catchment-switch"))
-    with pytest.raises(SwitchProcessError, match="does not serve after"):
+    with pytest.raises(SwitchProcessError, match="is not ready after"):
         SwitchProcess(executable=EXECUTABLE, prefix=("/bin/sh", "-c", "exec sleep 30", "sh"), timeout=0.2)
 
 

@@ -1,0 +1,155 @@
+"""A process that says on its output when it is ready, and whose end is an event."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import IO, Self
+
+_KEPT_LINES = 200
+_QUOTED_LINES = 15
+
+
+class WatchedProcess:
+    """A running process, from the moment it says that it is ready.
+
+    Args:
+        command: program and arguments.
+        name: what messages call it.
+        is_ready: whether a line of its output says that it is ready.
+        error: the exception to raise.
+        timeout: seconds to wait for that line.
+        log: file that takes its output; without one the last lines are kept in memory.
+        environment: of the process; this one's when left out.
+
+    Raises:
+        error: it ended, or was not ready in time; quotes the end of what it wrote.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        name: str,
+        is_ready: Callable[[str], bool],
+        error: type[Exception],
+        timeout: float = 20.0,
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self._is_ready = is_ready
+        self._error = error
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._log = None if log is None else log.open("wb")
+        self._said: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # the ready line; None: it ended
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=None if environment is None else dict(environment),
+                start_new_session=True,  # Ctrl-C is for the owner, which then ends us in order
+            )
+        except OSError as failure:
+            if self._log is not None:
+                self._log.close()
+            raise error(f"{name} does not start: {failure}") from None
+        assert self._process.stdout is not None
+        self._reader = Thread(target=self._read, args=(self._process.stdout,), name=f"output of {name}", daemon=True)
+        self._reader.start()
+        try:
+            self.ready_line = self._wait_ready(timeout)
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def output(self) -> str:
+        """The last lines it wrote."""
+        return "\n".join(self._lines)
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def end_descriptor(self) -> int:
+        """A descriptor that becomes readable when the process ends; the caller closes it."""
+        return os.pidfd_open(self._process.pid)
+
+    def check(self) -> None:
+        """Make sure that it runs.
+
+        Raises:
+            error: it ended; quotes the end of what it wrote.
+        """
+        if not self.is_alive():
+            self._reader.join(1.0)
+            raise self._error(f"{self.name} ended with code {self._process.returncode}:\n{self._tail()}")
+
+    def stop(self, grace: float = 5.0) -> int:
+        """End it (SIGTERM, after `grace` seconds SIGKILL) and return its exit code; again: the same code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(grace)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._reader.join(1.0)
+        return self._process.returncode
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _read(self, output: IO[bytes]) -> None:
+        waiting = True
+        with output:
+            for raw in output:
+                line = raw.decode(errors="replace").rstrip("\n")
+                self._lines.append(line)
+                if self._log is not None:
+                    self._log.write(raw)
+                    self._log.flush()
+                if waiting and self._is_ready(line):
+                    waiting = False
+                    self._said.put(line)
+        if self._log is not None:
+            self._log.close()
+        self._said.put(None)
+
+    def _wait_ready(self, timeout: float) -> str:
+        try:
+            line = self._said.get(timeout=timeout)
+        except queue.Empty:
+            raise self._error(f"{self.name} is not ready after {timeout:g} s:\n{self._tail()}") from None
+        if line is None:
+            code = self._process.wait()
+            raise self._error(f"{self.name} ended with code {code} at its start:\n{self._tail()}")
+        return line
+
+    def _tail(self) -> str:
+        lines = list(self._lines)[-_QUOTED_LINES:]
+        return "\n".join(f"  {line}" for line in lines) or "  (it wrote nothing)"
