@@ -127,8 +127,7 @@ void check_program(const Schema& schema, const softswitch::ProgramInfo& program)
   }
   for (const auto& set : schema.info().value_sets()) {
     const auto& compiled = find(program.value_sets, set.preamble(), "value set");
-    check_fields(compiled.fields, set.match(), "value set '" + set.preamble().name() + "'",
-                 schema);
+    check_fields(compiled.fields, set.match(), "value set '" + set.preamble().name() + "'", schema);
   }
 }
 
