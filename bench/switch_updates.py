@@ -100,8 +100,8 @@ def measure(pid: int, call: Call, ids: Ids, batch: int) -> list[Figure]:
     return figures
 
 
-def main() -> None:
-    """Measure and publish."""
+def measure_all(batches: Sequence[int] = BATCHES) -> list[Figure]:
+    """Start a switch and measure it with each number of updates to a request."""
     built = build(ROOT / "p4src" / "luwu.p4")
     table = next(one for one in built.p4info.tables if one.preamble.alias == "l2")
     action = next(one for one in built.p4info.actions if one.preamble.alias == "forward")
@@ -118,9 +118,15 @@ def main() -> None:
             stream = p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(iter(bids.get, None))
             next(stream)
             call = channel.unary_unary("/p4.v1.P4Runtime/Write")
-            figures = [figure for batch in BATCHES for figure in measure(switch.pid, call, ids, batch)]
+            figures = [figure for batch in batches for figure in measure(switch.pid, call, ids, batch)]
             bids.put(None)
-    publish("switch_updates", figures, [f"one client, one request at a time, {ENTRIES} entries of table l2"])
+    return figures
+
+
+def main() -> None:
+    """Measure and publish."""
+    notes = [f"one client, one request at a time, {ENTRIES} entries of table l2"]
+    publish("switch_updates", measure_all(), notes)
 
 
 if __name__ == "__main__":

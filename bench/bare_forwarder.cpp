@@ -1,0 +1,58 @@
+// bare-forwarder IN,IN,... OUT [every|last]: the least that a switch on AF_PACKET can do.
+//
+// Forwards frames of the input interfaces to the output interface, every one (default) or those of
+// the last input only, as a switch that adds up sends one frame for many; epoll, recvmmsg,
+// sendmmsg. Prints "ready"; SIGTERM ends it.
+#include <sys/epoll.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "packet_io.hpp"
+
+namespace {
+
+volatile std::sig_atomic_t ended = 0;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace catchment::bench;
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: bare-forwarder IN,IN,... OUT [every|last]\n");
+    return 2;
+  }
+  std::signal(SIGTERM, [](int) { ended = 1; });
+  try {
+    std::vector<RawSocket> inputs;
+    for (const std::string& name : split(argv[1])) {
+      inputs.emplace_back(name);
+    }
+    const RawSocket output{argv[2]};
+    const bool last_only = argc > 3 && std::string(argv[3]) == "last";
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+      epoll_ctl(epoll, EPOLL_CTL_ADD, inputs[i].fd(), &event);
+    }
+    Batch batch;
+    std::puts("ready");
+    std::fflush(stdout);
+    std::array<epoll_event, 64> events;
+    while (ended == 0) {
+      const int count = epoll_wait(epoll, events.data(), static_cast<int>(events.size()), 50);
+      for (int i = 0; i < count; ++i) {
+        const std::size_t input = events[static_cast<std::size_t>(i)].data.u64;
+        const std::size_t frames = batch.receive(inputs[input].fd());
+        if (frames > 0 && (!last_only || input + 1 == inputs.size())) {
+          batch.send(output.fd(), frames);
+        }
+      }
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bare-forwarder: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

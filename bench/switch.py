@@ -1,0 +1,233 @@
+"""`make bench-switch`: luwu.p4 beside a bare forwarder on the same interfaces, one run.
+
+Eight workers' frames come in on eight interfaces, one sum for eight leaves by a ninth. The limit is a loop of recvmmsg
+and sendmmsg on the same interfaces with the same frames, in two forms: it forwards every frame, or, as a switch that
+adds up does, one of eight. The load generator keeps a window of sequence numbers under way and shares the machine's
+cores with the switch; so beside the frames that pass there is what they cost the switch's process, in frames per
+second of processor time. BMv2 is measured where it is on the PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from bench import switch_inprocess, switch_updates
+from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS, entries, frame
+from bench.interfaces import add_pairs, enter_new_network
+from bench.report import Figure, publish
+from controlplane.client import SwitchClient, TableEntry
+from controlplane.programs import compile_for
+from controlplane.topology import Target
+from sim.switch_process import COMMANDS, SwitchProcess, free_address
+from softswitch.build import ROOT
+
+WORKERS = 8
+TOOLS = ROOT / "build" / "native" / "bench"
+INPUTS = ",".join(f"h{k + 1}" for k in range(WORKERS))
+GOAL_SHARE, GOAL_TRIP, GOAL_INPROCESS, GOAL_COMPILE, GOAL_UPDATES = 0.7, 1.5, 5e6, 20.0, 1e5
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Workers' frames per second that passed, and per second of the switch's processor time."""
+
+    passed: float
+    per_core: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """Round trip in seconds."""
+
+    median: float
+    p99: float
+
+
+class Load:
+    """The load generator with frames of one size."""
+
+    def __init__(self, folder: Path, lanes: int, seconds: float) -> None:
+        self._seconds = seconds
+        self._files = {}
+        for name, gen, workers in (("rate", GEN, WORKERS), ("ping", PING_GEN, 1)):
+            path = folder / f"{name}-{lanes}.frames"
+            frames = [frame(lanes, worker, 0, gen) for worker in range(workers)]
+            path.write_bytes(b"".join(len(one).to_bytes(4, "big") + one for one in frames))
+            self._files[name] = path
+
+    def rate(self, pid: int, returns: int, window: int = SLOTS) -> Rate:
+        """As many frames as pass, `window` sequence numbers under way; `returns` frames come back for each."""
+        used = switch_updates.processor_time(pid)
+        result = self._run("rate", INPUTS, returns, window)
+        used = switch_updates.processor_time(pid) - used
+        return Rate(result["frames"] / result["seconds"], result["frames"] / used)
+
+    def ping(self) -> Trip:
+        """One frame at a time."""
+        result = self._run("ping", "h1", 1, SLOTS)
+        return Trip(result["median"], result["p99"])
+
+    def _run(self, kind: str, inputs: str, returns: int, window: int) -> dict[str, float]:
+        command = [
+            str(TOOLS / "switch-load"), kind, str(self._files[kind]), str(SEQ_OFFSET), inputs, f"h{ROOT_PORT}",
+            str(window), str(self._seconds), str(returns),
+        ]  # fmt: skip
+        result = subprocess.run(command, check=False, capture_output=True, text=True)
+        if result.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {result.stderr.strip()}")
+        answer: dict[str, float] = json.loads(result.stdout)
+        return answer
+
+
+@contextlib.contextmanager
+def bare(mode: str, inputs: int = WORKERS) -> Iterator[int]:
+    """The bare forwarder."""
+    sources = ",".join(f"s{k + 1}" for k in range(inputs))
+    command = [str(TOOLS / "bare-forwarder"), sources, f"s{ROOT_PORT}", mode]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != b"ready\n":
+            raise RuntimeError("the bare forwarder did not start")
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def luwu(target: Target, lanes: int, folder: Path) -> Iterator[int]:
+    """luwu.p4 on a switch of this kind, both jobs in its tables."""
+    config = compile_for(target, ROOT / "p4src" / "luwu.p4", {"LANES": str(lanes), "SLOTS": str(SLOTS)})
+    address = free_address()
+    ports = {k + 1: f"s{k + 1}" for k in range(WORKERS)} | {ROOT_PORT: f"s{ROOT_PORT}"}
+    command = COMMANDS[target](address, 1, ports)
+    process = SwitchProcess(
+        "s1", command, address=address, log=folder / f"{target}-{lanes}.log", environment=os.environ
+    )
+    try:
+        with connected(process) as client:
+            client.push_pipeline(config)
+            client.insert(*(TableEntry(e.table, dict(e.match), e.action, dict(e.params)) for e in entries(WORKERS)))
+            client.set_group(GROUP, range(1, WORKERS + 1))
+            yield process.pid
+    finally:
+        process.stop()
+
+
+def connected(process: SwitchProcess) -> SwitchClient:
+    """A client, as soon as the switch answers."""
+    process.wait_ready()
+    return SwitchClient.connect(process.address)
+
+
+def median_rate(rates: list[Rate]) -> Rate:
+    """Of each figure."""
+    return Rate(median(r.passed for r in rates), median(r.per_core for r in rates))
+
+
+def rates(load: Load, lanes: int, folder: Path, rounds: int) -> tuple[Rate, Rate, Rate]:
+    """The bare forwarder of every frame, of one in eight, and luwu.p4 over AF_PACKET; taken in turns."""
+    every, one_of_eight, aggregating = [], [], []
+    for _ in range(rounds):
+        with bare("every") as pid:
+            every.append(load.rate(pid, WORKERS))
+        with bare("last") as pid:
+            one_of_eight.append(load.rate(pid, 1))
+        with luwu(Target.EMBEDDED, lanes, folder) as pid:
+            aggregating.append(load.rate(pid, 1))
+    return median_rate(every), median_rate(one_of_eight), median_rate(aggregating)
+
+
+def rate_figures(lanes: int, every: Rate, one_of_eight: Rate, luwu_rate: Rate) -> list[Figure]:
+    """luwu.p4 beside both forms of the limit."""
+    name, goal = f"luwu.p4 on AF_PACKET, {lanes} lanes", GOAL_SHARE if lanes == 64 else None
+    figures = []
+    for unit, value in (("frames/s", "passed"), ("frames/s/core", "per_core")):
+        for limit, text in ((every, "bare forwarder, every frame"), (one_of_eight, "bare forwarder, one of eight")):
+            figures.append(Figure(name, getattr(luwu_rate, value), unit, text, getattr(limit, value), goal))
+    return figures
+
+
+def trips(load: Load, folder: Path, rounds: int) -> list[Figure]:
+    """Round trips of one frame; medians of the rounds."""
+    limit, ours = [], []
+    for _ in range(rounds):
+        with bare("every", 1):
+            limit.append(load.ping())
+        with luwu(Target.EMBEDDED, 64, folder):
+            ours.append(load.ping())
+    figures = []
+    for name in ("median", "p99"):
+        values = [median(getattr(trip, name) for trip in side) * 1e6 for side in (ours, limit)]
+        figures.append(
+            Figure(f"round trip on AF_PACKET, {name}", values[0], "us", "bare forwarder", values[1], GOAL_TRIP)
+        )
+    return figures
+
+
+def bmv2(load: Load, folder: Path, ours: Rate) -> list[Figure]:
+    """luwu.p4 on BMv2, where it is installed."""
+    if shutil.which("simple_switch_grpc") is None or shutil.which("p4c-bm2-ss") is None:
+        return []
+    with luwu(Target.BMV2, 64, folder) as pid:
+        theirs = load.rate(pid, 1, window=16)
+    return [Figure("luwu.p4 on AF_PACKET, 64 lanes", ours.passed, "frames/s", "BMv2", theirs.passed)]
+
+
+def compile_time(folder: Path) -> list[Figure]:
+    """From P4 to a shared object, nothing cached."""
+    figures = []
+    for program in ("luwu", "p4sgd"):
+        source = ROOT / "p4src" / f"{program}.p4"
+        if source.exists():
+            start = time.perf_counter()
+            compile_for(Target.EMBEDDED, source, {}, folder=folder / f"compiled-{program}")
+            took = time.perf_counter() - start
+            figures.append(
+                Figure(f"compile {program}.p4", took, "s", f"aim {GOAL_COMPILE:g} s", GOAL_COMPILE, goal=1.0)
+            )
+    return figures
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of one measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="for 64 lanes and the round trip")
+    arguments = parser.parse_args()
+    enter_new_network()
+    add_pairs([*range(1, WORKERS + 1), ROOT_PORT])
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for lanes, rounds in ((64, arguments.rounds), (8, 1), (256, 1)):
+            load = Load(folder, lanes, arguments.seconds)
+            every, one_of_eight, ours = rates(load, lanes, folder, rounds)
+            figures += rate_figures(lanes, every, one_of_eight, ours)
+            if lanes == 64:
+                figures += bmv2(load, folder, ours)
+                figures += trips(load, folder, arguments.rounds)
+        for lanes in (64, 8, 256):
+            one = switch_inprocess.measure(lanes, WORKERS, 1.0)
+            figures.append(one)
+            if lanes == 64:
+                aim = f"aim {GOAL_INPROCESS:,.0f}"
+                figures.append(Figure(one.name + ", in-process", one.value, one.unit, aim, GOAL_INPROCESS, goal=1.0))
+        figures += compile_time(folder)
+    figures += switch_updates.measure_all(batches=(1000,))
+    publish("switch", figures, [f"{WORKERS} workers, {SLOTS} slots; the load generator shares the machine's cores"])
+
+
+if __name__ == "__main__":
+    main()

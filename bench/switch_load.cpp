@@ -1,0 +1,177 @@
+// switch-load rate|ping FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS RETURNS
+//
+// Drives a switch through interfaces: sends the workers' frames with growing sequence numbers and
+// counts what returns. Prints one line of JSON.
+//
+//   FRAMES   file: for every input one frame, each behind its length (32 bits, big endian)
+//   OFFSET   where in a frame the 32-bit sequence number lies
+//   WINDOW   sequence numbers under way at most
+//   RETURNS  frames that come back for one sequence number of all inputs
+//
+// rate: as many as the window allows. ping: one frame of the first input at a time, and its round
+// trip. A sequence number that does not return in 100 ms is sent again.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+
+#include "packet_io.hpp"
+
+namespace {
+
+using namespace catchment::bench;
+
+constexpr double kPatience = 0.1;
+constexpr int kMostStalls = 50;
+
+std::vector<std::string> read_frames(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::vector<std::string> frames;
+  std::uint32_t size = 0;
+  while (in.read(reinterpret_cast<char*>(&size), sizeof size)) {
+    frames.emplace_back(ntohl(size), '\0');
+    in.read(frames.back().data(), static_cast<std::streamsize>(frames.back().size()));
+  }
+  if (!in.eof() || frames.empty()) {
+    throw std::runtime_error(path + " holds no frames");
+  }
+  return frames;
+}
+
+struct Load {
+  std::vector<std::string> frames;
+  std::size_t offset = 0;
+  std::vector<RawSocket> inputs;
+  RawSocket output;
+  std::uint64_t window = 0;
+  double seconds = 0;
+  std::uint64_t returns = 0;
+};
+
+class Generator {
+ public:
+  explicit Generator(Load& load) : load_(load), batches_(load.inputs.size()) {
+    for (std::size_t input = 0; input < batches_.size(); ++input) {
+      for (std::size_t i = 0; i < kBatch; ++i) {
+        const std::string& frame = load.frames[input];
+        std::memcpy(batches_[input].data(i), frame.data(), frame.size());
+        batches_[input].set_length(i, frame.size());
+      }
+    }
+  }
+
+  void send(std::uint64_t first, std::size_t count, std::size_t inputs) {
+    for (std::size_t input = 0; input < inputs; ++input) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t seq = htonl(static_cast<std::uint32_t>(first + i));
+        std::memcpy(batches_[input].data(i) + load_.offset, &seq, sizeof seq);
+      }
+      batches_[input].send(load_.inputs[input].fd(), count);
+    }
+  }
+  std::size_t receive() { return received_.receive(load_.output.fd()); }
+
+ private:
+  Load& load_;
+  std::vector<Batch> batches_;
+  Batch received_;
+};
+
+int rate(Load& load) {
+  Generator generator(load);
+  const std::size_t burst = std::min<std::size_t>(kBatch, load.window / 4);
+  std::uint64_t next = 0;
+  std::uint64_t returned = 0;
+  int stalls = 0;
+  const double start = seconds(CLOCK_MONOTONIC);
+  const double start_used = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  double now = start;
+  double progress = start;
+  while (now - start < load.seconds) {
+    if (const std::size_t got = generator.receive(); got > 0) {
+      returned += got;
+      progress = now;
+    }
+    const std::uint64_t done = returned / load.returns;
+    if (next + burst <= done + load.window) {
+      generator.send(next, burst, load.inputs.size());
+      next += burst;
+    } else if (now - progress > kPatience) {
+      if (++stalls > kMostStalls) {
+        throw std::runtime_error("nothing returns any more, after " + std::to_string(returned) +
+                                 " frames");
+      }
+      next = done;  // the same sequence numbers again
+      returned = done * load.returns;
+      progress = now;
+    }
+    now = seconds(CLOCK_MONOTONIC);
+  }
+  std::printf(
+      "{\"frames\": %llu, \"returned\": %llu, \"seconds\": %.6f, \"used\": %.6f, \"stalls\": %d}\n",
+      static_cast<unsigned long long>(returned / load.returns * load.inputs.size()),
+      static_cast<unsigned long long>(returned), now - start,
+      seconds(CLOCK_PROCESS_CPUTIME_ID) - start_used, stalls);
+  return 0;
+}
+
+int ping(Load& load) {
+  Generator generator(load);
+  std::vector<double> trips;
+  std::uint64_t next = 0;
+  int stalls = 0;
+  const double end = seconds(CLOCK_MONOTONIC) + load.seconds;
+  while (seconds(CLOCK_MONOTONIC) < end) {
+    const double sent = seconds(CLOCK_MONOTONIC);
+    generator.send(next++, 1, 1);
+    double now = sent;
+    while (generator.receive() == 0 && now - sent < kPatience) {
+      now = seconds(CLOCK_MONOTONIC);
+    }
+    now = seconds(CLOCK_MONOTONIC);
+    if (now - sent < kPatience) {
+      trips.push_back(now - sent);
+    } else if (++stalls > kMostStalls) {
+      throw std::runtime_error("nothing returns");
+    }
+  }
+  std::ranges::sort(trips);
+  const auto quantile = [&](double q) {
+    return trips[static_cast<std::size_t>(q * static_cast<double>(trips.size() - 1))];
+  };
+  std::printf("{\"pings\": %zu, \"median\": %.9f, \"p99\": %.9f, \"stalls\": %d}\n", trips.size(),
+              quantile(0.5), quantile(0.99), stalls);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 9) {
+    std::fprintf(
+        stderr,
+        "usage: switch-load rate|ping FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS RETURNS\n");
+    return 2;
+  }
+  try {
+    std::vector<RawSocket> inputs;
+    for (const std::string& name : split(argv[4])) {
+      inputs.emplace_back(name);
+    }
+    Load load{.frames = read_frames(argv[2]),
+              .offset = std::strtoul(argv[3], nullptr, 10),
+              .inputs = std::move(inputs),
+              .output = RawSocket(argv[5]),
+              .window = std::strtoul(argv[6], nullptr, 10),
+              .seconds = std::strtod(argv[7], nullptr),
+              .returns = std::strtoul(argv[8], nullptr, 10)};
+    if (load.frames.size() != load.inputs.size() || load.window < 4 || load.returns == 0) {
+      throw std::runtime_error("one frame for each input, a window of 4 and one return are needed");
+    }
+    return std::string(argv[1]) == "ping" ? ping(load) : rate(load);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "switch-load: %s\n", error.what());
+    return 1;
+  }
+}
