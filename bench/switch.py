@@ -29,7 +29,7 @@ from bench.report import Figure, publish
 from controlplane.client import SwitchClient, TableEntry
 from controlplane.programs import compile_for
 from controlplane.topology import Target
-from sim.switch_process import COMMANDS, SwitchProcess, free_address
+from sim.switch_process import COMMANDS, free_address, start_switch
 from softswitch.build import ROOT
 
 WORKERS = 8
@@ -112,23 +112,15 @@ def luwu(target: Target, lanes: int, folder: Path) -> Iterator[int]:
     address = free_address()
     ports = {k + 1: f"s{k + 1}" for k in range(WORKERS)} | {ROOT_PORT: f"s{ROOT_PORT}"}
     command = COMMANDS[target](address, 1, ports)
-    process = SwitchProcess(
-        "s1", command, address=address, log=folder / f"{target}-{lanes}.log", environment=os.environ
-    )
-    try:
-        with connected(process) as client:
-            client.push_pipeline(config)
-            client.insert(*(TableEntry(e.table, dict(e.match), e.action, dict(e.params)) for e in entries(WORKERS)))
-            client.set_group(GROUP, range(1, WORKERS + 1))
-            yield process.pid
-    finally:
-        process.stop()
-
-
-def connected(process: SwitchProcess) -> SwitchClient:
-    """A client, as soon as the switch answers."""
-    process.wait_ready()
-    return SwitchClient.connect(process.address)
+    log = folder / f"{target}-{lanes}.log"
+    with (
+        start_switch("s1", command, log=log, environment=os.environ) as process,
+        SwitchClient.connect(address) as client,
+    ):
+        client.push_pipeline(config)
+        client.insert(*(TableEntry(e.table, dict(e.match), e.action, dict(e.params)) for e in entries(WORKERS)))
+        client.set_group(GROUP, range(1, WORKERS + 1))
+        yield process.pid
 
 
 def median_rate(rates: list[Rate]) -> Rate:

@@ -37,7 +37,7 @@ def start(kinds: Program) -> Iterator[Callable[..., SwitchProcess]]:
 
     yield start_one
     codes = [process.stop() for process in started]
-    assert codes == [0] * len(codes), started[0].stderr
+    assert codes == [0] * len(codes), started[0].output
 
 
 @pytest.fixture

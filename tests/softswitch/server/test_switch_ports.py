@@ -136,8 +136,8 @@ def test_an_interface_that_is_made_anew_is_served_again(
         ports.sockets[2] = ports._open("h2")
         ports.send(1, frame(2))
         assert number_of(ports.receive(2)) == 2
-    wait_for(lambda: "port 2 (s2): the interface is back" in switch.stderr, "the message about it")
-    assert "port 2 (s2): the interface is gone" in switch.stderr
+    wait_for(lambda: "port 2 (s2): the interface is back" in switch.output, "the message about it")
+    assert "port 2 (s2): the interface is gone" in switch.output
 
 
 def test_faults_come_and_go_while_it_runs(admin: SwitchAdmin, ports: FramePorts) -> None:
@@ -164,8 +164,8 @@ def test_a_delayed_frame_comes_later(launch: Callable[..., SwitchProcess], ports
     assert time.monotonic() - start >= 0.1
     ports.send(2, frame(2))  # the other way nothing waits but on port 2's way out
     assert number_of(ports.receive(1)) == 2
-    assert "port 1 (s1): faults in.delay=60000us,seed=5" in switch.stderr
-    assert "port 2 (s2): faults out.delay=40000us,seed=" in switch.stderr, "the seed that was chosen"
+    assert "port 1 (s1): faults in.delay=60000us,seed=5" in switch.output
+    assert "port 2 (s2): faults out.delay=40000us,seed=" in switch.output, "the seed that was chosen"
 
 
 def test_lost_frames_are_as_many_as_counted(admin: SwitchAdmin, ports: FramePorts, seed: int) -> None:
