@@ -15,7 +15,7 @@ from controlplane.jobs.allocation import FLOOD_GROUP
 from controlplane.jobs.entries import switch_configs
 from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
-L2, OWN_ADDRESSES = "l2", "own_addresses"
+L2, OWN_ADDRESSES, TRUNKS, SWITCH_ADDRESSES = "l2", "own_addresses", "trunks", "switch_addresses"
 
 
 class Fabric:
@@ -131,9 +131,9 @@ def restore(
 
 
 def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
-    """The switch's own address, the way to every host, and a flood group for the rest.
+    """The switch's own address, the way to every host, a flood group for the rest, and what no host may claim.
 
-    Mirrors p4src/include/addresses.p4 and l2.p4. The flood group follows a spanning tree, so that
+    Mirrors p4src/include/addresses.p4, l2.p4 and guard.p4. The flood group follows a spanning tree, so that
     links in a ring do not circulate broadcasts.
     """
     here = topology.switch(switch)
@@ -141,6 +141,12 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
         TableEntry(L2, {}, "flood", {"group": FLOOD_GROUP}, is_default=True),
         TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac}),
     ]
+    for other in topology.switches.values():
+        action = "own" if other is here else "other"
+        entries.append(TableEntry(SWITCH_ADDRESSES, {"address": str(other.ip)}, action))
+    for port, peer in topology.ports(switch).items():
+        if isinstance(peer, PortRef):
+            entries.append(TableEntry(TRUNKS, {"port": port}, "trunk"))
     for host, port in routes(topology, switch).items():
         entries.append(TableEntry(L2, {"dst": topology.host(host).mac}, "forward", {"port": port}))
     return SwitchConfig(switch, {FLOOD_GROUP: flood_ports(topology, switch)}, tuple(entries))

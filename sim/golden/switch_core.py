@@ -80,6 +80,7 @@ class SwitchCore(ABC):
     # --- plain traffic
 
     def _bridge(self, port: int, frame: bytes) -> Output:
+        self._guard(port, frame)
         to = self.tables.l2.get(frames.number(frame, 0, 6))
         if to is not None:
             ports = [to]
@@ -89,6 +90,16 @@ class SwitchCore(ABC):
             raise Drop(DropReason.NO_ROUTE)
         self.drops[DropReason.FLOOD_SOURCE] += ports.count(port)
         return self._leave([p for p in ports if p != port], frame)
+
+    def _guard(self, port: int, frame: bytes) -> None:
+        """No host has a switch's address, and none speaks to another switch than its own."""
+        switches, from_host = self.tables.switch_addresses, port not in self.tables.trunks
+        claimed = frames.arp_sender(frame)
+        if claimed in switches and (switches[claimed] or from_host):
+            raise Drop(DropReason.FORGED_ARP)
+        ip = frames.ipv4(frame)
+        if ip is not None and ip.dst in switches and not switches[ip.dst] and from_host:
+            raise Drop(DropReason.OTHER_SWITCH)
 
     def _leave(self, ports: list[int], frame: bytes) -> Output:
         """Out of `ports` unchanged, past the faults."""

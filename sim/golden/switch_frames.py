@@ -50,6 +50,13 @@ def arp_target(frame: bytes) -> int | None:
     return number(frame, 38, 4)
 
 
+def arp_sender(frame: bytes) -> int | None:
+    """The IPv4 address that an ARP message claims for its sender; None for anything else."""
+    if len(frame) < ETHERNET_BYTES + _ARP_BYTES or number(frame, 12, 2) != 0x0806:
+        return None
+    return number(frame, 28, 4)
+
+
 def arp_reply(request: bytes, mac: int) -> bytes:
     """The answer to `request`: its target IP is at `mac`."""
     asker_mac, asker_ip, asked_ip = request[22:28], request[28:32], request[38:42]

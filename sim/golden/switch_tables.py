@@ -59,7 +59,8 @@ class Fault:
 
 @dataclass(slots=True)
 class Tables:
-    """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports."""
+    """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports,
+    `trunks`: ports to other switches, `switch_addresses`: IP -> whether it is this switch's own."""
 
     jobs: dict[tuple[int, int], Worker | Root] = field(default_factory=dict)
     receivers: dict[tuple[int, int], Receiver] = field(default_factory=dict)
@@ -67,5 +68,7 @@ class Tables:
     l2: dict[int, int] = field(default_factory=dict)
     flood_group: int | None = None
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    trunks: set[int] = field(default_factory=set)
+    switch_addresses: dict[int, bool] = field(default_factory=dict)
     ingress_faults: list[Fault] = field(default_factory=list)
     egress_faults: list[Fault] = field(default_factory=list)

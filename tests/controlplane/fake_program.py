@@ -65,6 +65,9 @@ def fake_p4info() -> Any:
     w.table("Eg.rewrite.receivers", exact_pair, [rewrite])
     answer = w.action("In.addresses.answer", mac=48)
     w.table("In.addresses.own_addresses", {"target": (32, Match.EXACT)}, [answer])
+    w.table("In.bridge.guard.trunks", {"port": (9, Match.EXACT)}, [w.action("In.bridge.guard.trunk")])
+    guarded = [w.action("In.bridge.guard.own"), w.action("In.bridge.guard.other")]
+    w.table("In.bridge.guard.switch_addresses", {"address": (32, Match.EXACT)}, guarded)
     forward, flood = w.action("In.bridge.forward", port=9), w.action("In.bridge.flood", group=16)
     w.table("In.bridge.l2", {"dst": (48, Match.EXACT)}, [forward, flood])
     for pipe, table in (("In", "ingress_faults"), ("Eg", "egress_faults")):

@@ -31,6 +31,8 @@ class ModelFabric:
             }
             model.tables.groups[FLOOD_GROUP] = tuple(flood_ports(topology, name))
             model.tables.flood_group = FLOOD_GROUP
+            model.tables.switch_addresses = {int(s.ip): s is here for s in topology.switches.values()}
+            model.tables.trunks = {port for port, peer in topology.ports(name).items() if isinstance(peer, PortRef)}
 
     def deploy(self, job: JobPlan) -> None:
         """Put a job's entries into the models."""

@@ -51,9 +51,17 @@ def pack_values(values: tuple[int, ...] | list[int]) -> bytes:
     return struct.pack(f"!{len(values)}I", *(v % (1 << 32) for v in values))
 
 
-def arp(operation: int, *, port: int, target_ip: int, dst_mac: int = (1 << 48) - 1, pad: int = 18) -> bytes:
-    """An ARP frame from the host on `port`, padded as Ethernet does."""
+def arp(
+    operation: int,
+    *,
+    port: int,
+    target_ip: int,
+    dst_mac: int = (1 << 48) - 1,
+    pad: int = 18,
+    sender_ip: int | None = None,
+) -> bytes:
+    """An ARP frame from the host on `port`, padded as Ethernet does; it may say that it has another address."""
     body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
-    body += host_mac(port).to_bytes(6, "big") + host_ip(port).to_bytes(4, "big")
+    body += host_mac(port).to_bytes(6, "big") + (host_ip(port) if sender_ip is None else sender_ip).to_bytes(4, "big")
     body += bytes(6) + target_ip.to_bytes(4, "big")
     return ethernet(dst_mac, host_mac(port), 0x0806) + body + bytes(pad)

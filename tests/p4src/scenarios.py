@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PORTS = tuple(range(1, 13))
 FLOOD_GROUP = 900
 SECOND_IP, SECOND_MAC = SWITCH_IP + 1, SWITCH_MAC + 1
+PARENT_IP = SWITCH_IP + 256
 ALWAYS = 0xFFFFFFFF
 
 
@@ -90,6 +91,8 @@ def base_tables(streams: tuple[Stream, ...] = STREAMS) -> Tables:
     """All of `streams`, two own addresses, some known hosts, a flood group, broken rows."""
     tables = Tables(jobs=dict(MISPLACED))
     tables.own_addresses = {SWITCH_IP: SWITCH_MAC, SECOND_IP: SECOND_MAC}
+    tables.switch_addresses = {SWITCH_IP: True, SECOND_IP: True, PARENT_IP: False}
+    tables.trunks = {9, 11}
     tables.groups[FLOOD_GROUP] = PORTS
     tables.flood_group = FLOOD_GROUP
     tables.l2 = {host_mac(p): p for p in PORTS[:9]}
@@ -220,7 +223,9 @@ class Traffic:
         known = host_mac(rng.choice(PORTS))
         if what == 0:
             target = rng.choice([SWITCH_IP, SECOND_IP, host_ip(3)])
-            return port, arp(rng.choice([1, 1, 1, 2]), port=port, target_ip=target, pad=rng.choice([0, 18]))
+            sender = rng.choice([None, None, SWITCH_IP, PARENT_IP])
+            operation, pad = rng.choice([1, 1, 1, 2]), rng.choice([0, 18])
+            return port, arp(operation, port=port, target_ip=target, pad=pad, sender_ip=sender)
         if what == 1:
             return port, rng.randbytes(rng.randrange(1, 80))
         if what == 2:
@@ -230,7 +235,7 @@ class Traffic:
         if what == 3:  # the protocol's port, somebody else's address
             frame = self._frame(PacketType.PA, 10, port)[34:]
             return port, udp_frame(frame[8:], port=port, dst_ip=host_ip(5), dst_mac=known)
-        address = rng.choice([host_ip(5), SWITCH_IP])
+        address = rng.choice([host_ip(5), SWITCH_IP, PARENT_IP])
         dst_udp = rng.choice([53, UDP_PORT - 1, UDP_PORT])
         return port, udp_frame(
             rng.randbytes(rng.randrange(99)), port=port, dst_ip=address, dst_mac=known, dst_udp=dst_udp

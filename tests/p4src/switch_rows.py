@@ -28,6 +28,10 @@ def rows(tables: Tables) -> Iterator[Row]:
         yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
     for ip, mac in tables.own_addresses.items():
         yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
+    for port in sorted(tables.trunks):
+        yield Row("trunks", "trunk", {"port": port})
+    for ip, own in tables.switch_addresses.items():
+        yield Row("switch_addresses", "own" if own else "other", {"address": ip})
     for mac, port in tables.l2.items():
         yield Row("l2", "forward", {"dst": mac}, {"port": port})
     if tables.flood_group is not None:

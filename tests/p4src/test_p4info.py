@@ -18,6 +18,8 @@ CONTRACT = {
     "receivers": ["gen", "port"],
     "own_addresses": ["target"],
     "l2": ["dst"],
+    "trunks": ["port"],
+    "switch_addresses": ["address"],
     "ingress_faults": ["port", "type"],
     "egress_faults": ["port", "type"],
 }

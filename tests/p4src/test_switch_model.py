@@ -243,3 +243,25 @@ def test_header_checks_of_ip(switch: SwitchModel) -> None:
     assert ip is not None and ip.checksum_good
     assert not ipv4(ip_changed(GOOD, 22, 9, repair=False)).checksum_good  # type: ignore[union-attr]
     assert switch.tables.own_addresses[ip.dst] == SWITCH_MAC
+
+
+def test_no_host_has_a_switch_s_address(switch: SwitchModel) -> None:
+    """Neither its own switch's nor, unless it comes over a trunk, another's."""
+    own, parent = SWITCH_IP, SWITCH_IP + 256
+    switch.tables.switch_addresses, switch.tables.trunks = {own: True, parent: False}, {9}
+    for port, sender, forged in ((1, own, True), (9, own, True), (1, parent, True), (9, parent, False)):
+        for operation in (1, 2):
+            before = switch.drops[DropReason.FORGED_ARP]
+            switch.inject(port, arp(operation, port=port, target_ip=host_ip(3), sender_ip=sender))
+            assert switch.drops[DropReason.FORGED_ARP] - before == forged, (port, sender, operation)
+
+
+def test_a_host_reaches_no_other_switch(switch: SwitchModel) -> None:
+    parent = SWITCH_IP + 256
+    switch.tables.switch_addresses, switch.tables.trunks = {parent: False}, {9}
+    to_parent = udp_frame(b"x" * 30, port=1, dst_ip=parent, dst_mac=host_mac(2))
+    assert switch.inject(1, to_parent) == []
+    assert switch.drops == {DropReason.OTHER_SWITCH: 1}
+    assert switch.inject(9, to_parent) == [(2, to_parent)]
+    request = arp(1, port=1, target_ip=parent, dst_mac=host_mac(2))
+    assert switch.inject(1, request) == [(2, request)], "who asks for it is answered by it"

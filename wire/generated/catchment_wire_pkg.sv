@@ -65,7 +65,9 @@ package catchment_wire_pkg;
     DROP_REASON_NO_ROUTE = 8'd13,  // plain traffic, and neither an entry nor a flood group is set
     DROP_REASON_FLOOD_SOURCE = 8'd14,  // a flooded copy that would go back where it came from
     DROP_REASON_FAULT_INGRESS = 8'd15,  // injected on arrival
-    DROP_REASON_FAULT_EGRESS = 8'd16  // injected on departure
+    DROP_REASON_FAULT_EGRESS = 8'd16,  // injected on departure
+    DROP_REASON_FORGED_ARP = 8'd17,  // an ARP message of a host that says it has a switch's address
+    DROP_REASON_OTHER_SWITCH = 8'd18  // a host's packet for a switch that is not its own
   } drop_reason_t;
 
   // Most significant bit first, as on the wire.

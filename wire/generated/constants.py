@@ -81,6 +81,8 @@ class DropReason(IntEnum):
     FLOOD_SOURCE = 0xe  # a flooded copy that would go back where it came from
     FAULT_INGRESS = 0xf  # injected on arrival
     FAULT_EGRESS = 0x10  # injected on departure
+    FORGED_ARP = 0x11  # an ARP message of a host that says it has a switch's address
+    OTHER_SWITCH = 0x12  # a host's packet for a switch that is not its own
 
 
 class Header(NamedTuple):

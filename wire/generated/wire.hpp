@@ -130,6 +130,8 @@ enum class DropReason : std::uint8_t {
   kFLOOD_SOURCE = 0xe,  // a flooded copy that would go back where it came from
   kFAULT_INGRESS = 0xf,  // injected on arrival
   kFAULT_EGRESS = 0x10,  // injected on departure
+  kFORGED_ARP = 0x11,  // an ARP message of a host that says it has a switch's address
+  kOTHER_SWITCH = 0x12,  // a host's packet for a switch that is not its own
 };
 constexpr std::string_view name(DropReason value) {
   switch (value) {
@@ -167,6 +169,10 @@ constexpr std::string_view name(DropReason value) {
       return "FAULT_INGRESS";
     case DropReason::kFAULT_EGRESS:
       return "FAULT_EGRESS";
+    case DropReason::kFORGED_ARP:
+      return "FORGED_ARP";
+    case DropReason::kOTHER_SWITCH:
+      return "OTHER_SWITCH";
   }
   return "unknown";
 }

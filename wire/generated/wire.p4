@@ -63,7 +63,9 @@ enum bit<8> DropReason {
     NO_ROUTE = 13,  // plain traffic, and neither an entry nor a flood group is set
     FLOOD_SOURCE = 14,  // a flooded copy that would go back where it came from
     FAULT_INGRESS = 15,  // injected on arrival
-    FAULT_EGRESS = 16  // injected on departure
+    FAULT_EGRESS = 16,  // injected on departure
+    FORGED_ARP = 17,  // an ARP message of a host that says it has a switch's address
+    OTHER_SWITCH = 18  // a host's packet for a switch that is not its own
 }
 
 header catchment_h {
