@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-NATIVE_MODULE = "host._native"
+NATIVE_MODULES = ("host._native", "host._optimizer")
 
 
 def directory() -> Path:
@@ -32,5 +32,7 @@ class _NotBuilt(importlib.abc.MetaPathFinder):
     """Asked last, so only when the module was found nowhere."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        if name == NATIVE_MODULE:
-            raise ImportError(f"the native endpoint is not built ({directory()} has none): run `make setup`", name=name)
+        if name in NATIVE_MODULES:
+            raise ImportError(
+                f"the native part {name} is not built ({directory()} has none): run `make setup`", name=name
+            )

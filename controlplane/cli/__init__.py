@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from controlplane.cli import controller, demo, job, net, p4, shell, stats, switch, table
+from controlplane.cli import controller, demo, job, net, optimizer, p4, shell, stats, switch, table
 from controlplane.errors import ControlPlaneError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.add_typer(net.app, name="net")
 app.add_typer(controller.app, name="controller")
 app.add_typer(job.app, name="job")
 app.add_typer(table.app, name="table")
+app.add_typer(optimizer.app, name="optimizer")
 app.command("stats")(stats.stats)
 app.command("diagnose")(stats.diagnose)
 app.command("shell")(shell.shell)

@@ -1,7 +1,16 @@
 """What a worker and the optimizer node agree on: the table of layers, the PARAM message, the order of the passes."""
 
 from host.layers.errors import TrainingError
-from host.layers.message import ParamHeader, Phase, WireType, message_size, open_message, pack_message
+from host.layers.message import (
+    ParamHeader,
+    Phase,
+    WireType,
+    header_size,
+    message_size,
+    open_message,
+    pack_header,
+    pack_message,
+)
 from host.layers.table import LayerSpec, LayerTable, TensorSpec
 from host.layers.timeline import Span, Timeline
 from host.layers.transport import Completion, TransferPort
@@ -18,7 +27,9 @@ __all__ = [
     "TrainingError",
     "TransferPort",
     "WireType",
+    "header_size",
     "message_size",
     "open_message",
+    "pack_header",
     "pack_message",
 ]

@@ -80,11 +80,23 @@ def pack_message(header: ParamHeader, table: LayerTable, wire: WireType, flat: t
         TrainingError: an exponent outside int8, or not one exponent per tensor.
     """
     layer = table[header.layer]
+    buffer = np.empty(message_size(layer, wire), dtype=np.uint8)
+    buffer[: header_size(layer)] = np.frombuffer(pack_header(header, table, wire), dtype=np.uint8)
+    _elements(buffer, layer, wire).copy_(flat)
+    return buffer
+
+
+def pack_header(header: ParamHeader, table: LayerTable, wire: WireType) -> bytes:
+    """What goes before the parameters, header_size bytes.
+
+    Raises:
+        TrainingError: an exponent outside int8, or not one exponent per tensor.
+    """
+    layer = table[header.layer]
     if len(header.exponents) != len(layer.tensors):
         raise TrainingError(f"layer {layer.name}: {len(header.exponents)} exponents for {len(layer.tensors)} tensors")
     if not all(EXPONENT_MIN <= exponent <= EXPONENT_MAX for exponent in header.exponents):
         raise TrainingError(f"layer {layer.name}: exponents {header.exponents} do not fit the frame's signed 8 bits")
-    buffer = np.zeros(message_size(layer, wire), dtype=np.uint8)
     fixed = _FIXED.pack(
         MAGIC,
         VERSION,
@@ -97,11 +109,8 @@ def pack_message(header: ParamHeader, table: LayerTable, wire: WireType, flat: t
         table.digest,
         layer.numel,
     )
-    buffer[: _FIXED.size] = np.frombuffer(fixed, dtype=np.uint8)
-    exponents = np.asarray(header.exponents, dtype=np.int8).view(np.uint8)
-    buffer[_FIXED.size : _FIXED.size + len(exponents)] = exponents
-    _elements(buffer, layer, wire).copy_(flat)
-    return buffer
+    exponents = np.asarray(header.exponents, dtype=np.int8).tobytes()
+    return (fixed + exponents).ljust(header_size(layer), b"\0")
 
 
 def open_message(

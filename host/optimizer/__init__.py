@@ -1,15 +1,17 @@
-"""The optimizer node of LuWu: master weights and Adam in memory, layers streamed down, summed gradients streamed up."""
+"""The optimizer node of LuWu: layers streamed down, summed gradients streamed up, model states in memory or on disk."""
 
-from host.optimizer.adam import Adam, LayerState
-from host.optimizer.node import NodeOptions, OptimizerNode, PassRecord
+from host.optimizer.node import OptimizerNode, PassRecord
+from host.optimizer.options import NodeOptions
+from host.optimizer.rules import Adam, Sgd, UpdateRule
 from host.optimizer.scaling import DelayedScaling, ScalingOptions
 
 __all__ = [
     "Adam",
     "DelayedScaling",
-    "LayerState",
     "NodeOptions",
     "OptimizerNode",
     "PassRecord",
     "ScalingOptions",
+    "Sgd",
+    "UpdateRule",
 ]

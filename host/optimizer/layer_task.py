@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from host.layers import Completion, LayerTable, ParamHeader, Phase, TransferPort, WireType, pack_message
-from host.optimizer.adam import Adam, LayerState
-from host.optimizer.scaling import DelayedScaling, ScalingOptions
-from wire.generated.constants import Flag
+from host.optimizer.exponents import LayerExponents
+from host.optimizer.layer_state import LayerState
+from host.optimizer.layer_update import Step
+from host.optimizer.scaling import ScalingOptions
+from host.optimizer.store import Rule
+
+if TYPE_CHECKING:
+    from host import _optimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +40,20 @@ class LayerTask:
         workers: int,
         wire: WireType,
         scaling: ScalingOptions,
+        rule: Rule,
+        updater: _optimizer.Updater,
     ) -> None:
         """Start from `weights` (flat, the layer's elements)."""
         self._table = table
         self._wire = wire
-        self._workers = workers
         self.spec = table[index]
-        self.state = LayerState(self.spec, weights)
-        self._scaling = [DelayedScaling(tensor.name, workers, scaling) for tensor in self.spec.tensors]
+        self.state = LayerState(self.spec, weights, rule, updater)
+        self._exponents = LayerExponents(self.spec, workers, scaling)
 
     @property
     def exponents(self) -> tuple[int, ...]:
         """One exponent per tensor for the next push of gradients."""
-        return tuple(scaling.exponent for scaling in self._scaling)
+        return self._exponents.current
 
     def message(self, step: int, phase: Phase, last_pass: bool) -> npt.NDArray[np.uint8]:
         """The layer as a PARAM message."""
@@ -59,13 +66,8 @@ class LayerTask:
         completions = tuple(port.pull(flat[tensor.span]) for tensor in self.spec.tensors)
         return PendingSum(torch.from_numpy(flat), completions)
 
-    def apply(self, pending: PendingSum, adam: Adam, lr: float) -> tuple[str, ...]:
+    def apply(self, pending: PendingSum, step: Step) -> tuple[str, ...]:
         """Update from arrived sums; gives the names of tensors skipped because a value saturated."""
-        skipped = []
-        for number, (tensor, completion) in enumerate(zip(self.spec.tensors, pending.completions, strict=True)):
-            total = pending.gradients[tensor.span]
-            if self._scaling[number].observe(completion.max_abs, bool(completion.flags & Flag.SAT)):
-                self.state.update(number, total.div_(self._workers), adam, lr)
-            else:
-                skipped.append(tensor.name)
-        return tuple(skipped)
+        usable = self._exponents.observe(pending.completions)
+        self.state.update(pending.gradients, usable, step)
+        return tuple(tensor.name for number, tensor in enumerate(self.spec.tensors) if number not in usable)

@@ -12,26 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
-from host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort, WireType
-from host.optimizer.adam import Adam
+from host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort
 from host.optimizer.layer_task import LayerTask, PendingSum
-from host.optimizer.scaling import ScalingOptions
-
-
-@dataclass(frozen=True, slots=True)
-class NodeOptions:
-    """How the node streams and updates. `rate(step)` scales Adam's lr; step counts training passes from 0."""
-
-    workers: int
-    adam: Adam = field(default_factory=Adam)
-    wire: WireType = WireType.BF16
-    scaling: ScalingOptions = field(default_factory=ScalingOptions)
-    rate: Callable[[int], float] = lambda _step: 1.0
-    ahead: int = 3
+from host.optimizer.layer_update import Step
+from host.optimizer.options import NodeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +52,20 @@ class OptimizerNode:
         self._options = options
         self._timeline = Timeline() if timeline is None else timeline
         self._on_pass = on_pass
+        from host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
+
+        updater = _optimizer.Updater(options.threads)
         self._tasks = [
-            LayerTask(table, index, flat, workers=options.workers, wire=options.wire, scaling=options.scaling)
+            LayerTask(
+                table,
+                index,
+                flat,
+                workers=options.workers,
+                wire=options.wire,
+                scaling=options.scaling,
+                rule=options.rule.kind,
+                updater=updater,
+            )
             for index, flat in enumerate(weights)
         ]
         self._ready = [0] * len(table)  # the first pass whose parameters each layer has
@@ -144,8 +144,9 @@ class OptimizerNode:
                     return
                 self._timeline.add("pull", layer, asked, asked + pending.completions[-1].latency)
                 with self._timeline.span("update", layer):
-                    rate = self._options.adam.lr * self._options.rate(trained)
-                    skipped += self._tasks[layer].apply(pending, self._options.adam, rate)
+                    rule = self._options.rule
+                    step = Step(rule, rule.lr * self._options.rate(trained), self._options.scale)
+                    skipped += self._tasks[layer].apply(pending, step)
                 self._mark_ready(layer, number + 1)
             if train:
                 trained += 1

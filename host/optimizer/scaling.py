@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from host.layers import TrainingError
 from host.layers.message import EXPONENT_MAX, EXPONENT_MIN
@@ -70,3 +72,12 @@ class DelayedScaling:
             wanted = max(self._history) + self._options.headroom
             self.exponent = max(EXPONENT_MIN, min(EXPONENT_MAX, wanted))
         return True
+
+    def notes(self) -> list[int | list[int]]:
+        """What it knows, for JSON."""
+        return [self.exponent, self._refused, list(self._history)]
+
+    def restore(self, notes: Sequence[Any]) -> None:
+        """Go on from what `notes` gave."""
+        self.exponent, self._refused = int(notes[0]), int(notes[1])
+        self._history.extend(int(exponent) for exponent in notes[2])

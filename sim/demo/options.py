@@ -33,6 +33,7 @@ class DemoOptions:
         loss: probability with which the switch drops a frame on each of its ports, 0 to 0.5.
         evaluate: steps between two validation passes. reference: train in one process as well, to compare.
         timeout: seconds without progress after which an endpoint gives up.
+        out_of_core: the optimizer node keeps the model states in a store on disk, not in memory.
         output: folder of the report and the logs. name: of the network; two with different names can be up at once.
     """
 
@@ -52,6 +53,7 @@ class DemoOptions:
     evaluate: int = 25
     reference: bool = True
     timeout: float = 10.0
+    out_of_core: bool = False
     output: Path = Path("build/demo")
     name: str = "demo"
 
@@ -90,6 +92,11 @@ class DemoOptions:
     def logs(self) -> Path:
         """Folder of what switch and processes wrote to their standard error."""
         return self.output / "logs"
+
+    @property
+    def store_places(self) -> tuple[Path, ...]:
+        """Files of the optimizer node's store; two, so that it is striped."""
+        return tuple(self.output / f"optimizer-{device}.store" for device in range(2))
 
     @property
     def adam(self) -> Adam:

@@ -16,6 +16,7 @@ import torch
 
 from host import Endpoint, EndpointError
 from host.layers import TrainingError
+from host.optimizer.store import StoreError
 from sim.demo import events, root, worker
 from sim.demo.errors import DemoError
 from sim.demo.options import Plan
@@ -27,7 +28,7 @@ def member_main() -> None:
     path, name = sys.argv[1:3]
     try:
         run_member(Plan.read(Path(path)), name)
-    except (DemoError, EndpointError, TrainingError, OSError) as error:
+    except (DemoError, EndpointError, StoreError, TrainingError, OSError) as error:
         events.tell(events.ERROR, kind=type(error).__name__, text=str(error))
         sys.exit(1)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from host.layers import LayerTable, Timeline, TransferPort
+from host.layers import LayerTable, Timeline, TransferPort, WireType
 from host.optimizer import NodeOptions, OptimizerNode, PassRecord
+from host.optimizer.store import Geometry, Precision, Store, StoreOptions
+from host.optimizer.streaming import StreamingNode, StreamingOptions
 from host.torch import layers_of, table_of
 from sim.demo import events
 from sim.demo.model import Decoder, initialise
@@ -48,6 +51,16 @@ def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str
     }
 
 
+def new_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
+    """A store in the output folder with the initial weights; one that an earlier run left is replaced."""
+    table, weights = initial
+    parameters = Precision.BF16 if options.wire_type is WireType.BF16 else Precision.FP32
+    geometry = Geometry(table, len(options.store_places), options.adam.kind, parameters)
+    return Store.create(
+        options.store_places, geometry, lambda layer: weights[layer], StoreOptions(threads=1), overwrite=True
+    )
+
+
 def serve(
     options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
 ) -> dict[str, Any]:
@@ -63,9 +76,16 @@ def serve(
             tell(events.SKIPPED, index=record.index, tensors=list(record.skipped))
 
     settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
-    node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
-    node.run(options.passes)
-    final = [node.weights(layer.index) for layer in table]
+    with ExitStack() as exits:
+        node: OptimizerNode | StreamingNode
+        if options.out_of_core:
+            store = exits.enter_context(new_store(options, initial))
+            streaming = StreamingOptions(snapshot_every=options.evaluate)
+            node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
+        else:
+            node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
+        node.run(options.passes)
+        final = [node.weights(layer.index) for layer in table]
     save_weights(options.output, state_dict_of(table, final))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
     spans = [asdict(span) for span in timeline.during(ends[options.traced_step - 1], ends[options.traced_step])]

@@ -18,7 +18,7 @@ from sim.demo.data import Corpus, load_corpus
 from sim.demo.fabric import largest_sum
 from sim.demo.options import DemoOptions
 from sim.demo.reference import Reference
-from sim.golden import formats
+from sim.golden import formats, optimizers
 from wire.generated.constants import DataType
 
 Tell = Callable[..., None]
@@ -37,8 +37,8 @@ class ExactSum:
         """E of the next sum."""
         return self._scaling.exponent
 
-    def mean(self, gradients: list[torch.Tensor]) -> torch.Tensor | None:
-        """The workers' mean as the optimizer node gets it; None when the tensor is to be left alone."""
+    def total(self, gradients: list[torch.Tensor]) -> torch.Tensor | None:
+        """The workers' sum as the optimizer node gets it; None when the tensor is to be left alone."""
         exponent = self._scaling.exponent
         shape = gradients[0].shape
         parts = [
@@ -50,12 +50,34 @@ class ExactSum:
         saturated = any(part.saturated for part in parts)
         if not self._scaling.observe(largest_sum(total, exponent, self._workers), saturated):
             return None
-        return torch.from_numpy(summed).div_(self._workers).view(shape)
+        return torch.from_numpy(summed).view(shape)
+
+
+class ExactSteps:
+    """The optimizer node's update of every tensor, operation by operation (sim.golden.optimizers)."""
+
+    def __init__(self, options: DemoOptions, master: list[torch.Tensor]) -> None:
+        """Updates `master` in place."""
+        self._options = options
+        self._master = master
+        self._moments = [optimizers.Moments.zeros(tensor.numel()) for tensor in master]
+
+    def update(self, totals: list[torch.Tensor | None], step: int) -> None:
+        """One training step from the workers' sums; a tensor with None is left alone."""
+        lr = self._options.rate * self._options.warmed(step)
+        for master, moments, total in zip(self._master, self._moments, totals, strict=True):
+            if total is not None:
+                weights = master.detach().view(-1)
+                gradients = total.reshape(-1).numpy()
+                scale = 1 / self._options.workers
+                new = optimizers.step(self._options.adam, weights.numpy(), moments, gradients, lr, scale)
+                weights.copy_(torch.from_numpy(new))
 
 
 def train_exactly(options: DemoOptions, passes: int, tell: Tell, corpus: Corpus | None = None) -> Reference:
     """Run the first `passes` of the schedule; tells one event per pass with the loss of every worker."""
     reference = Reference(options, load_corpus() if corpus is None else corpus)
+    steps = ExactSteps(options, reference.master)
     sums = [ExactSum(name, options.workers) for name, _ in reference.model.named_parameters()]
     step = 0
     for number, training in enumerate(options.passes[:passes]):
@@ -65,7 +87,7 @@ def train_exactly(options: DemoOptions, passes: int, tell: Tell, corpus: Corpus 
             results = [reference.gradients(worker, step) for worker in range(options.workers)]
             losses: list[Any] = [loss for loss, _ in results]
             parts = zip(*(gradients for _, gradients in results), strict=True)
-            reference.update([total.mean(list(each)) for total, each in zip(sums, parts, strict=True)], step)
+            steps.update([each.total(list(part)) for each, part in zip(sums, parts, strict=True)], step)
             step += 1
         else:
             losses = [reference.validate(worker) for worker in range(options.workers)]

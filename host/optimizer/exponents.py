@@ -1,0 +1,41 @@
+"""The exponents of one layer's tensors: what the next push is to use, and which arrived sums may be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from host.layers import Completion, LayerSpec
+from host.optimizer.scaling import DelayedScaling, ScalingOptions
+from wire.generated.constants import Flag
+
+
+class LayerExponents:
+    """Delayed scaling (host.optimizer.scaling) tensor by tensor."""
+
+    def __init__(self, layer: LayerSpec, workers: int, options: ScalingOptions, notes: Any = None) -> None:
+        """`notes`: what `notes()` once gave, to go on from there."""
+        self._scaling = [DelayedScaling(tensor.name, workers, options) for tensor in layer.tensors]
+        for scaling, note in zip(self._scaling, notes or (), strict=notes is not None):
+            scaling.restore(note)
+
+    @property
+    def current(self) -> tuple[int, ...]:
+        """One exponent per tensor for the next push of gradients."""
+        return tuple(scaling.exponent for scaling in self._scaling)
+
+    def observe(self, completions: Sequence[Completion]) -> list[int]:
+        """Take in the arrived sums; gives the numbers of the tensors whose sums may be used.
+
+        Raises:
+            TrainingError: a tensor's sums were unusable too often in a row.
+        """
+        return [
+            number
+            for number, (scaling, completion) in enumerate(zip(self._scaling, completions, strict=True))
+            if scaling.observe(completion.max_abs, bool(completion.flags & Flag.SAT))
+        ]
+
+    def notes(self) -> list[Any]:
+        """All there is to know, for JSON."""
+        return [scaling.notes() for scaling in self._scaling]

@@ -1,0 +1,144 @@
+#include "layer_update.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "checksum.hpp"
+
+namespace catchment::optimizer {
+namespace {
+
+// The checksums of one block, per section.
+struct BlockSums {
+  std::uint32_t parameters = 0;
+  std::uint32_t master = 0;
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+};
+
+std::uint32_t sum(const Kernels& kernels, const std::byte* section, std::size_t unit,
+                  std::size_t element_bytes) {
+  const std::size_t bytes = kUnit * element_bytes;
+  BlockSum sums;
+  kernels.block_sum(reinterpret_cast<const std::uint32_t*>(section + unit * bytes),
+                    bytes / sizeof(std::uint32_t), sums);
+  return crc32c(std::as_bytes(std::span(sums.words)));
+}
+
+// Of master weights and moments of one unit; the parameters' is added once they exist.
+BlockSums state_sums(const Kernels& kernels, const Sections& s, std::size_t unit) {
+  BlockSums sums;
+  sums.master = sum(kernels, s.master, unit, sizeof(float));
+  sums.first = sum(kernels, s.first, unit, s.moment_bytes());
+  if (s.second != nullptr) sums.second = sum(kernels, s.second, unit, s.moment_bytes());
+  return sums;
+}
+
+template <typename Moment>
+Moment* moment(std::byte* section, std::size_t at) {
+  return section == nullptr ? nullptr : reinterpret_cast<Moment*>(section) + at;
+}
+
+template <typename Moment>
+void step(const Kernels& kernels, const Sections& s, const float* gradient,
+          const TensorStep& tensor, std::size_t begin, std::size_t end) {
+  float* const master = reinterpret_cast<float*>(s.master) + begin;
+  auto* const parameters = moment<std::uint16_t>(s.parameters, begin);
+  const std::size_t count = end - begin;
+  constexpr bool kWide = sizeof(Moment) == sizeof(float);
+  if (const auto* adam = std::get_if<AdamScalars>(&tensor.scalars)) {
+    const AdamRun<Moment> run{
+        gradient + begin, master, moment<Moment>(s.first, begin), moment<Moment>(s.second, begin),
+        parameters,       count};
+    if constexpr (kWide) {
+      kernels.adam(run, *adam);
+    } else {
+      kernels.adam_bf16(run, *adam);
+    }
+  } else {
+    const SgdRun<Moment> run{gradient + begin, master, moment<Moment>(s.first, begin), parameters,
+                             count};
+    if constexpr (kWide) {
+      kernels.sgd(run, std::get<SgdScalars>(tensor.scalars));
+    } else {
+      kernels.sgd_bf16(run, std::get<SgdScalars>(tensor.scalars));
+    }
+  }
+}
+
+std::vector<ShardDigests> fold(std::span<const BlockSums> blocks,
+                               std::span<const std::size_t> shard_units, const Sections& s,
+                               bool parameters) {
+  std::vector<ShardDigests> digests;
+  std::vector<std::uint32_t> column;
+  std::size_t first = 0;
+  for (const std::size_t units : shard_units) {
+    const auto digest = [&](bool present, std::uint32_t BlockSums::* field) -> std::uint32_t {
+      if (!present) return 0;
+      column.clear();
+      for (const BlockSums& block : blocks.subspan(first, units)) column.push_back(block.*field);
+      return crc32c(std::as_bytes(std::span(column)));
+    };
+    digests.push_back({digest(parameters && s.parameters != nullptr, &BlockSums::parameters),
+                       digest(true, &BlockSums::master), digest(true, &BlockSums::first),
+                       digest(s.second != nullptr, &BlockSums::second)});
+    first += units;
+  }
+  return digests;
+}
+
+}  // namespace
+
+UpdateResult update_layer(const Kernels& kernels, WorkPool& pool, const Sections& sections,
+                          const float* gradient, std::span<const std::size_t> shard_units,
+                          std::span<const TensorStep> steps, bool summed) {
+  const std::size_t units = std::accumulate(shard_units.begin(), shard_units.end(), std::size_t{0});
+  std::vector<BlockSums> before(units);
+  std::vector<BlockSums> after(units);
+  pool.run(units, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t unit = begin; unit < end; ++unit) {
+      const std::size_t from = unit * kUnit;
+      const std::size_t to = from + kUnit;
+      if (summed) before[unit] = state_sums(kernels, sections, unit);
+      auto tensor = std::partition_point(
+          steps.begin(), steps.end(),
+          [from](const TensorStep& each) { return each.offset + each.count <= from; });
+      for (; tensor != steps.end() && tensor->offset < to; ++tensor) {
+        const std::size_t first = std::max(from, tensor->offset);
+        const std::size_t last = std::min(to, tensor->offset + tensor->count);
+        if (sections.moments == MomentType::kFp32) {
+          step<float>(kernels, sections, gradient, *tensor, first, last);
+        } else {
+          step<std::uint16_t>(kernels, sections, gradient, *tensor, first, last);
+        }
+      }
+      if (!summed) continue;
+      after[unit] = state_sums(kernels, sections, unit);
+      if (sections.parameters != nullptr) {
+        after[unit].parameters = sum(kernels, sections.parameters, unit, sizeof(std::uint16_t));
+      }
+    }
+  });
+  return {fold(before, shard_units, sections, false), fold(after, shard_units, sections, true)};
+}
+
+std::vector<std::uint32_t> section_digests(const Kernels& kernels, WorkPool& pool,
+                                           const std::byte* section, std::size_t element_bytes,
+                                           std::span<const std::size_t> shard_units) {
+  const std::size_t units = std::accumulate(shard_units.begin(), shard_units.end(), std::size_t{0});
+  std::vector<std::uint32_t> blocks(units);
+  pool.run(units, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t unit = begin; unit < end; ++unit) {
+      blocks[unit] = sum(kernels, section, unit, element_bytes);
+    }
+  });
+  std::vector<std::uint32_t> digests;
+  std::size_t first = 0;
+  for (const std::size_t count : shard_units) {
+    digests.push_back(crc32c(std::as_bytes(std::span(blocks).subspan(first, count))));
+    first += count;
+  }
+  return digests;
+}
+
+}  // namespace catchment::optimizer

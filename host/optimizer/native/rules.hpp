@@ -1,0 +1,83 @@
+// One optimizer step on a run of elements.  update_kernel.cpp is compiled once per instruction set;
+// all of them give the same bits (no fused multiply-add, every operation rounded to fp32 by
+// itself).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace catchment::optimizer {
+
+// What a step needs besides the elements; fp32, computed by the caller in double.
+struct AdamScalars {
+  float scale;        // of the summed gradient: 1 / (workers x loss scale), times the clip factor
+  float keep;         // 1 - lr x decoupled decay
+  float first_rate;   // 1 - beta1
+  float second_keep;  // beta2
+  float second_rate;  // 1 - beta2
+  float correction;   // 1 / sqrt(1 - beta2^t)
+  float eps;
+  float step_size;  // lr / (1 - beta1^t)
+};
+
+struct SgdScalars {
+  float scale;
+  float decay;     // L2, added to the gradient
+  float momentum;  // 0: none
+  float rate;      // lr
+  bool nesterov;
+};
+
+// Pointers to the first element of the run.  `first`, `second`: moments, fp32 or bf16;
+// `parameters`: bf16 copy of the new master weights, or null.
+template <typename Moment>
+struct AdamRun {
+  const float* gradient;
+  float* master;
+  Moment* first;
+  Moment* second;
+  std::uint16_t* parameters;
+  std::size_t count;
+};
+
+template <typename Moment>
+struct SgdRun {
+  const float* gradient;
+  float* master;
+  Moment* momentum;
+  std::uint16_t* parameters;
+  std::size_t count;
+};
+
+// Fletcher sums of a block in 16 lanes of 32-bit words, mod 2^32: per lane the sum of its words,
+// and the sum of those partial sums.  A changed word always changes them, so does a swap within a
+// lane.
+constexpr std::size_t kSumLanes = 16;
+struct BlockSum {
+  std::uint32_t words[2 * kSumLanes];
+};
+
+// One compiled variant of the kernels.
+struct Kernels {
+  const char* name;
+  void (*adam)(const AdamRun<float>&, const AdamScalars&);
+  void (*adam_bf16)(const AdamRun<std::uint16_t>&, const AdamScalars&);
+  void (*sgd)(const SgdRun<float>&, const SgdScalars&);
+  void (*sgd_bf16)(const SgdRun<std::uint16_t>&, const SgdScalars&);
+  // Sum of squares of gradient x scale, in double, in an order that depends on `count` alone.
+  double (*squares)(const float* gradient, std::size_t count, float scale);
+  // `words`: a multiple of kSumLanes.
+  void (*block_sum)(const std::uint32_t* block, std::size_t words, BlockSum& sum);
+};
+
+extern const Kernels kBaseKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+#endif
+
+// The variant called `name` ("avx512", "avx2", "base"), or the best one for ""; null when this
+// processor lacks it.
+const Kernels* find_kernels(const char* name);
+
+}  // namespace catchment::optimizer

@@ -1,0 +1,43 @@
+"""The one exception of the store."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Final
+
+KINDS: Final = ("argument", "busy", "closed", "corrupt", "device", "full", "mismatch", "missing", "version")
+
+
+class StoreError(Exception):
+    """Something about the model states on disk; what was committed before is still there.
+
+    Attributes:
+        kind: ``argument`` the call itself is wrong; ``busy`` another process has the store; ``closed`` it was closed,
+            or failed before; ``corrupt`` a checksum does not fit; ``device`` the kernel reported an error; ``full`` no
+            space; ``mismatch`` the store holds another model or other types; ``missing`` there is no store;
+            ``version`` it was written by another release.
+        path: the device or file, empty when the error is not about one.
+    """
+
+    def __init__(self, message: str, *, kind: str, path: str = "", hint: str = "") -> None:
+        super().__init__(f"{path + ': ' if path else ''}{message}{f': {hint}' if hint else ''}")
+        self.kind = kind
+        self.path = path
+
+
+def of_errno(number: int, what: str, path: str) -> StoreError:
+    """The error for what the kernel said of `what` (a read, a write, a sync)."""
+    if number == errno.ENODATA:
+        return StoreError(
+            f"{what} beyond the end of the file", kind="corrupt", path=path, hint="it was cut short; restore it"
+        )
+    if number == errno.ENOSPC:
+        return StoreError(
+            f"{what} failed, no space is left", kind="full", path=path, hint="free space, then start again: the last "
+            "committed step is intact",
+        )  # fmt: skip
+    return StoreError(
+        f"{what} failed: {os.strerror(number)}", kind="device", path=path, hint="the last committed step is intact; "
+        "mend or replace the device, then start again",
+    )  # fmt: skip

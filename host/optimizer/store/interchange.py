@@ -1,0 +1,232 @@
+"""Models in and out as safetensors: one file a layer and an index, as the Hugging Face hub lays out large models.
+
+A tensor's weights have its own name; its moments, where they are exported, `optimizer.first.NAME` and
+`optimizer.second.NAME`. The index's metadata says in which order the layers run, and how far the training was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from host.layers import LayerSpec, LayerTable, TrainingError
+from host.optimizer.store.commit import LayerVersion, ModelState
+from host.optimizer.store.devices import StoreOptions
+from host.optimizer.store.errors import StoreError
+from host.optimizer.store.geometry import Geometry, Precision, Rule, Section
+from host.optimizer.store.store import Store, fill
+from host.optimizer.store.transfer import Memory, as_type, page_aligned
+
+INDEX = "model.safetensors.index.json"
+MOMENTS = {"first": "optimizer.first.", "second": "optimizer.second."}
+_FORMAT = "catchment-optimizer-1"
+Progress = Callable[[int], None]
+
+
+def export(
+    store: Store,
+    folder: Path,
+    *,
+    state: ModelState | None = None,
+    moments: bool = False,
+    on_layer: Progress = lambda _: None,
+) -> Path:
+    """Write fp32 weights, and the moments if asked, of the present state (or `state`) into `folder`; gives the index.
+
+    Raises:
+        StoreError: kind ``busy``: the folder holds a model; ``corrupt``, ``device``.
+    """
+    state = store.state if state is None else state
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / INDEX).exists():
+        raise StoreError("there is a model already", kind="busy", path=str(folder), hint="name an empty folder")
+    table, places = store.geometry.table, {}
+    wanted = [s for s in store.geometry.state if s.name == "master" or moments]
+    for layer in table:
+        on_layer(layer.index)
+        tensors: dict[str, torch.Tensor] = {}
+        for section in wanted:
+            flat = read_elements(store, state.layers[layer.index], layer.index, section)
+            prefix = MOMENTS.get(section.name, "")
+            tensors.update({prefix + t.name: flat[t.span].view(t.shape).clone() for t in layer.tensors})
+        name = f"model-{layer.index + 1:05d}-of-{len(table):05d}.safetensors"
+        save_file(tensors, folder / name, metadata={"format": "pt"})
+        places.update(dict.fromkeys(tensors, name))
+    facts = {
+        "format": _FORMAT,
+        "total_size": sum(layer.numel for layer in table) * 4,
+        "rule": store.geometry.rule,
+        "trained": state.trained,
+        "layers": [
+            {"name": layer.name, "tensors": [t.name for t in layer.tensors], "steps": state.layers[layer.index].steps,
+             "notes": state.layers[layer.index].notes}
+            for layer in table
+        ],
+    }  # fmt: skip
+    (folder / INDEX).write_text(json.dumps({"metadata": facts, "weight_map": places}, indent=1))
+    return folder / INDEX
+
+
+def read_elements(store: Store, version: LayerVersion, layer: int, section: Section) -> torch.Tensor:
+    """A section of a layer, checked, as fp32 (flat, without padding)."""
+    memory = page_aligned(store.geometry.section_bytes(layer, section))
+    store.read(version, layer, section, memory).wait()
+    store.verify(version, layer, section, store.digests(layer, section, memory))
+    if section.size == 4:
+        flat = torch.from_numpy(as_type(memory, np.float32))
+    else:
+        flat = torch.from_numpy(as_type(memory, np.int16)).view(torch.bfloat16).to(torch.float32)
+    return flat[: store.geometry.table[layer].numel]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model in safetensors files: which file has which tensor, and its layers in order."""
+
+    files: Mapping[str, Path]
+    table: LayerTable
+    facts: Mapping[str, Any]
+
+    @property
+    def moments(self) -> bool:
+        """True when it was exported with moments."""
+        return any(name.startswith(MOMENTS["first"]) for name in self.files)
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """One tensor, as fp32."""
+        with _opened(self.files[name]) as file:
+            found: torch.Tensor = file.get_tensor(name)
+        return found.to(torch.float32)
+
+
+def look_at(path: Path, layers: Sequence[str] = ()) -> Source:
+    """Find out what `path` holds: a .safetensors file, or a folder with an index or with such files.
+
+    Args:
+        path: file or folder.
+        layers: names of the layers in the order in which they run; a layer has the tensors whose names begin with
+            its name and a dot. Without it: as exported, else by name ("blocks.2" before "blocks.10").
+
+    Raises:
+        StoreError: kind ``missing`` or ``mismatch``.
+    """
+    files, facts = _files_of(path)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for file in sorted(set(files.values())):
+        with _opened(file) as opened:
+            shapes.update({name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()})  # noqa: SIM118
+    own = [name for name in shapes if not name.startswith(tuple(MOMENTS.values()))]
+    if not layers and facts.get("format") == _FORMAT:
+        grouped = {layer["name"]: list(layer["tensors"]) for layer in facts["layers"]}
+    else:
+        grouped = _grouped(own, layers)
+    try:
+        specs = [
+            LayerSpec.of(index, name, [(tensor, shapes[tensor]) for tensor in tensors])
+            for index, (name, tensors) in enumerate(grouped.items())
+        ]
+    except (KeyError, TrainingError) as error:
+        raise StoreError(f"the model does not fit its index: {error}", kind="mismatch", path=str(path)) from error
+    return Source(files, LayerTable(tuple(specs)), facts)
+
+
+def import_model(
+    source: Source,
+    places: Sequence[str | Path],
+    *,
+    rule: Rule = Rule.ADAM,
+    parameters: Precision = Precision.BF16,
+    moments: Precision = Precision.FP32,
+    options: StoreOptions | None = None,
+    overwrite: bool = False,
+    on_layer: Progress = lambda _: None,
+) -> Store:
+    """A new store with the weights of `source`, and its moments where it has those of `rule`."""
+    geometry = Geometry(source.table, len(places), rule, parameters, moments)
+
+    def weights(layer: int) -> torch.Tensor:
+        on_layer(layer)
+        return torch.cat([source.tensor(tensor.name).reshape(-1) for tensor in source.table[layer].tensors])
+
+    store = Store.create(places, geometry, weights, options, overwrite=overwrite)
+    if source.moments and source.facts.get("rule") == rule:
+        for layer in source.table:
+            _take_moments(store, source, layer)
+        store.commit(int(source.facts["trained"]))
+    return store
+
+
+def _take_moments(store: Store, source: Source, layer: LayerSpec) -> None:
+    geometry = store.geometry
+    sections: dict[str, Memory] = {
+        section.name: page_aligned(geometry.section_bytes(layer.index, section)) for section in geometry.sections
+    }
+    fill(sections, torch.cat([source.tensor(tensor.name).reshape(-1) for tensor in layer.tensors]))
+    for section in geometry.state[1:]:
+        flat = torch.cat([source.tensor(MOMENTS[section.name] + t.name).reshape(-1) for t in layer.tensors])
+        memory = sections[section.name]
+        if section.size == 4:
+            torch.from_numpy(as_type(memory, np.float32))[: flat.numel()].copy_(flat)
+        else:
+            torch.from_numpy(as_type(memory, np.int16)).view(torch.bfloat16)[: flat.numel()].copy_(flat)
+    told = source.facts["layers"][layer.index]
+    plane = store.place(layer.index)
+    store.put(layer.index, store.write_layer(plane, layer.index, sections, tuple(told["steps"]), told["notes"]))
+
+
+def _files_of(path: Path) -> tuple[dict[str, Path], dict[str, Any]]:
+    index = path / INDEX if path.is_dir() else path
+    try:
+        if index.name == INDEX and index.exists():
+            document = json.loads(index.read_text())
+            files = {name: index.parent / Path(file).name for name, file in document["weight_map"].items()}
+            return files, dict(document.get("metadata") or {})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"the index makes no sense ({error})", kind="mismatch", path=str(index)) from error
+    found = sorted(path.glob("*.safetensors")) if path.is_dir() else [path] if path.exists() else []
+    if not found:
+        raise StoreError(
+            "no safetensors there", kind="missing", path=str(path), hint="name a file, or a folder of them"
+        )
+    files = {}
+    for file in found:
+        with _opened(file) as opened:
+            files.update(dict.fromkeys(opened.keys(), file))
+    return files, {}
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    try:
+        with safe_open(file, "pt") as opened:
+            yield opened
+    except (SafetensorError, OSError) as error:
+        raise StoreError(f"cannot be read: {error}", kind="mismatch", path=str(file)) from error
+
+
+def _grouped(names: Sequence[str], layers: Sequence[str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {layer: [] for layer in layers}
+    for name in sorted(names, key=_natural):
+        if layers:
+            owner = next((layer for layer in layers if name.startswith(layer + ".")), None)
+            if owner is None:
+                raise StoreError(f"tensor {name} belongs to no layer of {list(layers)}", kind="mismatch")
+        else:
+            parts = name.split(".")
+            owner = ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else parts[0]
+        grouped.setdefault(owner, []).append(name)
+    return grouped
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"[.]", name)]

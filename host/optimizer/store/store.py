@@ -1,0 +1,425 @@
+"""The store: the model states of all layers on disk, versioned, checksummed, a step wholly in or not at all."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+
+from host.optimizer.store import commit as records
+from host.optimizer.store import manifest as manifests
+from host.optimizer.store.commit import Commit, Digests, LayerVersion, ModelState
+from host.optimizer.store.devices import StoreOptions, open_devices
+from host.optimizer.store.errors import StoreError
+from host.optimizer.store.geometry import DIGESTS, Geometry, Section
+from host.optimizer.store.manifest import Manifest
+from host.optimizer.store.transfer import Memory, Transfer, as_type, page_aligned
+
+if TYPE_CHECKING:
+    from host.optimizer.store.devices import OpenDevice
+
+Weights = Callable[[int], torch.Tensor]
+"""layer index -> its initial weights, any shape, the layer's elements in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Bytes on all devices: of one plane, and the planes that there are."""
+
+    plane_bytes: int
+    planes: int
+
+
+class Store:
+    """An open store. Reads and writes of layers run in parallel; `commit` waits for nothing that it does not cover.
+
+    A layer's new version is written beside the old one (`place`, `write`, `put`) and counts from the next `commit` on.
+    Any error of a write or commit ends the use of this object; opening the store again finds the last commit.
+    """
+
+    def __init__(self, devices: Sequence[OpenDevice], manifest: Manifest, options: StoreOptions) -> None:
+        """Use `create` or `open`."""
+        from host import _optimizer  # noqa: PLC0415
+
+        self._devices = devices
+        self._manifest = manifest
+        self._lane = _optimizer.Lane
+        self.geometry: Geometry = manifest.geometry
+        self.updater = _optimizer.Updater(options.threads, options.kernels)
+        self._lock = threading.RLock()
+        self._pending: dict[int, LayerVersion] = {}
+        self._failure: StoreError | None = None
+        self._closed = False
+        self._commit = Commit(0, ModelState(()), {})
+        self._planes = self._planes_there()
+
+    # ---- making and opening --------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        places: Sequence[str | Path],
+        geometry: Geometry,
+        weights: Weights,
+        options: StoreOptions | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> Self:
+        """A new store on `places` (folders, files or block devices) with moments of zero.
+
+        Raises:
+            StoreError: kind ``busy``: a place holds a store and `overwrite` is false; ``full``; ``device``.
+        """
+        options = StoreOptions() if options is None else options
+        if len(places) != geometry.devices:
+            raise StoreError(
+                f"{len(places)} places for {geometry.devices} devices", kind="argument", hint="name one a device"
+            )
+        with ExitStack() as exits:
+            devices = open_devices(places, options, create=True, exits=exits)
+            for device in devices:
+                if not overwrite and device.holds_store():
+                    raise StoreError(
+                        "there is a store already", kind="busy", path=device.path, hint="open it, or overwrite it"
+                    )
+            identity = uuid.uuid4().hex
+            for device in devices:
+                manifest = Manifest(identity, device.index, geometry)
+                device.erase_manifest()
+                device.file.grow(manifest.plane_offset(device.index, 2))
+            store = cls(devices, Manifest(identity, 0, geometry), options)
+            store._write_first(weights)
+            for device in devices:
+                device.write(0, Manifest(identity, device.index, geometry).encode())
+            store._sync()
+            exits.pop_all()
+            return store
+
+    @classmethod
+    def open(cls, places: Sequence[str | Path], options: StoreOptions | None = None) -> Self:
+        """The store on `places`, in any order, at its last commit.
+
+        Raises:
+            StoreError: kind ``missing``, ``version``, ``mismatch``, ``corrupt``, ``busy`` or ``device``.
+        """
+        options = StoreOptions() if options is None else options
+        with ExitStack() as exits:
+            found = open_devices(places, options, create=False, exits=exits)
+            manifests_there = {device.path: manifests.decode(device.read, device.path) for device in found}
+            first = manifests_there[found[0].path]
+            ordered: dict[int, OpenDevice] = {}
+            for device in found:
+                manifest = manifests_there[device.path]
+                if manifest.identity != first.identity:
+                    raise StoreError(
+                        f"belongs to store {manifest.identity}, {found[0].path} to {first.identity}", kind="mismatch",
+                        path=device.path, hint="name the devices of one store",
+                    )  # fmt: skip
+                if manifest.device in ordered:
+                    raise StoreError(
+                        f"is device {manifest.device}, and so is {ordered[manifest.device].path}", kind="mismatch",
+                        path=device.path, hint="name each device once",
+                    )  # fmt: skip
+                device.index = manifest.device
+                ordered[manifest.device] = device
+            missing = sorted(set(range(first.geometry.devices)) - set(ordered))
+            if missing:
+                raise StoreError(
+                    f"the store has {first.geometry.devices} devices, number {missing} is not among {list(places)}",
+                    kind="mismatch", hint="name all of them",
+                )  # fmt: skip
+            devices = [ordered[index] for index in sorted(ordered)]
+            store = cls(devices, replace(first, device=0), options)
+            store._load()
+            exits.pop_all()
+            return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Finish what is in flight and unlock; what was not committed is not in. May be called twice."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                for device in self._devices:
+                    device.close()
+
+    # ---- what is there -------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ModelState:
+        """As of the last commit."""
+        return self._commit.state
+
+    @property
+    def generation(self) -> int:
+        """Number of the last commit."""
+        return self._commit.generation
+
+    @property
+    def identity(self) -> str:
+        """Random name of the store, the same on all of its devices."""
+        return self._manifest.identity
+
+    @property
+    def snapshots(self) -> Mapping[str, ModelState]:
+        """By name, oldest first."""
+        return MappingProxyType(dict(self._commit.snapshots))
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Sentences about what this machine does not permit; empty when all is as it should be."""
+        return tuple(limit for device in self._devices for limit in device.limits)
+
+    @property
+    def space(self) -> Space:
+        """What it takes on disk."""
+        plane = sum(self.geometry.plane_bytes(device.index) for device in self._devices)
+        return Space(plane, self._planes)
+
+    def stats(self) -> dict[str, dict[str, Any]]:
+        """Counters of each device since it was opened, by path."""
+        return {device.path: dict(device.native.stats()) for device in self._devices}
+
+    def version(self, layer: int) -> LayerVersion:
+        """The newest version of a layer, committed or not."""
+        with self._lock:
+            return self._pending.get(layer) or self._commit.state.layers[layer]
+
+    # ---- reading and writing -------------------------------------------------------------------
+
+    def read(self, version: LayerVersion, layer: int, section: Section, memory: Memory) -> Transfer:
+        """Start to read a section into `memory` (page-aligned, the section's bytes with padding)."""
+        self._check()
+        lane = self._lane.PARAMETER_READ if section is self.geometry.sent else self._lane.STATE_READ
+        transfer = Transfer()
+        for device, offset, part, what in self._parts(version.plane, layer, section, memory):
+            transfer.add(device.native.read(lane, offset, part), f"read of {what}", device.path)
+        return transfer
+
+    def digests(self, layer: int, section: Section, memory: Memory) -> list[int]:
+        """The digests of what `memory` holds, a device each."""
+        return self.updater.digests(memory, section.size, list(self.geometry.shard_units(layer)))
+
+    def verify(self, version: LayerVersion, layer: int, section: Section, digests: Sequence[int]) -> None:
+        """Compare with what was committed.
+
+        Raises:
+            StoreError: kind ``corrupt``, with the layer, the section, the device and the place on it.
+        """
+        for shard in self.geometry.shards(layer, section):
+            expected = int(version.digests[shard.device, section.column])
+            if int(digests[shard.device]) != expected:
+                offset = self._manifest.plane_offset(shard.device, version.plane) + shard.offset
+                raise StoreError(
+                    f"layer {layer} ({self.geometry.table[layer].name}), {section.name}: the checksum at byte {offset} "
+                    f"is {int(digests[shard.device]):#010x}, it was written with {expected:#010x}", kind="corrupt",
+                    path=self._devices[shard.device].path, hint="restore a snapshot, or the device from a copy",
+                )  # fmt: skip
+
+    def place(self, layer: int) -> int:
+        """A plane in which the next version of `layer` may be written: nothing that counts is there.
+
+        Raises:
+            StoreError: kind ``full``: there is none, and no space to make one.
+        """
+        with self._lock:
+            self._check()
+            if layer in self._pending:  # not committed yet, so nobody needs it
+                return self._pending[layer].plane
+            used = self._commit.used_planes(layer)
+            free = next((plane for plane in range(self._planes) if plane not in used), None)
+            return self._grow() if free is None else free
+
+    def write(self, plane: int, layer: int, section: Section, memory: Memory) -> Transfer:
+        """Start to write a section; `memory` must stay as it is until the transfer is done."""
+        self._check()
+        transfer = Transfer()
+        for device, offset, part, what in self._parts(plane, layer, section, memory):
+            transfer.add(device.native.write(offset, part), f"write of {what}", device.path)
+        return transfer
+
+    def put(self, layer: int, version: LayerVersion) -> None:
+        """`version` has been written: the next commit covers it."""
+        with self._lock:
+            self._pending[layer] = version
+
+    def commit(
+        self,
+        trained: int,
+        notes: Mapping[str, Any] | None = None,
+        *,
+        snapshot: str | None = None,
+        drop: Collection[str] = (),
+    ) -> None:
+        """Make everything that was put since the last commit count, all at once.
+
+        Args:
+            trained: training passes so far.
+            notes: the trainer's own, JSON.
+            snapshot: also keep the state under this name; one of that name is replaced.
+            drop: snapshots to forget.
+
+        Raises:
+            StoreError: it did not happen; the previous commit stands.
+        """
+        with self._lock:
+            layers = tuple(self._pending.get(i) or old for i, old in enumerate(self._commit.state.layers))
+            state = ModelState(layers, trained, MappingProxyType(dict(notes or {})))
+            kept = {name: old for name, old in self._commit.snapshots.items() if name not in {*drop, snapshot}}
+            if snapshot is not None:
+                kept[snapshot] = state
+            self._record(Commit(self.generation + 1, state, kept))
+            self._pending.clear()
+
+    def fail(self, error: StoreError) -> None:
+        """Take no more writes: what is pending must not be committed by mistake."""
+        with self._lock:
+            self._failure = self._failure or error
+
+    # ---- snapshots -----------------------------------------------------------------------------
+
+    def take_snapshot(self, name: str) -> None:
+        """Keep the committed state by name, as it is; no data moves."""
+        with self._lock:
+            kept = {**self._commit.snapshots, name: self._commit.state}
+            self._record(replace(self._commit, generation=self.generation + 1, snapshots=kept))
+
+    def drop_snapshot(self, name: str) -> None:
+        """Forget a snapshot; its planes serve later steps."""
+        with self._lock:
+            kept = dict(self._commit.snapshots)
+            if kept.pop(name, None) is None:
+                raise self._no_snapshot(name)
+            self._record(replace(self._commit, generation=self.generation + 1, snapshots=kept))
+
+    def restore_snapshot(self, name: str) -> None:
+        """Make a snapshot the present state; no data moves."""
+        with self._lock:
+            if name not in self._commit.snapshots:
+                raise self._no_snapshot(name)
+            self._pending.clear()
+            self._record(replace(self._commit, generation=self.generation + 1, state=self._commit.snapshots[name]))
+
+    def _no_snapshot(self, name: str) -> StoreError:
+        there = ", ".join(self._commit.snapshots) or "none"
+        return StoreError(f"there is no snapshot {name!r}", kind="argument", hint=f"there are: {there}")
+
+    # ---- inside --------------------------------------------------------------------------------
+
+    def _parts(
+        self, plane: int, layer: int, section: Section, memory: Memory
+    ) -> list[tuple[OpenDevice, int, Memory, str]]:
+        unit = memory.size // self.geometry.units(layer)
+        what = f"layer {layer} ({self.geometry.table[layer].name}), {section.name}"
+        parts = []
+        for shard in self.geometry.shards(layer, section):
+            offset = self._manifest.plane_offset(shard.device, plane) + shard.offset
+            part = memory[shard.first * unit : (shard.first + shard.units) * unit]
+            parts.append((self._devices[shard.device], offset, part, what))
+        return parts
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise StoreError("the store was closed", kind="closed")
+
+    def _planes_there(self) -> int:
+        def count(device: OpenDevice) -> int:
+            plane = self.geometry.plane_bytes(device.index)
+            room = device.file.size - self._manifest.data_offset
+            return room // plane if plane else 1 << 30
+
+        return min(count(device) for device in self._devices)
+
+    def _grow(self) -> int:
+        for device in self._devices:
+            device.file.grow(self._manifest.plane_offset(device.index, self._planes + 1))
+        self._planes += 1
+        return self._planes - 1
+
+    def _sync(self) -> None:
+        transfer = Transfer()
+        for device in self._devices:
+            transfer.add(device.native.sync(), "sync", device.path)
+        transfer.wait()
+
+    def _record(self, commit: Commit) -> None:
+        self._check()
+        try:
+            raw = records.encode(commit, self._manifest.commit_bytes, self.identity)
+            self._sync()  # the data first
+            first = self._devices[0]
+            first.write(self._manifest.commit_offsets[commit.generation % 2], raw)
+            sealed = Transfer()
+            sealed.add(first.native.sync(), "sync of the commit record", first.path)
+            sealed.wait()
+        except StoreError as error:
+            self._failure = error
+            raise
+        self._commit = commit
+
+    def _load(self) -> None:
+        first, room = self._devices[0], self._manifest.commit_bytes
+        found = [records.decode(first.read(at, room), self.identity) for at in self._manifest.commit_offsets]
+        whole = [commit for commit in found if commit is not None]
+        if not whole:
+            raise StoreError(
+                "no commit record is whole", kind="corrupt", path=first.path, hint="restore the device from a copy, or "
+                "import the model again",
+            )  # fmt: skip
+        self._commit = max(whole, key=lambda commit: commit.generation)
+        if len(self._commit.state.layers) != len(self.geometry.table):
+            raise StoreError("the commit record is of another model", kind="corrupt", path=first.path)
+
+    def _write_first(self, weights: Weights) -> None:
+        versions = []
+        for layer in self.geometry.table:
+            scratch = {
+                section.name: page_aligned(self.geometry.section_bytes(layer.index, section))
+                for section in self.geometry.sections
+            }
+            flat = weights(layer.index).detach().reshape(-1).to(torch.float32)
+            if flat.numel() != layer.numel:
+                raise StoreError(
+                    f"layer {layer.name}: {flat.numel()} weights, the table says {layer.numel}", kind="mismatch"
+                )
+            fill(scratch, flat)
+            versions.append(self.write_layer(0, layer.index, scratch, (0,) * len(layer.tensors)))
+        self._record(Commit(1, ModelState(tuple(versions)), {}))
+
+    def write_layer(
+        self, plane: int, layer: int, sections: Mapping[str, Memory], steps: tuple[int, ...], notes: Any = None
+    ) -> LayerVersion:
+        """Write all sections of a layer and wait; gives the version to `put`."""
+        digests: Digests = np.zeros((self.geometry.devices, DIGESTS), np.uint32)
+        transfers = []
+        for section in self.geometry.sections:
+            memory = sections[section.name]
+            digests[:, section.column] = self.digests(layer, section, memory)
+            transfers.append(self.write(plane, layer, section, memory))
+        for transfer in transfers:
+            transfer.wait()
+        return LayerVersion(plane, digests, steps, notes)
+
+
+def fill(sections: Mapping[str, Memory], master: torch.Tensor) -> None:
+    """Put `master` (flat fp32) into the sections of master weights and of parameters."""
+    torch.from_numpy(as_type(sections["master"], np.float32))[: master.numel()].copy_(master)
+    if "parameters" in sections:
+        torch.from_numpy(as_type(sections["parameters"], np.int16)).view(torch.bfloat16)[: master.numel()].copy_(master)

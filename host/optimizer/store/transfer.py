@@ -1,0 +1,60 @@
+"""Reads and writes in flight, and the memory they need."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.optimizer.store.errors import of_errno
+from host.optimizer.store.geometry import PAGE
+
+if TYPE_CHECKING:
+    from host import _optimizer
+
+Memory = npt.NDArray[np.uint8]
+"""Flat bytes; what devices read and write begins on a page."""
+
+
+def page_aligned(size: int) -> Memory:
+    """Zeroed memory that begins on a page, `size` rounded up to whole pages."""
+    return np.frombuffer(mmap.mmap(-1, max(PAGE, -(-size // PAGE) * PAGE)), dtype=np.uint8)
+
+
+def as_type(memory: Memory, dtype: Any) -> npt.NDArray[Any]:
+    """The same memory as elements of `dtype`."""
+    return memory.view(dtype)
+
+
+@dataclass(slots=True)
+class Transfer:
+    """One or more requests, on any number of devices; done when all are."""
+
+    _parts: list[tuple[_optimizer.Ticket, str, str]] = field(default_factory=list)
+
+    def add(self, ticket: _optimizer.Ticket, what: str, path: str) -> None:
+        """Take in one request; `what` and `path` are for the message should it fail."""
+        self._parts.append((ticket, what, path))
+
+    def wait(self) -> None:
+        """Block until all are done, also when one fails: afterwards no device touches the memory any more.
+
+        Raises:
+            StoreError: kind ``device``, ``full`` or ``corrupt`` (cut short).
+        """
+        errors = [(ticket.wait(), what, path) for ticket, what, path in self._parts]
+        for number, what, path in errors:
+            if number:
+                raise of_errno(number, what, path)
+
+    def done(self) -> bool:
+        """True once `wait` would return at once."""
+        return all(ticket.done for ticket, _, _ in self._parts)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """When the first part began and the last ended, seconds of the monotonic clock; after `wait`."""
+        return min(t.started for t, _, _ in self._parts), max(t.ended for t, _, _ in self._parts)

@@ -1,0 +1,6 @@
+"""The out-of-core node: layers stream from the store through an arena to the network and back."""
+
+from host.optimizer.streaming.arena import Arena
+from host.optimizer.streaming.node import StreamingNode, StreamingOptions
+
+__all__ = ["Arena", "StreamingNode", "StreamingOptions"]

@@ -1,0 +1,299 @@
+"""The out-of-core optimizer node (LuWu, section 3.3, Figure 9): model states on disk, line rate in both directions.
+
+A task is one layer in one half of a pass. It owns its buffers and goes round the steps, each of which has a thread
+and a resource of its own:
+
+    admit    buffers from the arena; parameters read        (disk, first priority)
+    push     checksum, header, push; then, in a backward: pulls posted, states read (disk, second priority)
+    release  forward only: pushed, buffers free             (network)
+    update   pushed, gradients here, states here: update    (processor); states written (disk, third priority)
+    retire   written: the layer is ready for the next pass; after the last one the step is committed
+
+Everything in flight holds buffers of one arena. When it is full nothing is admitted, no pulls are posted, the
+endpoint's credit stands still, and the workers wait: that is the back-pressure.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from host.layers import ParamHeader, Phase, Timeline, TrainingError, TransferPort, WireType, pack_header
+from host.optimizer.exponents import LayerExponents
+from host.optimizer.layer_update import Step, update_layer
+from host.optimizer.node import PassRecord
+from host.optimizer.options import NodeOptions
+from host.optimizer.store import LayerVersion, Precision, Store, StoreError, page_aligned
+from host.optimizer.streaming.arena import Arena
+from host.optimizer.streaming.queues import Channel, Stages
+from host.optimizer.streaming.task import Buffers, Task, Ticket
+
+if TYPE_CHECKING:
+    from host.optimizer.store import Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingOptions:
+    """How an out-of-core node streams.
+
+    Attributes:
+        arena: bytes for all buffers; 0: three times what the largest layer takes.
+        commit_every: training passes between two commits; what a crash may cost. The last one is always committed.
+        snapshot_every: training passes between two snapshots (an epoch); 0: none. keep: the last so many are kept.
+    """
+
+    arena: int = 0
+    commit_every: int = 1
+    snapshot_every: int = 0
+    keep: int = 2
+
+    def __post_init__(self) -> None:
+        if self.arena < 0 or self.commit_every < 1 or self.snapshot_every < 0 or self.keep < 1:
+            raise TrainingError(f"{self}: commit_every and keep from 1 on, the others from 0 on")
+
+
+class StreamingNode:
+    """Serves the parameters of a store and updates them from the workers' sums."""
+
+    def __init__(
+        self,
+        port: TransferPort,
+        store: Store,
+        options: NodeOptions,
+        streaming: StreamingOptions | None = None,
+        *,
+        timeline: Timeline | None = None,
+        on_pass: Callable[[PassRecord], None] | None = None,
+    ) -> None:
+        """Go on from the store's last commit.
+
+        Raises:
+            TrainingError: the store keeps another kind of optimizer or other types, or the arena is too small.
+        """
+        geometry = store.geometry
+        wanted = Precision.BF16 if options.wire is WireType.BF16 else Precision.FP32
+        if geometry.parameters is not wanted:
+            raise TrainingError(f"the store has {geometry.parameters} parameters, the wire takes {wanted}: import anew")
+        if geometry.rule is not options.rule.kind:
+            raise TrainingError(f"the store has the moments of {geometry.rule}, the optimizer is {options.rule}")
+        self._port = port
+        self._store = store
+        self._geometry = geometry
+        self._table = geometry.table
+        self._options = options
+        self._streaming = StreamingOptions() if streaming is None else streaming
+        self._timeline = Timeline() if timeline is None else timeline
+        self._on_pass = on_pass
+        largest = max(Buffers.size(geometry, layer.index, Phase.BACKWARD) for layer in self._table)
+        size = self._streaming.arena or 3 * largest
+        if size < largest:
+            raise TrainingError(f"an arena of {size} bytes: one layer needs {largest} of them")
+        self.arena = Arena(size)
+        self._exponents = [
+            LayerExponents(layer, options.workers, options.scaling, store.version(layer.index).notes)
+            for layer in self._table
+        ]
+        self._change = threading.Condition()
+        self._ready = [store.state.trained] * len(self._table)
+        self._committed = store.state.trained
+        self._skipped: list[str] = []
+        self._stages = Stages(self._stop)
+        self._to_push: Channel[Task] = Channel()
+        self._to_release: Channel[Task] = Channel()
+        self._to_update: Channel[Task] = Channel()
+        self._to_retire: Channel[Task] = Channel()
+
+    def weights(self, layer: int) -> torch.Tensor:
+        """The master weights of a layer, read from the store (flat fp32)."""
+        master = next(section for section in self._geometry.state if section.name == "master")
+        memory = page_aligned(self._geometry.section_bytes(layer, master))
+        version = self._store.version(layer)
+        self._store.read(version, layer, master, memory).wait()
+        self._store.verify(version, layer, master, self._store.digests(layer, master, memory))
+        return torch.from_numpy(memory.view(np.float32))[: self._table[layer].numel]
+
+    def exponents(self, layer: int) -> tuple[int, ...]:
+        """The exponents of a layer's next push."""
+        return self._exponents[layer].current
+
+    def run(self, passes: Sequence[bool]) -> None:
+        """Run all passes: True is a training pass, False a forward-only one. Returns when all is on disk.
+
+        Raises:
+            StoreError: a device failed, or a checksum did not fit; the last commit stands.
+            TrainingError: gradients are not finite. EndpointError: the network failed.
+        """
+        first = self._committed
+        stages = self._stages
+        stages.start("admit", lambda: self._admit(self._schedule(passes, first)))
+        stages.start("push", lambda: self._each(self._to_push, self._push, self._to_release, self._to_update))
+        stages.start("release", lambda: self._each(self._to_release, self._release))
+        stages.start("update", lambda: self._each(self._to_update, self._update, self._to_retire))
+        last = first + sum(passes)
+        stages.start("retire", lambda: self._each(self._to_retire, lambda task: self._retire(task, last)))
+        try:
+            stages.join()
+        except StoreError as error:
+            self._store.fail(error)
+            raise
+
+    def _schedule(self, passes: Sequence[bool], first: int) -> Iterator[Ticket]:
+        trained = first
+        for number, train in enumerate(passes):
+            last_pass = number == len(passes) - 1
+            for layer in range(len(self._table)):
+                yield Ticket(number, trained, layer, Phase.FORWARD, train, last_pass)
+            for layer in reversed(range(len(self._table))) if train else ():
+                yield Ticket(number, trained, layer, Phase.BACKWARD, train, last_pass)
+            trained += train
+
+    def _stop(self) -> None:
+        self.arena.close()
+        for channel in (self._to_push, self._to_release, self._to_update, self._to_retire):
+            channel.fail()
+        with self._change:
+            self._change.notify_all()
+
+    @staticmethod
+    def _each(source: Channel[Task], step: Callable[[Task], None], *following: Channel[Task]) -> None:
+        while (task := source.get()) is not None:
+            step(task)
+        for channel in following:
+            channel.close()
+
+    # ---- the steps -----------------------------------------------------------------------------
+
+    def _admit(self, tickets: Iterator[Ticket]) -> None:
+        for ticket in tickets:
+            region = self.arena.take(Buffers.size(self._geometry, ticket.layer, ticket.phase))
+            if region is None or not self._await(lambda t=ticket: self._ready[t.layer] >= t.trained):  # type: ignore[misc]
+                return
+            buffers = Buffers(region, self._geometry, ticket.layer, ticket.phase)
+            version = self._store.version(ticket.layer)
+            reading = self._store.read(version, ticket.layer, self._geometry.sent, buffers.parameters)
+            self._to_push.put(Task(ticket, buffers, version, reading))
+        self._to_push.close()
+
+    def _push(self, task: Task) -> None:
+        ticket, buffers, sent = task.ticket, task.buffers, self._geometry.sent
+        task.reading.wait()
+        self._note_span("read", ticket.layer, task.reading)
+        digests = self._store.digests(ticket.layer, sent, buffers.parameters)
+        self._store.verify(task.version, ticket.layer, sent, digests)
+        header = ParamHeader(
+            ticket.layer, ticket.number, ticket.phase, self._exponents[ticket.layer].current, ticket.last_pass
+        )
+        packed = pack_header(header, self._table, self._options.wire)
+        task.asked = time.monotonic()
+        task.pushed = self._port.push(buffers.message(packed, self._table, ticket.layer, self._options.wire))
+        if ticket.phase is Phase.FORWARD:
+            self._to_release.put(task)
+            return
+        gradients = buffers.gradients.view(np.float32)
+        task.sums = tuple(self._port.pull(gradients[tensor.span]) for tensor in self._table[ticket.layer].tensors)
+        task.states = [
+            self._store.read(task.version, ticket.layer, section, buffers.sections[section.name])
+            for section in self._geometry.state
+        ]
+        self._to_update.put(task)
+
+    def _release(self, task: Task) -> None:
+        self._await_pushed(task)
+        self.arena.give_back(task.buffers.region)
+        ticket = task.ticket
+        if not ticket.train and ticket.layer == len(self._table) - 1 and self._on_pass is not None:
+            self._on_pass(PassRecord(ticket.number, False, ()))
+
+    def _update(self, task: Task) -> None:
+        ticket, layer = task.ticket, self._table[task.ticket.layer]
+        self._await_pushed(task)
+        for completion in task.sums:
+            completion.wait()
+        self._timeline.add("pull", ticket.layer, task.asked, task.asked + task.sums[-1].latency)
+        for transfer in task.states:
+            transfer.wait()
+            self._note_span("read", ticket.layer, transfer)
+        every = self._streaming.commit_every
+        if not self._await(lambda: self._committed >= ticket.trained // every * every):
+            return
+        exponents = self._exponents[ticket.layer]
+        with self._timeline.span("update", ticket.layer):
+            usable = exponents.observe(task.sums)
+            task.skipped = tuple(tensor.name for i, tensor in enumerate(layer.tensors) if i not in usable)
+            rule = self._options.rule
+            updated = update_layer(
+                self._store.updater,
+                layer,
+                task.buffers.sections,
+                task.buffers.gradients,
+                task.version.steps,
+                usable,
+                Step(rule, rule.lr * self._options.rate(ticket.trained), self._options.scale),
+                self._geometry.shard_units(ticket.layer),
+            )
+        for section in self._geometry.state:
+            self._store.verify(task.version, ticket.layer, section, updated.before[:, section.column].tolist())
+        if usable:
+            plane = self._store.place(ticket.layer)
+            task.next_version = LayerVersion(plane, updated.after, updated.steps, exponents.notes())
+            task.written = [
+                self._store.write(plane, ticket.layer, section, task.buffers.sections[section.name])
+                for section in self._geometry.sections
+            ]
+        else:  # nothing changed: the same copy serves the next version
+            task.next_version = replace(task.version, notes=exponents.notes())
+        self._to_retire.put(task)
+
+    def _retire(self, task: Task, last: int) -> None:
+        ticket = task.ticket
+        for transfer in task.written:
+            transfer.wait()
+            self._note_span("write", ticket.layer, transfer)
+        assert task.next_version is not None
+        self._store.put(ticket.layer, task.next_version)
+        self.arena.give_back(task.buffers.region)
+        self._skipped += task.skipped
+        whole = ticket.layer == 0
+        if whole and self._on_pass is not None:
+            self._on_pass(PassRecord(ticket.number, True, tuple(self._skipped)))
+        with self._change:
+            self._ready[ticket.layer] = ticket.trained + 1
+            self._change.notify_all()
+        if whole:
+            self._skipped = []
+            trained = ticket.trained + 1
+            if trained % self._streaming.commit_every == 0 or trained == last:
+                self._commit(trained)
+
+    def _commit(self, trained: int) -> None:
+        every = self._streaming.snapshot_every
+        snapshot = f"step-{trained}" if every and trained % every == 0 else None
+        with self._timeline.span("commit", 0):
+            older = [name for name in self._store.snapshots if name.startswith("step-") and name != snapshot]
+            drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else ()
+            self._store.commit(trained, snapshot=snapshot, drop=drop)
+        with self._change:
+            self._committed = trained
+            self._change.notify_all()
+
+    # ---- waiting -------------------------------------------------------------------------------
+
+    def _await(self, condition: Callable[[], bool]) -> bool:
+        with self._change:
+            self._change.wait_for(lambda: self._stages.failure is not None or condition())
+            return self._stages.failure is None
+
+    def _await_pushed(self, task: Task) -> None:
+        assert task.pushed is not None
+        task.pushed.wait()
+        self._timeline.add("push", task.ticket.layer, task.asked, task.asked + task.pushed.latency)
+
+    def _note_span(self, kind: str, layer: int, transfer: Transfer) -> None:
+        if self._timeline.enabled:
+            self._timeline.add(kind, layer, *transfer.span)
