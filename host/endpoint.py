@@ -67,17 +67,26 @@ class Endpoint:
             },
             **options,
         }
+        path = options["port"]
+        what = "a UDP socket on {}:{}".format(*options["local"]) if path is None else "the shared-memory port"
         try:
             self._native = _native.Endpoint(config)
         except OSError as error:
             too_long = error.errno == errno.EMSGSIZE
             raise EndpointError(
-                f"cannot open a UDP socket on {options['local'][0]}:{options['local'][1]}: {error.strerror}",
+                f"cannot open {what}: {error.strerror}",
                 kind="system",
                 peer=peer,
-                hint="lower param_bytes or lanes, or raise the MTU of the interface"
+                hint="lower param_bytes or lanes, or raise the MTU of the interface (bytes=N of a shared-memory port)"
                 if too_long
                 else "is the address of this host right, and the port free?",
+            ) from error
+        except _native.AttachError as error:
+            raise EndpointError(
+                f"cannot open {what}: {error}",
+                kind="system",
+                peer=peer,
+                hint="is the switch on this machine running with --port N=shm:PATH, and may this user attach?",
             ) from error
 
     @classmethod
@@ -89,6 +98,7 @@ class Endpoint:
         wid: int,
         local: Address,
         switch: Address,
+        port: str | None = None,
         timeout: float = 10.0,
         window: int | None = None,
     ) -> Self:
@@ -100,6 +110,8 @@ class Endpoint:
             wid: this worker's index in the job.
             local: own address to bind, port 0 for any.
             switch: the switch's address.
+            port: "shm:PATH": reach the switch on this machine through the shared-memory port that it was started
+                with, instead of by UDP; `local` and `switch` then go into the frames' headers.
             timeout: seconds without any progress after which everything pending fails.
             window: D, how many frames may be in flight or held; the stream's `slots` unless given, and never more.
 
@@ -108,7 +120,9 @@ class Endpoint:
         """
         streams = _streams(gradients=gradients, parameters=parameters)
         return cls(
-            "worker", streams, _options(streams, wid=wid, local=local, switch=switch, timeout=timeout, window=window)
+            "worker",
+            streams,
+            _options(streams, wid=wid, local=local, switch=switch, port=port, timeout=timeout, window=window),
         )
 
     @classmethod
@@ -119,13 +133,16 @@ class Endpoint:
         parameters: Stream | None = None,
         local: Address,
         switch: Address,
+        port: str | None = None,
         timeout: float = 10.0,
         window: int | None = None,
     ) -> Self:
         """Pulls the sums of the gradients (REDUCE) and pushes parameters (BCAST); arguments as for `worker`."""
         streams = _streams(gradients=gradients, parameters=parameters)
         return cls(
-            "root", streams, _options(streams, wid=0, local=local, switch=switch, timeout=timeout, window=window)
+            "root",
+            streams,
+            _options(streams, wid=0, local=local, switch=switch, port=port, timeout=timeout, window=window),
         )
 
     @classmethod
@@ -136,13 +153,16 @@ class Endpoint:
         wid: int,
         local: Address,
         switch: Address,
+        port: str | None = None,
         timeout: float = 10.0,
         window: int | None = None,
     ) -> Self:
         """Pushes vectors and pulls their sums on the same stream (ALLREDUCE); arguments as for `worker`."""
         streams = _streams(stream=stream)
         return cls(
-            "peer", streams, _options(streams, wid=wid, local=local, switch=switch, timeout=timeout, window=window)
+            "peer",
+            streams,
+            _options(streams, wid=wid, local=local, switch=switch, port=port, timeout=timeout, window=window),
         )
 
     def push(self, array: Any, exponent: int | None = None) -> Request:
@@ -230,7 +250,14 @@ def _streams(**named: Stream | None) -> dict[str, Stream]:
 
 
 def _options(
-    streams: dict[str, Stream], *, wid: int, local: Address, switch: Address, timeout: float, window: int | None
+    streams: dict[str, Stream],
+    *,
+    wid: int,
+    local: Address,
+    switch: Address,
+    port: str | None,
+    timeout: float,
+    window: int | None,
 ) -> dict[str, Any]:
     workers = min(stream.workers for stream in streams.values())
     if not 0 <= wid < workers:
@@ -241,18 +268,30 @@ def _options(
         raise EndpointError(f"a window of {window} frames", kind="argument", hint="give 1..slots")
     return {
         "wid": wid,
-        "local": _address("local", local),
-        "switch": _address("switch", switch),
+        "local": _address("local", local, least=0 if port is None else 1),
+        "port": None if port is None else _shm_path(port),
+        "switch": _address("switch", switch, least=1),
         "timeout": float(timeout),
         "window": window or 0,
     }
 
 
-def _address(name: str, address: Address) -> Address:
+def _shm_path(port: str) -> str:
+    kind, _, path = port.partition(":")
+    if kind != "shm" or not path:
+        raise EndpointError(
+            f"a port {port!r}",
+            kind="argument",
+            hint='give "shm:PATH", the path that the switch was started with (--port N=shm:PATH), or leave it out',
+        )
+    return path
+
+
+def _address(name: str, address: Address, *, least: int) -> Address:
     try:
         host, port = address
         host = str(ipaddress.IPv4Address(host))
-        if not (1 if name == "switch" else 0) <= port <= 0xFFFF:
+        if not least <= port <= 0xFFFF:
             raise ValueError(f"port {port}")
     except (TypeError, ValueError) as error:
         raise EndpointError(

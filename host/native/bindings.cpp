@@ -11,6 +11,7 @@
 
 #include "endpoint.hpp"
 #include "numbers.hpp"
+#include "shm_port.hpp"
 #include "udp_port.hpp"
 
 namespace py = pybind11;
@@ -21,6 +22,7 @@ namespace {
 constexpr double kNanosPerSecond = 1e9;
 // How long a wait goes without looking for signals.
 constexpr std::chrono::milliseconds kSignalInterval{50};
+constexpr int kAttachPieceMs = 50;
 
 template <typename Integer>
 double seconds(Integer nanos) {
@@ -126,9 +128,9 @@ bool wait(Request& request, const py::object& timeout) {
 // Keeps the buffers of unfinished requests alive, whatever the caller does with its references.
 class BoundEndpoint {
  public:
-  BoundEndpoint(EndpointConfig config, std::unique_ptr<UdpPort> port)
+  BoundEndpoint(EndpointConfig config, std::unique_ptr<Port> port, UdpAddress local)
       : process_(getpid()),
-        local_(port->local()),
+        local_(std::move(local)),
         endpoint_(std::make_unique<Endpoint>(std::move(config), std::move(port))) {}
   BoundEndpoint(const BoundEndpoint&) = delete;
   BoundEndpoint& operator=(const BoundEndpoint&) = delete;
@@ -238,6 +240,21 @@ UdpAddress address(const py::handle& pair) {
   return {both.first, both.second};
 }
 
+// In short pieces, so that Ctrl-C ends it.
+std::unique_ptr<Port> attach(const std::string& path, const UdpAddress& local,
+                             const UdpAddress& peer, Nanos timeout) {
+  const Nanos until = monotonic_now() + timeout;
+  while (true) {
+    try {
+      const py::gil_scoped_release release;
+      return std::make_unique<ShmPort>(path, local, peer, kAttachPieceMs);
+    } catch (const AttachError& error) {
+      if (error.final() || monotonic_now() >= until) throw;
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+}
+
 std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   EndpointConfig config;
   const auto role = fields["role"].cast<std::string>();
@@ -262,9 +279,15 @@ std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   config.timeout =
       static_cast<Nanos>(std::min(fields["timeout"].cast<double>(), 1e8) * kNanosPerSecond);
   try {
+    if (!fields["port"].is_none()) {
+      const auto path = fields["port"].cast<std::string>();
+      return std::make_unique<BoundEndpoint>(std::move(config),
+                                             attach(path, local, peer, config.timeout), local);
+    }
     auto port =
         std::make_unique<UdpPort>(local, peer, longest_frame(config), largest_window(config));
-    return std::make_unique<BoundEndpoint>(std::move(config), std::move(port));
+    auto bound = port->local();
+    return std::make_unique<BoundEndpoint>(std::move(config), std::move(port), std::move(bound));
   } catch (const std::system_error& error) {
     errno = error.code().value();
     PyErr_SetFromErrno(PyExc_OSError);
@@ -293,6 +316,8 @@ std::uint32_t dequantize_buffer(const Pinned& lanes, int exponent, int headroom,
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
+  py::register_exception<AttachError>(module, "AttachError");
+
   py::class_<Pinned>(module, "Pinned")
       .def(py::init<py::object, bool>(), py::arg("exporter"), py::arg("writable"))
       .def_property_readonly("address", &Pinned::address)

@@ -100,7 +100,7 @@ std::shared_ptr<Request> Endpoint::submit(bool is_push, Memory memory, int expon
   commands_.push_back({is_push, request});
   const bool first = commands_.size() == 1;
   lock.unlock();
-  if (first) poller_.wake();
+  if (first) call();
   return request;
 }
 
@@ -132,9 +132,16 @@ void Endpoint::close(Nanos linger) {
     }
     linger_ = linger_ ? std::min(*linger_, linger) : linger;
   }
-  poller_.wake();
+  call();
   const std::scoped_lock lock(joining_);
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  port_.reset();  // the next endpoint may want it
+}
+
+void Endpoint::call() {
+  called_.store(1);
+  poller_.wake();
 }
 
 Nanos Endpoint::processor_time() {
@@ -161,7 +168,8 @@ void Endpoint::serve() {
     now = monotonic_now();
     const bool more = transmit(now);
     supervise(now);
-    if (!more && !port_->more()) poller_.wait(deadline(), blocked_);
+    if (more || port_->more() || !port_->may_sleep(blocked_, called_)) continue;
+    poller_.wait(deadline(), blocked_);
   }
 }
 
@@ -169,6 +177,7 @@ void Endpoint::take_commands(Nanos now) {
   std::vector<Command> commands;
   std::optional<Nanos> linger;
   std::optional<Failure> closed;
+  called_.store(0);
   {
     const std::scoped_lock lock(mutex_);
     commands.swap(commands_);

@@ -71,6 +71,9 @@ class Endpoint {
   std::shared_ptr<Request> submit(bool is_push, Memory memory, int exponent);
   Failure refuse(std::string message, std::string kind, std::string hint) const;
 
+  // Has the I/O thread look at the commands.
+  void call();
+
   // All below run on the I/O thread.
   void run();
   void serve();
@@ -98,7 +101,8 @@ class Endpoint {
   bool dead_ = false;  // failed: only close() is left
   std::optional<Nanos> closing_at_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  std::atomic<int> called_{0};  // commands wait
+  mutable std::mutex mutex_;    // guards what follows
   std::vector<Command> commands_;
   std::optional<Failure> failure_;
   std::vector<Stall> stalls_;

@@ -1,6 +1,7 @@
-// How frames leave and arrive: UDP today, shared memory beside it later.
+// How frames leave and arrive: UDP, or memory shared with a switch on this machine.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,6 +26,14 @@ class Port {
   virtual std::span<const std::span<const std::uint8_t>> receive() = 0;
   // The last receive() returned as much as it can: more may be waiting.
   virtual bool more() const = 0;
+
+  // Before the thread sleeps on the descriptor; `full`: until the port takes more, too.  False:
+  // there is something to do already.  A port that is cheaper to look at than to sleep on looks a
+  // while, until `stop` is not 0.
+  virtual bool may_sleep([[maybe_unused]] bool full,
+                         [[maybe_unused]] const std::atomic<int>& stop) {
+    return true;
+  }
 
   // Largest frame that the path to the switch takes.
   virtual std::size_t path_bytes() const = 0;

@@ -5,18 +5,13 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <string>
 #include <vector>
 
 #include "file_descriptor.hpp"
 #include "port.hpp"
+#include "udp_address.hpp"
 
 namespace catchment::host {
-
-struct UdpAddress {
-  std::string host;
-  std::uint16_t port = 0;
-};
 
 class UdpPort final : public Port {
  public:

@@ -1,6 +1,7 @@
 #include "open_port.hpp"
 
 #include "ethernet_port.hpp"
+#include "shm_port.hpp"
 
 namespace catchment::softswitch {
 
@@ -9,9 +10,9 @@ Result<std::unique_ptr<Port>> open_port(const PortSpec& spec, const PortContext&
     case PortKind::ethernet:
       return EthernetPort::open(spec.target, context);
     case PortKind::shared_memory:
-      break;
+      return ShmPort::open(spec.target, context);
   }
-  return Status(StatusCode::unimplemented, spec.text() + ": no shared-memory ports here");
+  return Status(StatusCode::invalid_argument, spec.text() + ": no such kind of port");
 }
 
 }  // namespace catchment::softswitch

@@ -307,7 +307,9 @@ class PortLoop::Impl {
         slot.waits_for_room = false;
         watch(slot.watched, EPOLLIN, slot.number, EPOLL_CTL_MOD);
       }
-      if (!slot.port->polled()) {
+      if (slot.port->polled()) {
+        check_link(slot, 0);  // woken up, or the peer came or went
+      } else {
         receive(slot);
       }
     }

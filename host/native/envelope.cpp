@@ -1,0 +1,104 @@
+#include "envelope.hpp"
+
+#include <arpa/inet.h>
+#include <net/ethernet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+namespace catchment::host {
+namespace {
+
+constexpr std::size_t kIpv4 = wire::kEthernetBytes;
+constexpr std::size_t kUdp = kIpv4 + wire::kIpv4Bytes;
+constexpr std::uint8_t kVersionAndLength = 0x45;  // IPv4 without options
+constexpr std::uint16_t kDontFragment = 0x4000;
+constexpr std::uint16_t kFragment = 0x3fff;  // more fragments, or an offset
+constexpr std::uint8_t kTimeToLive = 64;
+// Locally administered, then the IPv4 address.
+constexpr std::array<std::uint8_t, 2> kMacPrefix = {0x02, 0x00};
+
+void put16(std::uint8_t* at, std::size_t value) {
+  at[0] = static_cast<std::uint8_t>(value >> 8);
+  at[1] = static_cast<std::uint8_t>(value);
+}
+
+std::uint16_t get16(const std::uint8_t* at) {
+  return static_cast<std::uint16_t>((at[0] << 8) | at[1]);
+}
+
+std::uint32_t sum_of(const std::uint8_t* header) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < wire::kIpv4Bytes; i += 2) sum += get16(header + i);
+  return sum;
+}
+
+std::uint16_t folded(std::uint32_t sum) {
+  sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(sum + (sum >> 16));
+}
+
+void put_address(const UdpAddress& address, std::uint8_t* at) {
+  if (inet_pton(AF_INET, address.host.c_str(), at) != 1) {
+    throw std::system_error(EINVAL, std::generic_category(), address.host);
+  }
+}
+
+}  // namespace
+
+Envelope::Envelope(const UdpAddress& local, const UdpAddress& peer) {
+  std::uint8_t* const ethernet = template_.data();
+  std::uint8_t* const ip = ethernet + kIpv4;
+  std::uint8_t* const udp = ethernet + kUdp;
+  ip[0] = kVersionAndLength;
+  put16(ip + 6, kDontFragment);
+  ip[8] = kTimeToLive;
+  ip[9] = IPPROTO_UDP;
+  put_address(local, ip + 12);
+  put_address(peer, ip + 16);
+  put16(udp, local.port);
+  put16(udp + 2, peer.port);
+  put16(ethernet + 12, ETHERTYPE_IP);
+  // Broadcast until the switch has shown its own address.
+  std::fill_n(ethernet, ETH_ALEN, std::uint8_t{0xff});
+  std::copy(kMacPrefix.begin(), kMacPrefix.end(), ethernet + ETH_ALEN);
+  std::copy_n(ip + 12, 4, ethernet + ETH_ALEN + kMacPrefix.size());
+  checksum_ = sum_of(ip);
+}
+
+void Envelope::write(std::uint8_t* frame, std::size_t bytes) const {
+  std::memcpy(frame, template_.data(), template_.size());
+  const std::size_t datagram = wire::kUdpBytes + bytes;
+  const std::size_t packet = wire::kIpv4Bytes + datagram;
+  put16(frame + kIpv4 + 2, packet);
+  put16(frame + kIpv4 + 10,
+        static_cast<std::uint16_t>(~folded(checksum_ + static_cast<std::uint32_t>(packet))));
+  put16(frame + kUdp + 4, datagram);
+}
+
+std::optional<std::span<const std::uint8_t>> Envelope::open(std::span<const std::uint8_t> frame) {
+  if (frame.size() < kEnvelopeBytes) return std::nullopt;
+  const std::uint8_t* const ethernet = frame.data();
+  const std::uint8_t* const ip = ethernet + kIpv4;
+  const std::uint8_t* const udp = ethernet + kUdp;
+  const std::uint8_t* const own = template_.data();
+  const std::size_t datagram = get16(udp + 4);
+  const bool ours = get16(ethernet + 12) == ETHERTYPE_IP && ip[0] == kVersionAndLength &&
+                    ip[9] == IPPROTO_UDP && (get16(ip + 6) & kFragment) == 0 &&
+                    std::memcmp(ip + 12, own + kIpv4 + 16, 4) == 0 &&  // from the switch
+                    std::memcmp(ip + 16, own + kIpv4 + 12, 4) == 0 &&  // to us
+                    std::memcmp(udp, own + kUdp + 2, 2) == 0 &&
+                    std::memcmp(udp + 2, own + kUdp, 2) == 0;
+  if (!ours || folded(sum_of(ip)) != 0xffff) return std::nullopt;
+  if (datagram < wire::kUdpBytes || get16(ip + 2) != wire::kIpv4Bytes + datagram ||
+      kUdp + datagram > frame.size()) {
+    return std::nullopt;
+  }
+  std::memcpy(template_.data(), ethernet + ETH_ALEN, ETH_ALEN);
+  return frame.subspan(kEnvelopeBytes, datagram - wire::kUdpBytes);
+}
+
+}  // namespace catchment::host

@@ -1,0 +1,32 @@
+// Ethernet, IPv4 and UDP around a frame, for ports without a kernel that would write them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "udp_address.hpp"
+#include "wire.hpp"
+
+namespace catchment::host {
+
+inline constexpr std::size_t kEnvelopeBytes =
+    wire::kEthernetBytes + wire::kIpv4Bytes + wire::kUdpBytes;
+
+class Envelope {
+ public:
+  // Throws std::system_error for what is not an IPv4 address.
+  Envelope(const UdpAddress& local, const UdpAddress& peer);
+
+  // Writes kEnvelopeBytes for a payload of `bytes`.
+  void write(std::uint8_t* frame, std::size_t bytes) const;
+  // The payload of a frame from the peer to us, or nothing if it is not that.
+  std::optional<std::span<const std::uint8_t>> open(std::span<const std::uint8_t> frame);
+
+ private:
+  std::array<std::uint8_t, kEnvelopeBytes> template_{};
+  std::uint32_t checksum_ = 0;  // of the template's IPv4 header, not yet folded
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,229 @@
+#include "shm_port.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+
+#include "catchment/shm/error.hpp"
+
+namespace catchment::softswitch {
+
+namespace {
+
+constexpr std::uint32_t kAlign = shm::kLine;
+constexpr ::mode_t kAnyMode = 0777;
+
+std::uint32_t padded(std::uint32_t length) { return (length + kAlign - 1) / kAlign * kAlign; }
+
+Status wrong(const std::string& option) {
+  return {StatusCode::invalid_argument, "'" + option +
+                                            "' is not an option of shm:PATH; they are cells=N, "
+                                            "bytes=N and mode=OCTAL, after commas"};
+}
+
+void watch(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  static_cast<void>(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+std::string text_of(const shm::PeerIdentity& who) {
+  return "process " + std::to_string(who.pid) + " of user " + std::to_string(who.uid);
+}
+
+}  // namespace
+
+Result<ShmTarget> ShmTarget::parse(const std::string& text) {
+  ShmTarget out;
+  auto comma = text.find(',');
+  out.path = text.substr(0, comma);
+  while (comma != std::string::npos) {
+    const auto next = text.find(',', comma + 1);
+    const std::string option = text.substr(comma + 1, next - comma - 1);
+    comma = next;
+    const auto equals = option.find('=');
+    const std::string key = option.substr(0, equals);
+    if (equals == std::string::npos) {
+      return wrong(option);
+    }
+    std::uint32_t value = 0;
+    const char* const end = option.data() + option.size();
+    const auto [rest, error] =
+        std::from_chars(option.data() + equals + 1, end, value, key == "mode" ? 8 : 10);
+    if (error != std::errc() || rest != end) {
+      return wrong(option);
+    }
+    if (key == "cells") {
+      out.geometry.cells = value;
+    } else if (key == "bytes") {
+      out.geometry.cell_bytes = padded(value);
+    } else if (key == "mode" && value <= kAnyMode) {
+      out.mode = value;
+    } else {
+      return wrong(option);
+    }
+  }
+  if (const std::string problem = shm::refusal(out.geometry); !problem.empty()) {
+    return Status(StatusCode::invalid_argument, problem);
+  }
+  return out;
+}
+
+Result<std::unique_ptr<Port>> ShmPort::open(const std::string& target, const PortContext& context) {
+  auto parsed = ShmTarget::parse(target);
+  if (!parsed.ok()) {
+    return parsed.status();
+  }
+  try {
+    return std::unique_ptr<Port>(new ShmPort(target, parsed.value(), context));
+  } catch (const shm::ShmError& problem) {
+    const bool argument = problem.status() == CATCHMENT_SHM_ARGUMENT;
+    return Status(argument ? StatusCode::invalid_argument : StatusCode::internal, problem.what());
+  }
+}
+
+ShmPort::ShmPort(const std::string& target, const ShmTarget& parsed, const PortContext& context)
+    : name_("shm:" + target),
+      context_(context),
+      geometry_(parsed.geometry),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      listener_(parsed.path, parsed.mode),
+      buffer_(kBatch * padded(context.max_frame_bytes) / kAlign) {
+  watch(epoll_.get(), listener_.descriptor());
+}
+
+Received ShmPort::receive(std::vector<rt::InputFrame>& frames) {
+  if (!channel_) {
+    return {};
+  }
+  if (armed_) {
+    armed_ = false;
+    channel_->disarm();  // a wake-up that is under way is taken back by check_link()
+  }
+  Received out;
+  shm::Consumer& in = channel_->in();
+  const std::uint32_t most = context_.max_frame_bytes;
+  auto* at = reinterpret_cast<std::uint8_t*>(buffer_.data());
+  for (auto left = std::min<std::uint32_t>(in.available(), kBatch); left != 0; --left) {
+    const std::uint32_t length = in.take(at, most);
+    if (length == 0) {
+      break;
+    }
+    if (length > most) {
+      ++out.too_long;
+      continue;
+    }
+    frames.push_back({at, length, context_.number});
+    at += padded(length);
+    ++out.frames;
+  }
+  channel_->release();
+  if (channel_->in().fault()) {
+    out.error = EPROTO;
+  }
+  return out;
+}
+
+Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
+  if (!channel_) {
+    return {.error = ENOTCONN};
+  }
+  Sent out;
+  shm::Producer& to = channel_->out();
+  for (const rt::OutFrame& frame : frames.first(std::min(frames.size(), kBatch))) {
+    if (frame.length > geometry_.cell_bytes || frame.length == 0) {
+      ++out.too_long;
+      ++out.frames;
+      continue;
+    }
+    std::uint8_t* const room = to.reserve();
+    if (room == nullptr) {
+      out.full = !to.fault();
+      out.error = to.fault() ? EPROTO : 0;
+      break;
+    }
+    std::copy_n(frame.data, frame.length, room);
+    to.commit(frame.length);
+    ++out.frames;
+    ++out.delivered;
+    out.bytes += frame.length;
+  }
+  full_.store(out.full, std::memory_order_relaxed);
+  channel_->publish();
+  return out;
+}
+
+bool ShmPort::arm() {
+  if (!channel_) {
+    return true;
+  }
+  armed_ = true;
+  const std::uint32_t room = full_.load(std::memory_order_relaxed) ? shm::kForRoom : 0U;
+  return channel_->arm(shm::kForFrames | room) == 0;
+}
+
+std::string ShmPort::check_link() {
+  std::array<epoll_event, 2> events{};
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  std::string news = check_peer();
+  if (count > 0) {
+    const std::string more = answer();
+    news += (news.empty() || more.empty() ? "" : "; ") + more;
+  }
+  return news;
+}
+
+std::string ShmPort::check_peer() {
+  if (!channel_) {
+    return {};
+  }
+  std::string news;
+  if (const shm::Fault& fault = channel_->fault()) {
+    news = "the ring of " + text_of(peer_) + " is corrupt: " + fault.text() + "; detached";
+    channel_->link().farewell(news);
+  } else if (!channel_->link().drain()) {
+    const std::string& reason = channel_->link().reason();
+    news = text_of(peer_) + " is gone" + (reason.empty() ? "" : ": " + reason);
+  }
+  if (!news.empty()) {
+    channel_.reset();
+    armed_ = false;
+  }
+  return news;
+}
+
+std::string ShmPort::answer() {
+  std::string news;
+  while (auto knock = listener_.accept()) {
+    if (channel_) {
+      refuse(std::move(*knock),
+             "port " + std::to_string(context_.number) + " belongs to " + text_of(peer_));
+      continue;
+    }
+    const shm::PeerIdentity who = knock->who;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    epoch_ = std::max(epoch_ + 1, static_cast<std::uint64_t>(nanos));
+    try {
+      auto channel = admit(std::move(*knock), geometry_, epoch_);
+      if (!channel) {
+        continue;
+      }
+      channel_.emplace(std::move(*channel));
+    } catch (const shm::ShmError& problem) {
+      news = text_of(who) + " cannot be attached: " + problem.what();
+      continue;
+    }
+    peer_ = who;
+    watch(epoll_.get(), channel_->link().descriptor());
+    news = text_of(who) + " is attached";
+  }
+  return news;
+}
+
+}  // namespace catchment::softswitch

@@ -1,0 +1,65 @@
+// A port to a process of this machine, through memory that both map (docs/shared-memory.md).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catchment/shm/channel.hpp"
+#include "catchment/shm/listener.hpp"
+#include "catchment/softswitch/status.hpp"
+#include "descriptor.hpp"
+#include "port.hpp"
+
+namespace catchment::softswitch {
+
+/// PATH[,cells=N][,bytes=N][,mode=OCTAL]: what stands after shm: in a port's specification.
+struct ShmTarget {
+  std::string path;
+  shm::Geometry geometry;
+  ::mode_t mode = 0600;
+
+  static Result<ShmTarget> parse(const std::string& text);
+};
+
+class ShmPort final : public Port {
+ public:
+  /// Listens for a peer. Fails with what is wrong with the target or its path.
+  static Result<std::unique_ptr<Port>> open(const std::string& target, const PortContext& context);
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] bool up() const override { return channel_.has_value(); }
+  [[nodiscard]] int descriptor() const override { return epoll_.get(); }
+  Received receive(std::vector<rt::InputFrame>& frames) override;
+  Sent send(std::span<const rt::OutFrame> frames) override;
+  std::string check_link() override;
+  [[nodiscard]] bool polled() const override { return true; }
+  bool arm() override;
+
+ private:
+  ShmPort(const std::string& target, const ShmTarget& parsed, const PortContext& context);
+
+  /// Lets go of a peer that left or that wrote nonsense; what to tell.
+  std::string check_peer();
+  /// Answers those who knock; what to tell.
+  std::string answer();
+
+  std::string name_;
+  PortContext context_;
+  shm::Geometry geometry_;
+  Descriptor epoll_;  // over the listener and the peer's connection
+  shm::Listener listener_;
+  std::optional<shm::Channel> channel_;
+  shm::PeerIdentity peer_;
+  std::uint64_t epoch_ = 0;
+  struct alignas(shm::kLine) Line {
+    std::uint8_t bytes[shm::kLine];
+  };
+  std::vector<Line> buffer_;  // the frames of one receive(), one after the other
+  bool armed_ = false;
+  std::atomic<bool> full_ = false;  // send() found no room
+};
+
+}  // namespace catchment::softswitch

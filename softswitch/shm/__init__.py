@@ -1,0 +1,13 @@
+"""Shared-memory ports of catchment-switch, for Python: a binding of the C library in this folder.
+
+    with Port.attach("/run/lab/port1") as port:
+        port.send(frame)
+        replies = port.receive(timeout=1.0)
+
+docs/shared-memory.md has the format and the C interface; one `Port` is for one thread at a time.
+"""
+
+from softswitch.shm.errors import DetachedError, ShmError
+from softswitch.shm.port import Info, Port
+
+__all__ = ["DetachedError", "Info", "Port", "ShmError"]

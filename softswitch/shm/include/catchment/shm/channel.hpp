@@ -1,0 +1,86 @@
+// One side of an attached port: both rings, and waking the other side when it sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "catchment/shm/link.hpp"
+#include "catchment/shm/mapping.hpp"
+#include "catchment/shm/ring.hpp"
+
+namespace catchment::shm {
+
+class Channel {
+ public:
+  Channel(Mapping mapping, Link link, Side side)
+      : mapping_(std::move(mapping)),
+        link_(std::move(link)),
+        out_(mapping_.outgoing(side)),
+        in_(mapping_.incoming(side)),
+        own_waiting_(&mapping_.waiting(side)),
+        other_waiting_(&mapping_.waiting(side == Side::peer ? Side::switch_side : Side::peer)) {}
+
+  [[nodiscard]] const Mapping& mapping() const { return mapping_; }
+  [[nodiscard]] Link& link() { return link_; }
+  /// Reserve, commit, and publish() when a batch is complete.
+  [[nodiscard]] Producer& out() { return out_; }
+  /// Take, and release() when a batch is done.
+  [[nodiscard]] Consumer& in() { return in_; }
+
+  /// Shows what was committed to the other side, and wakes it if it sleeps.
+  void publish() {
+    if (out_.publish()) {
+      wake_if(kForFrames);
+    }
+  }
+  /// Gives the cells of what was taken back, and wakes the other side if it waits for enough of
+  /// them.
+  void release() {
+    if (in_.release() && in_.roomy()) {
+      wake_if(kForRoom);
+    }
+  }
+
+  /// Asks to be woken for `events` (bits of Waiting). Returns those that are there already: do not
+  /// sleep.
+  std::uint32_t arm(std::uint32_t events) {
+    std::atomic_ref(*own_waiting_).store(events, std::memory_order_relaxed);
+    // Either we see what the other side did before, or it sees that we wait.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return ready(events);
+  }
+  /// Asks for nothing any more. False: the other side has sent a wake-up, or will in a moment.
+  bool disarm() {
+    return std::atomic_ref(*own_waiting_).exchange(0, std::memory_order_acq_rel) != 0;
+  }
+  /// Those of `events` that are there.
+  std::uint32_t ready(std::uint32_t events) {
+    const std::uint32_t frames =
+        (events & kForFrames) != 0 && in_.available() != 0 ? kForFrames : 0U;
+    const std::uint32_t room = (events & kForRoom) != 0 && out_.may_have_room() ? kForRoom : 0U;
+    return frames | room;
+  }
+
+  /// What the other side wrote that cannot be.
+  [[nodiscard]] const Fault& fault() const { return in_.fault() ? in_.fault() : out_.fault(); }
+
+ private:
+  void wake_if(std::uint32_t event) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const std::atomic_ref waiting(*other_waiting_);
+    if ((waiting.load(std::memory_order_relaxed) & event) != 0) {
+      waiting.exchange(0, std::memory_order_acq_rel);
+      link_.wake();
+    }
+  }
+
+  Mapping mapping_;
+  Link link_;
+  Producer out_;
+  Consumer in_;
+  std::uint32_t* own_waiting_;
+  std::uint32_t* other_waiting_;
+};
+
+}  // namespace catchment::shm

@@ -1,0 +1,55 @@
+// The socket beside the memory: it hands the memory over, wakes a side that sleeps, and hangs up
+// when a side dies, however it dies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "catchment/shm/descriptor.hpp"
+
+namespace catchment::shm {
+
+/// The first message on a connection, from the switch; with the memory's descriptor when it is
+/// `attached`.
+struct Welcome {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t attached;  // 0: refused, `text` says why
+  char text[240];          // ends with a zero
+};
+static_assert(sizeof(Welcome) == 256);
+
+class Link {
+ public:
+  explicit Link(Descriptor socket) : socket_(std::move(socket)) {}
+
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+
+  /// Hands over `memory`, or refuses with `text`. False: the other side is gone.
+  bool welcome(int memory, const std::string& text);
+  /// Makes the other side's descriptor readable. Never blocks.
+  void wake();
+  /// Tells why this side is about to hang up.
+  void farewell(const std::string& text);
+  /// Takes in wake-ups that arrived. False: the other side hung up; reason() says why, if it did.
+  bool drain();
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  Descriptor socket_;
+  std::string reason_;
+  bool reading_reason_ = false;
+};
+
+/// What a peer got from welcome().
+struct Handover {
+  Welcome welcome{};
+  Descriptor memory;
+};
+
+/// Reads the welcome. nullopt: it has not arrived. Throws ShmError when it is none, or the switch
+/// hung up.
+std::optional<Handover> receive_welcome(int socket);
+
+}  // namespace catchment::shm

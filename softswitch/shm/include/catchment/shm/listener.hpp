@@ -1,0 +1,55 @@
+// Where peers of a port knock: a unix socket at a path, one peer at a time.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "catchment/shm/channel.hpp"
+#include "catchment/shm/descriptor.hpp"
+#include "catchment/shm/layout.hpp"
+
+namespace catchment::shm {
+
+/// Who is at the other end of a connection, as the kernel knows it.
+struct PeerIdentity {
+  std::uint32_t pid = 0;
+  std::uint32_t uid = 0;
+};
+
+/// A peer's connection, not yet answered.
+struct Knock {
+  Link link;
+  PeerIdentity who;
+};
+
+class Listener {
+ public:
+  /// Takes over a socket that a killed switch left behind. `mode`: who may attach, as file
+  /// permissions of the socket. Throws ShmError: the path is in use, too long, or its directory is
+  /// missing.
+  Listener(const std::string& path, ::mode_t mode);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  /// Readable when somebody knocks.
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  /// The next connection; nullopt when there is none.
+  std::optional<Knock> accept();
+
+ private:
+  std::string path_;
+  Descriptor socket_;
+  struct stat file_{};  // to remove this socket only, not another switch's
+};
+
+/// New memory for the one who knocked. Throws ShmError; nullopt: it is gone already.
+std::optional<Channel> admit(Knock knock, const Geometry& geometry, std::uint64_t epoch);
+/// Sends the one who knocked away.
+void refuse(Knock knock, const std::string& why);
+
+}  // namespace catchment::shm

@@ -1,0 +1,55 @@
+// The memory that both sides map: a memfd whose size is sealed, so that nobody can take pages away.
+#pragma once
+
+#include <cstdint>
+
+#include "catchment/shm/descriptor.hpp"
+#include "catchment/shm/layout.hpp"
+#include "catchment/shm/ring.hpp"
+
+namespace catchment::shm {
+
+enum class Side { switch_side, peer };
+
+class Mapping {
+ public:
+  /// New memory with its header filled in. Throws ShmError.
+  static Mapping create(const Geometry& geometry, std::uint64_t epoch, std::uint32_t peer_pid);
+  /// Maps what the switch handed over. Throws ShmError (CORRUPT) when it is not what it should be.
+  static Mapping attach(Descriptor memory);
+
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+
+  /// The sizes, checked once; the page is not asked again.
+  [[nodiscard]] const Geometry& geometry() const { return geometry_; }
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+  [[nodiscard]] std::uint32_t switch_pid() const { return switch_pid_; }
+  [[nodiscard]] int descriptor() const { return memory_.get(); }
+  /// For the switch, once the peer has it.
+  void close_descriptor() { memory_ = Descriptor(); }
+
+  [[nodiscard]] RingView outgoing(Side side) const;
+  [[nodiscard]] RingView incoming(Side side) const;
+  /// What `side` waits for.
+  [[nodiscard]] std::uint32_t& waiting(Side side) const;
+
+ private:
+  Mapping(Descriptor memory, const Geometry& geometry);
+  [[nodiscard]] Header& header() const { return *static_cast<Header*>(base_); }
+  [[nodiscard]] std::uint8_t* at(std::size_t offset) const {
+    return static_cast<std::uint8_t*>(base_) + offset;
+  }
+
+  Descriptor memory_;
+  Geometry geometry_;
+  Offsets offsets_;
+  void* base_ = nullptr;
+  std::uint64_t epoch_ = 0;
+  std::uint32_t switch_pid_ = 0;
+};
+
+}  // namespace catchment::shm

@@ -1,0 +1,147 @@
+// The two ends of a ring. Neither believes what the other side wrote: an end's own position is kept
+// in private memory, the other's position and every length are read once and checked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "catchment/shm/layout.hpp"
+
+namespace catchment::shm {
+
+/// A ring in mapped memory.
+struct RingView {
+  std::uint64_t* written = nullptr;
+  std::uint64_t* read = nullptr;
+  std::uint32_t* lengths = nullptr;
+  std::uint8_t* cells = nullptr;
+  Geometry geometry;
+};
+
+/// What the other side wrote that cannot be.
+struct Fault {
+  enum class Kind { none, written, read, length };
+  Kind kind = Kind::none;
+  std::uint64_t value = 0;     // as found
+  std::uint64_t position = 0;  // our own
+  std::uint32_t most = 0;      // cells, or bytes
+
+  explicit operator bool() const { return kind != Kind::none; }
+  [[nodiscard]] std::string text() const;
+};
+
+class Producer {
+ public:
+  explicit Producer(const RingView& ring) : ring_(ring) {}
+
+  /// Room for one frame of at most cell_bytes, or nullptr when the ring is full (or faulty).
+  std::uint8_t* reserve() {
+    if (staged_ - read_ == ring_.geometry.cells && !look()) {
+      std::atomic_ref(full_at_).store(read_, std::memory_order_relaxed);
+      return nullptr;
+    }
+    return ring_.cells + place() * ring_.geometry.cell_bytes;
+  }
+  /// Queues what was written to the reserved room.
+  void commit(std::uint32_t length) {
+    std::atomic_ref(ring_.lengths[place()]).store(length, std::memory_order_relaxed);
+    ++staged_;
+  }
+  /// Shows what is queued to the other side; false when there was nothing.
+  bool publish() {
+    if (staged_ == published_) {
+      return false;
+    }
+    published_ = staged_;
+    std::atomic_ref(*ring_.written).store(published_, std::memory_order_release);
+    return true;
+  }
+  /// Whether reserve() is worth a call: the consumer has moved since the ring was last found full.
+  /// May be asked by another thread than the one that sends.
+  [[nodiscard]] bool may_have_room() const {
+    return std::atomic_ref(*ring_.read).load(std::memory_order_acquire) !=
+           std::atomic_ref(full_at_).load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const Fault& fault() const { return fault_; }
+
+ private:
+  [[nodiscard]] std::size_t place() const { return staged_ & (ring_.geometry.cells - 1); }
+  /// Looks how far the consumer is; whether there is room.
+  bool look() {
+    const std::uint64_t read = std::atomic_ref(*ring_.read).load(std::memory_order_acquire);
+    // The consumer moves forward, and not beyond what was published.
+    if (published_ - read > published_ - read_) {
+      fault_ = {Fault::Kind::read, read, published_, ring_.geometry.cells};
+      return false;
+    }
+    read_ = read;
+    return staged_ - read_ < ring_.geometry.cells;
+  }
+
+  RingView ring_;
+  std::uint64_t staged_ = 0;
+  std::uint64_t published_ = 0;
+  std::uint64_t read_ = 0;  // the consumer's position, as last seen
+  /// Where the consumer was when the ring was found full.
+  mutable std::uint64_t full_at_ = ~std::uint64_t{0};
+  Fault fault_;
+};
+
+class Consumer {
+ public:
+  explicit Consumer(const RingView& ring) : ring_(ring) {}
+
+  /// Frames that wait now; 0 also when the ring is faulty.
+  std::uint32_t available() {
+    const std::uint64_t written = std::atomic_ref(*ring_.written).load(std::memory_order_acquire);
+    if (written - position_ > ring_.geometry.cells) {
+      fault_ = {Fault::Kind::written, written, position_, ring_.geometry.cells};
+      return 0;
+    }
+    written_ = written;
+    return static_cast<std::uint32_t>(written_ - position_);
+  }
+  /// Copies the next of the available frames to `into` unless it is longer than `most`, and passes
+  /// it. Returns its length, or 0 when the ring is faulty.
+  std::uint32_t take(std::uint8_t* into, std::uint32_t most) {
+    const std::size_t place = position_ & (ring_.geometry.cells - 1);
+    // Read once: what is checked is what is used.
+    const std::uint32_t length =
+        std::atomic_ref(ring_.lengths[place]).load(std::memory_order_relaxed);
+    if (length - 1 >= ring_.geometry.cell_bytes) {
+      fault_ = {Fault::Kind::length, length, position_, ring_.geometry.cell_bytes};
+      return 0;
+    }
+    if (length <= most) {
+      std::memcpy(into, ring_.cells + place * ring_.geometry.cell_bytes, length);
+    }
+    ++position_;
+    return length;
+  }
+  /// Gives what was taken back to the producer; false when there was nothing.
+  bool release() {
+    if (position_ == released_) {
+      return false;
+    }
+    released_ = position_;
+    std::atomic_ref(*ring_.read).store(released_, std::memory_order_release);
+    return true;
+  }
+  /// Most of the ring is empty again, as far as we have looked.
+  [[nodiscard]] bool roomy() const {
+    return (written_ - position_) * 4 <= ring_.geometry.cells * std::uint64_t{3};
+  }
+  [[nodiscard]] const Fault& fault() const { return fault_; }
+
+ private:
+  RingView ring_;
+  std::uint64_t position_ = 0;
+  std::uint64_t released_ = 0;
+  std::uint64_t written_ = 0;  // the producer's position, as last seen
+  Fault fault_;
+};
+
+}  // namespace catchment::shm

@@ -1,0 +1,114 @@
+/* Shared-memory ports of catchment-switch: the peer's side, for C and whatever can call C.
+ *
+ * A peer attaches to a port by the path of its socket, gets two rings of frames in shared memory,
+ * and sends and receives whole Ethernet frames.  docs/shared-memory.md has the format, an example
+ * and what happens when either side dies.  One thread at a time may use a port; ports are
+ * independent. */
+#ifndef CATCHMENT_SHM_H
+#define CATCHMENT_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rises when a call, a struct or a status changes its meaning. */
+#define CATCHMENT_SHM_ABI 1
+#define CATCHMENT_SHM_PUBLIC __attribute__((visibility("default")))
+
+typedef struct catchment_shm catchment_shm;
+
+/* What a call returns instead of a count.  The text of the last one: catchment_shm_error(). */
+enum catchment_shm_status {
+  CATCHMENT_SHM_OK = 0,
+  CATCHMENT_SHM_TIMEOUT = -1,  /* nothing happened in time */
+  CATCHMENT_SHM_DETACHED = -2, /* the switch is gone for now; the port attaches again by itself */
+  CATCHMENT_SHM_REFUSED = -3,  /* the switch speaks another version of the format */
+  CATCHMENT_SHM_CORRUPT = -4,  /* the ring holds nonsense; the port lets go and attaches again */
+  CATCHMENT_SHM_ARGUMENT = -5, /* the call was wrong */
+  CATCHMENT_SHM_SYSTEM = -6    /* the operating system refused: see the text */
+};
+
+enum catchment_shm_event {
+  CATCHMENT_SHM_FRAMES = 1, /* frames can be received */
+  CATCHMENT_SHM_ROOM = 2    /* a frame can be sent */
+};
+
+/* A frame in the caller's memory. */
+typedef struct catchment_shm_frame {
+  void* data;
+  uint32_t length; /* bytes of the frame */
+  uint32_t room;   /* receive: bytes at data */
+} catchment_shm_frame;
+
+typedef struct catchment_shm_info {
+  uint32_t cells;       /* frames that fit a ring */
+  uint32_t frame_bytes; /* the longest frame */
+  uint64_t epoch;       /* of this attachment; another one after every re-attachment */
+  uint64_t attachments; /* how often this port has been attached */
+  uint64_t sent;        /* frames, since catchment_shm_attach() */
+  uint64_t received;
+  uint64_t too_long; /* frames received that did not fit the caller's room, and were dropped */
+  int32_t switch_pid;
+  int32_t attached; /* 0: detached for now */
+} catchment_shm_info;
+
+CATCHMENT_SHM_PUBLIC int catchment_shm_abi(void);
+
+/* Attaches to the port whose socket is at `path`, waiting up to `timeout_ms` for the switch to be
+ * there and the port to be free (0: one try, negative: forever).  Free it with
+ * catchment_shm_detach(). NULL: `*status` says which error (TIMEOUT: waiting longer may help, all
+ * others are final) and `error` says it in words, in up to `error_bytes` with the final zero.  Both
+ * may be NULL. */
+CATCHMENT_SHM_PUBLIC catchment_shm* catchment_shm_attach(const char* path, int timeout_ms,
+                                                         int* status, char* error,
+                                                         size_t error_bytes);
+CATCHMENT_SHM_PUBLIC void catchment_shm_detach(catchment_shm* port);
+
+/* Copies up to `count` frames into the ring and tells the switch.  Returns how many; fewer: the
+ * ring is full (wait for CATCHMENT_SHM_ROOM).  A frame of 0 bytes or more than frame_bytes is
+ * ARGUMENT. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_send(catchment_shm* port, const catchment_shm_frame* frames,
+                                            int count);
+/* Copies up to `count` frames out of the ring, each into its `data` of `room` bytes, and sets its
+ * `length`.  Returns how many; 0: none is there (wait for CATCHMENT_SHM_FRAMES). */
+CATCHMENT_SHM_PUBLIC int catchment_shm_receive(catchment_shm* port, catchment_shm_frame* frames,
+                                               int count);
+
+/* Writes a frame in place: reserve room for frame_bytes (NULL: full or detached), write, commit the
+ * length; the switch sees what was committed at the next flush (or send).  An unflushed commit is
+ * forgotten when the switch goes away. */
+CATCHMENT_SHM_PUBLIC void* catchment_shm_reserve(catchment_shm* port);
+CATCHMENT_SHM_PUBLIC int catchment_shm_commit(catchment_shm* port, uint32_t length);
+CATCHMENT_SHM_PUBLIC int catchment_shm_flush(catchment_shm* port);
+
+/* Waits for one of `events` (a sum of catchment_shm_event) for up to `timeout_us` (negative:
+ * forever): looks for a short while, then sleeps.  Attaches again when the switch comes back.
+ * Returns the events that are there, TIMEOUT, or DETACHED when the time ended without a switch. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_wait(catchment_shm* port, int events, int64_t timeout_us);
+
+/* To sleep in one's own poll() or epoll: a descriptor that becomes readable when something happens,
+ * the same one until detach.  Before every sleep call catchment_shm_arm(events): it returns those
+ * of the events that are there already (then do not sleep), or OK: sleep now. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_descriptor(const catchment_shm* port);
+CATCHMENT_SHM_PUBLIC int catchment_shm_arm(catchment_shm* port, int events);
+/* Looks for `events` for as long as is wise before a sleep (tens of microseconds, less when looking
+ * has not paid lately), or until *stop is not 0 (NULL: no such thing).  Returns those that are
+ * there, or OK. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_look(catchment_shm* port, int events, const int* stop);
+/* Whether the switch is there: OK or DETACHED.  Without it, a port that is neither full nor empty
+ * may take a while to notice. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_check(catchment_shm* port);
+
+/* What the last call that failed has to say, or why the switch went away; never NULL. */
+CATCHMENT_SHM_PUBLIC const char* catchment_shm_error(const catchment_shm* port);
+CATCHMENT_SHM_PUBLIC void catchment_shm_get_info(const catchment_shm* port,
+                                                 catchment_shm_info* info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

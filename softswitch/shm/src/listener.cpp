@@ -1,0 +1,99 @@
+#include "catchment/shm/listener.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "address.hpp"
+#include "catchment/shm/error.hpp"
+
+namespace catchment::shm {
+
+namespace {
+
+constexpr int kBacklog = 16;
+
+Descriptor unix_socket() {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) {
+    throw ShmError("cannot make a unix socket", errno);
+  }
+  return socket;
+}
+
+/// Removes a socket that nobody listens on any more. Throws ShmError when somebody does.
+void clear_leftover(const std::string& path, const sockaddr_un& address) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) {
+    return;
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    throw ShmError(CATCHMENT_SHM_ARGUMENT,
+                   path + ": exists and is not a socket; choose another path");
+  }
+  const Descriptor probe = unix_socket();
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno == EAGAIN) {
+    throw ShmError(CATCHMENT_SHM_ARGUMENT, path + ": another process listens there");
+  }
+  if (errno != ECONNREFUSED) {
+    throw ShmError(path + ": cannot tell whether it is in use", errno);
+  }
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+    throw ShmError(path + ": cannot remove what a killed switch left behind", errno);
+  }
+}
+
+}  // namespace
+
+Listener::Listener(const std::string& path, ::mode_t mode) : path_(path), socket_(unix_socket()) {
+  const sockaddr_un address = address_of(path);
+  clear_leftover(path, address);
+  // Nobody may connect before the permissions are set.
+  fchmod(socket_.get(), 0);
+  if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw ShmError(path + ": cannot bind", errno);
+  }
+  if (lstat(path.c_str(), &file_) != 0 || chmod(path.c_str(), mode) != 0 ||
+      listen(socket_.get(), kBacklog) != 0) {
+    const int error = errno;
+    unlink(path.c_str());
+    throw ShmError(path + ": cannot listen", error);
+  }
+}
+
+Listener::~Listener() {
+  struct stat status{};
+  if (lstat(path_.c_str(), &status) == 0 && status.st_dev == file_.st_dev &&
+      status.st_ino == file_.st_ino) {
+    unlink(path_.c_str());
+  }
+}
+
+std::optional<Knock> Listener::accept() {
+  Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.valid()) {
+    return std::nullopt;
+  }
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    credentials = {};
+  }
+  return Knock{Link(std::move(socket)),
+               {static_cast<std::uint32_t>(credentials.pid), credentials.uid}};
+}
+
+std::optional<Channel> admit(Knock knock, const Geometry& geometry, std::uint64_t epoch) {
+  Mapping mapping = Mapping::create(geometry, epoch, knock.who.pid);
+  if (!knock.link.welcome(mapping.descriptor(), {})) {
+    return std::nullopt;
+  }
+  mapping.close_descriptor();
+  return Channel(std::move(mapping), std::move(knock.link), Side::switch_side);
+}
+
+void refuse(Knock knock, const std::string& why) { knock.link.welcome(-1, why); }
+
+}  // namespace catchment::shm

@@ -1,0 +1,148 @@
+#include "catchment/shm/mapping.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <new>
+
+#include "catchment/shm/error.hpp"
+
+namespace catchment::shm {
+
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+[[noreturn]] void nonsense(const std::string& what) {
+  throw ShmError(CATCHMENT_SHM_CORRUPT,
+                 "the switch handed over memory that cannot be used: " + what);
+}
+
+/// The geometry of memory that somebody else made, before any of it is believed.
+Geometry geometry_of(int memory, std::size_t& bytes) {
+  struct stat status{};
+  if (fstat(memory, &status) != 0) {
+    throw ShmError("cannot look at the shared memory", errno);
+  }
+  bytes = static_cast<std::size_t>(status.st_size);
+  if ((fcntl(memory, F_GET_SEALS) & kSeals) != kSeals) {
+    nonsense("its size is not sealed");
+  }
+  if (bytes < sizeof(Header)) {
+    nonsense("it has " + std::to_string(bytes) + " bytes");
+  }
+  Header header{};
+  if (pread(memory, &header, offsetof(Header, to_switch), 0) !=
+      static_cast<ssize_t>(offsetof(Header, to_switch))) {
+    throw ShmError("cannot read the shared memory", errno);
+  }
+  if (header.magic != kMagic) {
+    nonsense("it does not begin with CATCHSHM");
+  }
+  if (header.version != kVersion || header.header_bytes != sizeof(Header)) {
+    nonsense("format version " + std::to_string(header.version) + ", this library speaks " +
+             std::to_string(kVersion));
+  }
+  const Geometry geometry{header.cells, header.cell_bytes};
+  if (const std::string problem = refusal(geometry); !problem.empty()) {
+    nonsense(problem);
+  }
+  return geometry;
+}
+
+}  // namespace
+
+Mapping::Mapping(Descriptor memory, const Geometry& geometry)
+    : memory_(std::move(memory)), geometry_(geometry), offsets_(geometry) {
+  void* const base =
+      mmap(nullptr, offsets_.total, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
+  if (base == MAP_FAILED) {
+    throw ShmError("cannot map " + std::to_string(offsets_.total) + " bytes of shared memory",
+                   errno);
+  }
+  base_ = base;
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : memory_(std::move(other.memory_)),
+      geometry_(other.geometry_),
+      offsets_(other.offsets_),
+      base_(std::exchange(other.base_, nullptr)),
+      epoch_(other.epoch_),
+      switch_pid_(other.switch_pid_) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(geometry_, other.geometry_);
+  std::swap(offsets_, other.offsets_);
+  std::swap(base_, other.base_);
+  std::swap(epoch_, other.epoch_);
+  std::swap(switch_pid_, other.switch_pid_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) {
+    munmap(base_, offsets_.total);
+  }
+}
+
+Mapping Mapping::create(const Geometry& geometry, std::uint64_t epoch, std::uint32_t peer_pid) {
+  Descriptor memory(memfd_create("catchment-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.valid()) {
+    throw ShmError("cannot make shared memory", errno);
+  }
+  const std::size_t bytes = Offsets(geometry).total;
+  if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) {
+    throw ShmError("cannot make shared memory of " + std::to_string(bytes) + " bytes", errno);
+  }
+  if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) {
+    throw ShmError("cannot seal the size of the shared memory", errno);
+  }
+  Mapping mapping(std::move(memory), geometry);
+  mapping.epoch_ = epoch;
+  auto& header = *new (mapping.base_) Header{};
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.header_bytes = sizeof(Header);
+  header.cells = geometry.cells;
+  header.cell_bytes = geometry.cell_bytes;
+  header.epoch = epoch;
+  header.switch_pid = static_cast<std::uint32_t>(getpid());
+  header.peer_pid = peer_pid;
+  return mapping;
+}
+
+Mapping Mapping::attach(Descriptor memory) {
+  std::size_t bytes = 0;
+  const Geometry geometry = geometry_of(memory.get(), bytes);
+  if (bytes != Offsets(geometry).total) {
+    nonsense("it has " + std::to_string(bytes) + " bytes where its rings need " +
+             std::to_string(Offsets(geometry).total));
+  }
+  Mapping mapping(std::move(memory), geometry);
+  mapping.epoch_ = mapping.header().epoch;
+  mapping.switch_pid_ = mapping.header().switch_pid;
+  return mapping;
+}
+
+RingView Mapping::outgoing(Side side) const {
+  return incoming(side == Side::peer ? Side::switch_side : Side::peer);
+}
+
+RingView Mapping::incoming(Side side) const {
+  const bool peer = side == Side::peer;
+  RingIndices& indices = peer ? header().from_switch : header().to_switch;
+  const std::size_t lengths = peer ? offsets_.from_switch_lengths : offsets_.to_switch_lengths;
+  const std::size_t cells = peer ? offsets_.from_switch_cells : offsets_.to_switch_cells;
+  return {&indices.written, &indices.read, reinterpret_cast<std::uint32_t*>(at(lengths)), at(cells),
+          geometry_};
+}
+
+std::uint32_t& Mapping::waiting(Side side) const {
+  return side == Side::peer ? header().peer_waiting : header().switch_waiting;
+}
+
+}  // namespace catchment::shm

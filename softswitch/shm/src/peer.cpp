@@ -1,0 +1,391 @@
+#include "peer.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "address.hpp"
+
+namespace catchment::shm {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kFirstPause = milliseconds(1);
+constexpr nanoseconds kLongestPause = milliseconds(50);
+/// A caller who only looks and never waits notices a dead switch after this many looks.
+constexpr unsigned kLooksPerCheck = 4096;
+constexpr int kAllEvents = CATCHMENT_SHM_FRAMES | CATCHMENT_SHM_ROOM;
+static_assert(CATCHMENT_SHM_FRAMES == int{kForFrames} && CATCHMENT_SHM_ROOM == int{kForRoom});
+
+void watch(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+    throw ShmError("cannot watch a descriptor", errno);
+  }
+}
+
+}  // namespace
+
+Peer::Peer(const std::string& path, int timeout_ms)
+    : path_(path),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+  if (!epoll_.valid() || !timer_.valid()) {
+    throw ShmError("cannot make a descriptor to wait on", errno);
+  }
+  static_cast<void>(address_of(path));
+  watch(epoll_.get(), timer_.get());
+  const bool forever = timeout_ms < 0;
+  const auto until = Clock::now() + milliseconds(std::max(timeout_ms, 0));
+  connect();
+  while (!attached()) {
+    const bool answered = !connecting_.valid();
+    if (hopeless_ || (answered && timeout_ms == 0) ||
+        (!forever && timeout_ms != 0 && Clock::now() >= until)) {
+      throw ShmError(hopeless_ ? why_detached_ : CATCHMENT_SHM_TIMEOUT, error_);
+    }
+    // One try means until the switch has answered.
+    sleep(forever ? Clock::time_point::max()
+                  : std::max(until, timeout_ms == 0 ? Clock::now() + milliseconds(1000) : until));
+  }
+}
+
+void Peer::connect() {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) {
+    return try_again_later(CATCHMENT_SHM_SYSTEM,
+                           std::string("cannot make a unix socket: ") + std::strerror(errno));
+  }
+  const sockaddr_un address = address_of(path_);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    hopeless_ = error != ENOENT && error != ECONNREFUSED && error != EAGAIN;
+    const char* const hint = error == ENOENT || error == ECONNREFUSED
+                                 ? "; is a switch running with --port N=shm:PATH?"
+                                 : "";
+    return try_again_later(hopeless_ ? CATCHMENT_SHM_SYSTEM : CATCHMENT_SHM_DETACHED,
+                           path_ + ": no switch to attach to: " + std::strerror(error) + hint);
+  }
+  watch(epoll_.get(), socket.get());
+  connecting_ = std::move(socket);
+  finish_connecting();
+}
+
+void Peer::finish_connecting() {
+  try {
+    auto answer = receive_welcome(connecting_.get());
+    if (!answer) {
+      return;
+    }
+    if (answer->welcome.attached == 0) {
+      throw ShmError(CATCHMENT_SHM_DETACHED, answer->welcome.text);
+    }
+    if (!answer->memory.valid()) {
+      throw ShmError(CATCHMENT_SHM_CORRUPT, "the switch handed over no memory");
+    }
+    Mapping mapping = Mapping::attach(std::move(answer->memory));
+    mapping.close_descriptor();
+    channel_.emplace(std::move(mapping), Link(std::move(connecting_)), Side::peer);
+    connecting_ = Descriptor();
+    pause_ = {};
+    hopeless_ = false;
+    const Mapping& memory = channel_->mapping();
+    info_.cells = memory.geometry().cells;
+    info_.frame_bytes = memory.geometry().cell_bytes;
+    info_.epoch = memory.epoch();
+    info_.switch_pid = memory.switch_pid();
+    info_.attached = 1;
+    ++info_.attachments;
+  } catch (const ShmError& problem) {
+    connecting_ = Descriptor();
+    hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
+    try_again_later(problem.status(), path_ + ": " + problem.what());
+  }
+}
+
+bool Peer::attached() {
+  if (channel_) {
+    return true;
+  }
+  if (connecting_.valid()) {
+    finish_connecting();
+  } else {
+    std::uint64_t times = 0;
+    if (read(timer_.get(), &times, sizeof times) == static_cast<ssize_t>(sizeof times)) {
+      connect();
+    }
+  }
+  return channel_.has_value();
+}
+
+void Peer::let_go(catchment_shm_status status, const std::string& why) {
+  channel_.reset();
+  armed_ = 0;
+  reserved_ = false;
+  info_.attached = 0;
+  pause_ = {};
+  try_again_later(status, path_ + ": " + why);
+}
+
+void Peer::try_again_later(catchment_shm_status status, const std::string& why) {
+  why_detached_ = status;
+  error_ = why;
+  pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kLongestPause);
+  set_timer(pause_);
+}
+
+void Peer::set_timer(Clock::duration after) {
+  itimerspec when{};
+  const auto left = duration_cast<nanoseconds>(after).count();
+  when.it_value.tv_sec = left / 1'000'000'000;
+  when.it_value.tv_nsec = left % 1'000'000'000;
+  timerfd_settime(timer_.get(), 0, &when, nullptr);
+}
+
+bool Peer::check_link() {
+  idle_looks_ = 0;
+  if (channel_->link().drain()) {
+    return true;
+  }
+  const std::string& reason = channel_->link().reason();
+  let_go(CATCHMENT_SHM_DETACHED,
+         reason.empty() ? "the switch is gone" : "the switch hung up: " + reason);
+  return false;
+}
+
+bool Peer::settle() {
+  if (armed_ != 0) {
+    const std::uint32_t events = armed_;
+    armed_ = 0;
+    patience_.woken();
+    // Awake without having been woken for this: it may be a hang-up.
+    if (!channel_->disarm() || channel_->ready(events) == 0) {
+      return check_link();
+    }
+  } else if (++idle_looks_ >= kLooksPerCheck) {
+    return check_link();
+  }
+  return true;
+}
+
+int Peer::faulty() {
+  if (!channel_->fault()) {
+    return CATCHMENT_SHM_OK;
+  }
+  const std::string why = "the switch's ring is corrupt: " + channel_->fault().text();
+  channel_->link().farewell(why);
+  let_go(CATCHMENT_SHM_CORRUPT, why);
+  return CATCHMENT_SHM_CORRUPT;
+}
+
+int Peer::refuse(const std::string& why) {
+  error_ = why;
+  return CATCHMENT_SHM_ARGUMENT;
+}
+
+bool Peer::known(int events) {
+  if ((events & ~kAllEvents) != 0 || events == 0) {
+    error_ = "events " + std::to_string(events) + ": give FRAMES, ROOM, or their sum";
+    return false;
+  }
+  return true;
+}
+
+int Peer::send(const catchment_shm_frame* frames, int count) {
+  if (count < 0 || (count > 0 && frames == nullptr)) {
+    return refuse("send needs frames and how many they are");
+  }
+  if (!attached() || !settle()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  reserved_ = false;
+  int done = 0;
+  for (; done < count; ++done) {
+    const catchment_shm_frame& frame = frames[done];
+    if (frame.data == nullptr || frame.length == 0 || frame.length > info_.frame_bytes) {
+      if (done != 0) {
+        break;
+      }
+      return refuse("a frame of " + std::to_string(frame.length) + " bytes: 1 to " +
+                    std::to_string(info_.frame_bytes) + " fit");
+    }
+    std::uint8_t* const room = channel_->out().reserve();
+    if (room == nullptr) {
+      break;
+    }
+    std::memcpy(room, frame.data, frame.length);
+    channel_->out().commit(frame.length);
+  }
+  channel_->publish();
+  info_.sent += static_cast<std::uint64_t>(done);
+  if (const int status = faulty(); status != CATCHMENT_SHM_OK) {
+    return status;
+  }
+  return done;
+}
+
+int Peer::receive(catchment_shm_frame* frames, int count) {
+  if (count < 0 || (count > 0 && frames == nullptr)) {
+    return refuse("receive needs room for frames and for how many");
+  }
+  if (!attached() || !settle()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  Consumer& in = channel_->in();
+  int done = 0;
+  for (std::uint32_t waiting = in.available(); waiting != 0 && done < count; --waiting) {
+    catchment_shm_frame& frame = frames[done];
+    const std::uint32_t length = in.take(static_cast<std::uint8_t*>(frame.data), frame.room);
+    if (length == 0) {
+      break;
+    }
+    if (length > frame.room) {
+      ++info_.too_long;
+      continue;
+    }
+    frame.length = length;
+    ++done;
+  }
+  channel_->release();
+  info_.received += static_cast<std::uint64_t>(done);
+  if (done == 0) {
+    return faulty();
+  }
+  idle_looks_ = 0;
+  return done;
+}
+
+void* Peer::reserve() {
+  if (!attached() || !settle()) {
+    return nullptr;
+  }
+  void* const room = channel_->out().reserve();
+  reserved_ = room != nullptr;
+  if (!reserved_) {
+    faulty();
+  }
+  return room;
+}
+
+int Peer::commit(std::uint32_t length) {
+  if (!channel_) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  if (!reserved_ || length == 0 || length > info_.frame_bytes) {
+    return refuse(reserved_ ? "a frame of " + std::to_string(length) + " bytes: 1 to " +
+                                  std::to_string(info_.frame_bytes) + " fit"
+                            : "commit without reserve");
+  }
+  channel_->out().commit(length);
+  reserved_ = false;
+  ++info_.sent;
+  return CATCHMENT_SHM_OK;
+}
+
+int Peer::flush() {
+  if (!attached()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  channel_->publish();
+  return CATCHMENT_SHM_OK;
+}
+
+int Peer::arm(int events) {
+  if (!known(events)) {
+    return CATCHMENT_SHM_ARGUMENT;
+  }
+  if (!attached()) {
+    return CATCHMENT_SHM_OK;  // the descriptor tells when there is something to do
+  }
+  armed_ = static_cast<std::uint32_t>(events);
+  const std::uint32_t there = channel_->arm(armed_);
+  if (there == 0 && channel_->fault()) {
+    return faulty();
+  }
+  return static_cast<int>(there);
+}
+
+void Peer::sleep(Clock::time_point until) {
+  int left_ms = -1;
+  if (until != Clock::time_point::max()) {
+    const auto left = std::max(until - Clock::now(), Clock::duration::zero());
+    // Rounded up: the caller looks at the clock again.
+    left_ms = static_cast<int>(std::min<std::int64_t>(
+        duration_cast<milliseconds>(left + milliseconds(1) - nanoseconds(1)).count(), 1 << 30));
+  }
+  epoll_event event{};
+  static_cast<void>(epoll_wait(epoll_.get(), &event, 1, left_ms));
+}
+
+int Peer::wait(int events, std::int64_t timeout_us) {
+  if (!known(events)) {
+    return CATCHMENT_SHM_ARGUMENT;
+  }
+  const auto wanted = static_cast<std::uint32_t>(events);
+  const bool forever = timeout_us < 0;
+  const auto most =
+      std::chrono::microseconds(std::min<std::int64_t>(timeout_us, std::int64_t{1} << 40));
+  const auto until = forever ? Clock::time_point::max() : Clock::now() + most;
+  while (true) {
+    if (attached() && settle()) {
+      if (timeout_us == 0 ||
+          patience_.look([&] { return channel_->ready(wanted) != 0 || channel_->fault(); }) ||
+          channel_->fault()) {
+        const std::uint32_t there = channel_->ready(wanted);
+        if (there != 0) {
+          return static_cast<int>(there);
+        }
+        if (const int status = faulty(); status != CATCHMENT_SHM_OK) {
+          return status;
+        }
+      } else if (const int there = arm(events); there != CATCHMENT_SHM_OK) {
+        return there;
+      }
+    }
+    if (!forever && Clock::now() >= until) {
+      return channel_ ? CATCHMENT_SHM_TIMEOUT : CATCHMENT_SHM_DETACHED;
+    }
+    sleep(until);
+  }
+}
+
+int Peer::look(int events, const int* stop) {
+  if (!known(events)) {
+    return CATCHMENT_SHM_ARGUMENT;
+  }
+  if (!channel_) {
+    return CATCHMENT_SHM_OK;
+  }
+  const auto wanted = static_cast<std::uint32_t>(events);
+  patience_.look([&] {
+    return channel_->ready(wanted) != 0 || channel_->fault() ||
+           (stop != nullptr && __atomic_load_n(stop, __ATOMIC_ACQUIRE) != 0);
+  });
+  return static_cast<int>(channel_->ready(wanted));
+}
+
+int Peer::check() {
+  if (!attached()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  if (!check_link()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
+  return faulty();
+}
+
+catchment_shm_info Peer::info() const { return info_; }
+
+}  // namespace catchment::shm

@@ -1,0 +1,73 @@
+// The peer's side of a port: attaches, and attaches again whenever the switch has been away.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "catchment/shm/channel.hpp"
+#include "catchment/shm/descriptor.hpp"
+#include "catchment/shm/error.hpp"
+#include "catchment_shm.h"
+#include "patience.hpp"
+
+namespace catchment::shm {
+
+class Peer {
+ public:
+  /// Throws ShmError when it is not attached within `timeout_ms` (negative: forever).
+  Peer(const std::string& path, int timeout_ms);
+
+  int send(const catchment_shm_frame* frames, int count);
+  int receive(catchment_shm_frame* frames, int count);
+  void* reserve();
+  int commit(std::uint32_t length);
+  int flush();
+  int wait(int events, std::int64_t timeout_us);
+  int arm(int events);
+  int look(int events, const int* stop);
+  int check();
+
+  [[nodiscard]] int descriptor() const { return epoll_.get(); }
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] catchment_shm_info info() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Takes the next step towards being attached, if it is due. Whether we are.
+  bool attached();
+  void connect();
+  void finish_connecting();
+  /// Lets go of the switch, and tries again later.
+  void let_go(catchment_shm_status status, const std::string& why);
+  void try_again_later(catchment_shm_status status, const std::string& why);
+  void set_timer(Clock::duration after);
+  /// Looks at the socket: are both still here?
+  bool check_link();
+  /// After the other side's wake-up, or once in a while.
+  bool settle();
+  /// Lets go when the ring is faulty; the status to return.
+  int faulty();
+  int refuse(const std::string& why);
+  [[nodiscard]] bool known(int events);
+  void sleep(Clock::time_point until);
+
+  std::string path_;
+  Descriptor epoll_;
+  Descriptor timer_;
+  Descriptor connecting_;
+  std::optional<Channel> channel_;
+  Patience patience_;
+  Clock::duration pause_{};  // before the next try
+  std::uint32_t armed_ = 0;  // the events that the switch wakes us for
+  unsigned idle_looks_ = 0;
+  bool reserved_ = false;
+  catchment_shm_status why_detached_ = CATCHMENT_SHM_DETACHED;
+  bool hopeless_ = false;  // the first attachment will not succeed by waiting
+  std::string error_;
+  catchment_shm_info info_{};
+};
+
+}  // namespace catchment::shm
