@@ -42,6 +42,9 @@ class Request:
     @property
     def latency(self) -> float: ...
 
+class AttachError(Exception):
+    """A shared-memory port cannot be attached; says why."""
+
 @final
 class Endpoint:
     """The I/O thread with its socket, senders and consumers."""

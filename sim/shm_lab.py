@@ -13,8 +13,6 @@ The switch is the one that runs everywhere else, `luwu.p4` and the control plane
 
 from __future__ import annotations
 
-import os
-import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -131,8 +129,7 @@ class ShmLab:
 
     def kill_switch(self) -> None:
         """End the switch as a crash would: no goodbye, its sockets left lying."""
-        os.kill(self.switch.pid, signal.SIGKILL)
-        self.switch.stop()
+        self.switch.kill()
 
     def restart_switch(self) -> None:
         """Start a switch on the same ports and give it all that the killed one had; its registers are empty."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -138,7 +136,7 @@ def test_a_killed_switch_costs_time_only(numbers: np.random.Generator) -> None:
             for share in (5_000, 20_000):
                 while root.stats()["frames_received"] < share:
                     assert root.error is None
-                os.kill(lab.switch.pid, signal.SIGKILL)
+                lab.kill_switch()
                 lab.restart_switch()
             for request in requests:
                 request.wait(PATIENCE)

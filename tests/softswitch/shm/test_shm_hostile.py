@@ -35,7 +35,7 @@ def test_a_length_that_cannot_be(length: int, launch: Launch, folder: Path) -> N
         peer.put(FRAME, claim=length)
         assert f"frame 1 claims {length} bytes; 1 to 2112 are possible" in peer.farewell()
     works(switch, folder)
-    assert "is corrupt: frame 1 claims" in switch.stderr
+    assert "is corrupt: frame 1 claims" in switch.output
 
 
 @pytest.mark.parametrize("written", [17, 1000, 1 << 32, -1, 1 << 63])
