@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from host.optimizer.store.errors import StoreError, of_errno
-from host.optimizer.store.files import DeviceFile
+from host.optimizer.store.files import DeviceFile, file_of
 from host.optimizer.store.geometry import PAGE
 from host.optimizer.store.transfer import page_aligned
 
@@ -140,6 +140,10 @@ def open_devices(
     """Open all places, in their order; `exits` closes them."""
     if not places:
         raise StoreError("no place was named", kind="argument", hint="name folders, files or block devices")
+    paths = [file_of(place).resolve() for place in places]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if twice is not None:
+        raise StoreError("is named twice", kind="argument", path=str(twice), hint="name each device once")
     devices = []
     for index, place in enumerate(places):
         file = DeviceFile(place, create=create, direct=options.direct)

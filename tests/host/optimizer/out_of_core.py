@@ -1,0 +1,150 @@
+"""A small training through a store, the same bits every time: gradients follow from step, worker and tensor alone.
+
+As a program it trains until it is killed: python out_of_core.py STEPS KILL_AT PLACE...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from host import EndpointError, _optimizer
+from host.layers import LayerSpec, LayerTable, WireType, message_size, open_message
+from host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
+from host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
+from host.optimizer.streaming import StreamingNode, StreamingOptions
+from sim.demo.fabric import MemoryFabric, MemoryPort
+
+TABLE = LayerTable(
+    (
+        LayerSpec.of(0, "embedding", [("embedding.weight", (90, 50))]),
+        LayerSpec.of(1, "block.0", [("block.0.weight", (64, 64)), ("block.0.bias", (64,)), ("block.0.scale", ())]),
+        LayerSpec.of(2, "block.1", [("block.1.weight", (2048, 3)), ("block.1.bias", (5,))]),
+        LayerSpec.of(3, "head", [("head.weight", (7, 9))]),
+    )
+)
+WORKERS = 2
+
+
+def gradient(step: int, worker: int, layer: int, tensor: int) -> np.ndarray[Any, Any]:
+    generator = np.random.default_rng([7, step, worker, layer, tensor])
+    values = generator.standard_normal(TABLE[layer].tensors[tensor].numel)
+    if (step, worker, layer, tensor) == (2, 1, 1, 1):
+        values[3] = 1e6  # saturates: the tensor is skipped in this step
+    return values.astype(np.float32)
+
+
+def initial(layer: int) -> torch.Tensor:
+    return torch.randn(TABLE[layer].numel, generator=torch.Generator().manual_seed(layer))
+
+
+class Worker(threading.Thread):
+    """Pulls and pushes as the hooks do, from training step `first` on."""
+
+    def __init__(self, port: MemoryPort, index: int, passes: Sequence[bool], first: int, wire: WireType) -> None:
+        super().__init__(daemon=True)
+        self._port, self._index, self._passes, self._first, self._wire = port, index, passes, first, wire
+        self.forward: list[torch.Tensor] = []
+
+    def run(self) -> None:
+        step = self._first
+        try:
+            for train in self._passes:
+                for layer in TABLE:
+                    self.forward.append(self._pull(layer)[1])
+                for layer in reversed(TABLE.layers) if train else ():
+                    for tensor, exponent in enumerate(self._pull(layer)[0]):
+                        self._port.push(gradient(step, self._index, layer.index, tensor), exponent=exponent)
+                step += train
+        except EndpointError:
+            return
+
+    def _pull(self, layer: LayerSpec) -> tuple[tuple[int, ...], torch.Tensor]:
+        buffer = np.zeros(message_size(layer, self._wire), np.uint8)
+        self._port.pull(buffer).wait(60)
+        header, elements = open_message(buffer, layer, TABLE, self._wire)
+        return header.exponents, elements.clone()
+
+
+def create(
+    places: Sequence[Path],
+    rule: UpdateRule | None = None,
+    moments: Precision = Precision.FP32,
+    parameters: Precision = Precision.BF16,
+    **options: Any,
+) -> Store:
+    kind = (Adam() if rule is None else rule).kind
+    return Store.create(
+        places, Geometry(TABLE, len(places), kind, parameters, moments), initial, StoreOptions(**options)
+    )
+
+
+def node_options(rule: UpdateRule | None = None, wire: WireType = WireType.BF16) -> NodeOptions:
+    return NodeOptions(
+        WORKERS,
+        Adam(lr=0.01, decay=0.01) if rule is None else rule,
+        wire,
+        ScalingOptions(initial=5, history=4),
+        rate=lambda step: 1 / (1 + step),
+    )
+
+
+def train(
+    store: Store,
+    steps: int,
+    *,
+    options: NodeOptions | None = None,
+    streaming: StreamingOptions | None = None,
+    passes: Sequence[bool] | None = None,
+    on_pass: Callable[[PassRecord], None] | None = None,
+) -> tuple[StreamingNode, list[Worker]]:
+    """Go on until the store has `steps` training passes (or through `passes`)."""
+    options = node_options() if options is None else options
+    fabric = MemoryFabric(WORKERS)
+    first = store.state.trained
+    chosen = [True] * (steps - first) if passes is None else passes
+    node = StreamingNode(fabric.root(), store, options, streaming, on_pass=on_pass)
+    crew = [Worker(fabric.worker(index), index, chosen, first, options.wire) for index in range(WORKERS)]
+    for worker in crew:
+        worker.start()
+    try:
+        node.run(chosen)
+    finally:
+        fabric.fail(EndpointError("over", kind="closed"))
+        for worker in crew:
+            worker.join(60)
+    return node, crew
+
+
+def digest(store: Store) -> str:
+    """Everything that a training goes on from."""
+    summary = hashlib.sha256()
+    for layer in store.geometry.table:
+        version = store.version(layer.index)
+        summary.update(repr((version.steps, version.notes)).encode())
+        for section in store.geometry.sections:
+            memory = page_aligned(store.geometry.section_bytes(layer.index, section))
+            store.read(version, layer.index, section, memory).wait()
+            store.verify(version, layer.index, section, store.digests(layer.index, section, memory))
+            summary.update(memory.tobytes())
+    return summary.hexdigest()
+
+
+def main() -> None:
+    steps, kill_at, places = int(sys.argv[1]), int(sys.argv[2]), [Path(place) for place in sys.argv[3:]]
+    torch.set_num_threads(1)
+    with Store.open(places, StoreOptions(threads=1, faults=_optimizer.Faults(after=kill_at))) as store:
+        print("open", store.state.trained, flush=True)
+        train(store, steps, on_pass=lambda record: print("pass", record.index, flush=True))
+        print("done", digest(store), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""A step is wholly in or not at all: errors at every write, power cuts, and processes that are killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from out_of_core import create, digest, train
+
+from host import _optimizer
+from host.optimizer.store import Store, StoreError, StoreOptions
+from host.optimizer.store.check import check
+from host.optimizer.streaming import StreamingOptions
+
+STEPS = 5
+SECTOR = 512
+STREAMING = StreamingOptions(snapshot_every=2, keep=1)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A new store, and what an uninterrupted training makes of it."""
+
+    places: list[Path]
+    digest: str
+
+    def copy(self, folder: Path) -> list[Path]:
+        folder.mkdir(parents=True)
+        return [Path(shutil.copy(place, folder / place.name)) for place in self.places]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    folder = tmp_path_factory.mktemp("template")
+    places = [folder / "new" / f"device{index}" for index in range(2)]
+    places[0].parent.mkdir()
+    create(places).close()
+    made = Template(places, "")
+    with Store.open(made.copy(folder / "whole")) as store:
+        train(store, STEPS, streaming=STREAMING)
+        return Template(places, digest(store))
+
+
+def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int = 0) -> int:
+    """Open after a crash: nothing is damaged, at least `least` steps are in, and the end is the same."""
+    with Store.open(places) as store:
+        found = store.state.trained
+        assert found >= least
+        assert check(store) == []
+        train(store, STEPS, streaming=STREAMING)
+        assert digest(store) == template.digest
+    return found
+
+
+def _boundaries(template: Template, folder: Path) -> int:
+    counting = _optimizer.Faults()
+    with Store.open(template.copy(folder), StoreOptions(faults=counting)) as store:
+        train(store, STEPS, streaming=STREAMING)
+    return counting.seen
+
+
+def _fail_at(template: Template, folder: Path, boundary: int, torn: bool) -> int:
+    places = template.copy(folder)
+    faults = _optimizer.Faults(after=boundary, error=errno.EIO, torn=torn)
+    done: list[int] = []
+    with (
+        Store.open(places, StoreOptions(faults=faults)) as store,
+        pytest.raises(StoreError, match="Input/output error") as caught,
+    ):
+        train(store, STEPS, streaming=STREAMING, on_pass=lambda record: done.append(record.index))
+    assert caught.value.kind == "device"
+    assert str(folder) in caught.value.path
+    # a pass is reported when it is written; its commit follows
+    return _goes_on_to_the_same_bits(places, template, least=len(done) - 1 if done else 0)
+
+
+def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: random.Random) -> None:
+    count = _boundaries(template, tmp_path / "count")
+    assert count > 100
+    chosen = sorted(rng.sample(range(count), 12))
+    found = [_fail_at(template, tmp_path / str(at), at, rng.random() < 0.5) for at in chosen]
+    assert found == sorted(found)
+    assert len(set(found)) > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("torn", [False, True])
+def test_an_error_at_every_boundary(template: Template, tmp_path: Path, torn: bool) -> None:
+    for at in range(_boundaries(template, tmp_path / "count")):
+        _fail_at(template, tmp_path / str(at), at, torn)
+        shutil.rmtree(tmp_path / str(at))
+
+
+# ---- power cuts: what was not synced may be lost, whole or in part, in any order -----------------
+
+RECORD = struct.Struct("<IIQQQ")
+WRITE, SYNC, DONE = 1, 2, 3
+
+
+@dataclass
+class Event:
+    """One record of the log that host/optimizer/native/faults.cpp keeps."""
+
+    device: int
+    kind: int
+    id: int
+    offset: int
+    data: bytes
+
+
+def _read_log(path: Path) -> list[Event]:
+    raw, at, events = path.read_bytes(), 0, []
+    while at < len(raw):
+        device, kind, number, offset, length = RECORD.unpack_from(raw, at)
+        at += RECORD.size
+        size = length if kind == WRITE else 0
+        events.append(Event(device, kind, number, offset, raw[at : at + size]))
+        at += size
+    return events
+
+
+def _cut(places: list[Path], events: list[Event], rng: random.Random) -> None:
+    """Bring the files into a state in which a power cut after `events` may leave them."""
+    for device, place in enumerate(places):
+        own = [event for event in events if event.device == device]
+        done: set[int] = set()  # operations done so far
+        covered: dict[int, set[int]] = {}  # a sync in flight -> the writes that it covers
+        safe: set[int] = set()
+        for event in own:
+            if event.kind == SYNC:
+                covered[event.id] = set(done)
+            elif event.kind == DONE:
+                safe |= covered.get(event.id, set())
+                done.add(event.id)
+        with place.open("r+b") as file:
+            for event in own:
+                if event.kind != WRITE:
+                    continue
+                fate = "all" if event.id in safe else rng.choice(["all", "none", "some"])
+                for start in range(0, len(event.data), SECTOR):
+                    if fate == "all" or (fate == "some" and rng.random() < 0.5):
+                        file.seek(event.offset + start)
+                        file.write(event.data[start : start + SECTOR])
+
+
+def _log_of_a_training(template: Template, folder: Path) -> tuple[list[Event], list[int]]:
+    """All that reached the devices, and after which event each commit had returned."""
+    log = folder.parent / f"{folder.name}.log"
+    ends: list[int] = []
+    faults = _optimizer.Faults(log=str(log))
+    with Store.open(template.copy(folder), StoreOptions(faults=faults)) as store:
+        for step in range(1, STEPS + 1):
+            train(store, step, streaming=STREAMING)
+            ends.append(len(_read_log(log)))
+    return _read_log(log), ends
+
+
+def _power_cuts(template: Template, folder: Path, rng: random.Random, cuts: int) -> None:
+    events, ends = _log_of_a_training(template, folder / "whole")
+    kept = set()
+    for number in range(cuts):
+        at = rng.randrange(len(events) + 1)
+        places = template.copy(folder / str(number))
+        _cut(places, events[:at], rng)
+        kept.add(_goes_on_to_the_same_bits(places, template, least=sum(end <= at for end in ends)))
+        shutil.rmtree(folder / str(number))
+    assert len(kept) > 2
+
+
+def test_power_cuts(template: Template, tmp_path: Path, rng: random.Random) -> None:
+    _power_cuts(template, tmp_path, rng, 12)
+
+
+@pytest.mark.slow
+def test_many_power_cuts(template: Template, tmp_path: Path, rng: random.Random) -> None:
+    _power_cuts(template, tmp_path, rng, 400)
+
+
+def test_without_the_sync_before_the_record_a_power_cut_is_noticed(
+    template: Template, tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checker can fail: a store that does not sync its data loses steps that it had committed."""
+    monkeypatch.setattr(Store, "_sync", lambda _store: None)
+    events, ends = _log_of_a_training(template, tmp_path / "whole")
+    monkeypatch.undo()
+    caught = 0
+    for number, at in enumerate(ends):
+        places = template.copy(tmp_path / str(number))
+        _cut(places, events[:at], rng)
+        try:
+            _goes_on_to_the_same_bits(places, template, least=number + 1)
+        except (AssertionError, StoreError):
+            caught += 1
+    assert caught
+
+
+def test_a_power_cut_while_a_store_is_made(tmp_path: Path, rng: random.Random) -> None:
+    whole, log = [tmp_path / "a", tmp_path / "b"], tmp_path / "log"
+    create(whole, faults=_optimizer.Faults(log=str(log))).close()
+    sizes = [place.stat().st_size for place in whole]
+    events = _read_log(log)
+    outcomes = set()
+    for number in range(20):
+        places = [tmp_path / f"{number}-{place.name}" for place in whole]
+        for place, size in zip(places, sizes, strict=True):
+            place.touch()
+            os.truncate(place, size)
+        _cut(places, events[: rng.choice([rng.randrange(len(events)), len(events)])], rng)
+        try:
+            with Store.open(places) as store:
+                assert check(store) == []
+                outcomes.add("there")
+        except StoreError as error:
+            outcomes.add(error.kind)
+    assert outcomes <= {"there", "missing", "corrupt"}
+    assert "missing" in outcomes
+
+
+# ---- processes that are killed -------------------------------------------------------------------
+
+
+def _killed_until_done(
+    template: Template, folder: Path, when: Callable[[int], tuple[int, int | None]], kills: int
+) -> int:
+    """Run the training as a process, killed `kills` times; `when(n)` gives KILL_AT and after how many lines to kill."""
+    places = template.copy(folder)
+    killed = 0
+    for number in range(kills + 1):
+        kill_at, lines = when(number) if number < kills else (-1, None)
+        program = Path(__file__).with_name("out_of_core.py")
+        command = [sys.executable, str(program), str(STEPS), str(kill_at), *map(str, places)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment()) as process:
+            assert process.stdout is not None
+            heard = []
+            for line in process.stdout:
+                heard.append(line.split())
+                if lines is not None and len(heard) == lines:
+                    process.send_signal(signal.SIGKILL)
+            code = process.wait(120)
+        killed += code == -signal.SIGKILL
+        assert code in (0, -signal.SIGKILL), heard
+        if heard[-1][0] == "done":
+            assert heard[-1][1] == template.digest
+    assert heard[-1] == ["done", template.digest]
+    return killed
+
+
+def _environment() -> dict[str, str]:
+    root = str(Path(__file__).parents[3])
+    return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+
+
+def test_killed_processes_go_on(template: Template, tmp_path: Path, rng: random.Random) -> None:
+    # one kills itself in the middle of a write, one is killed from outside right after a pass was reported
+    killed = _killed_until_done(
+        template, tmp_path / "s", lambda n: (rng.randrange(10, 40), None) if n == 0 else (-1, rng.randrange(1, 3)), 2
+    )
+    assert killed == 2
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(template: Template, tmp_path: Path, rng: random.Random) -> None:
+    for number in range(4):
+        _killed_until_done(
+            template,
+            tmp_path / str(number),
+            lambda _n: rng.choice([(rng.randrange(60), None), (-1, rng.randrange(1, 5))]),
+            6,
+        )

@@ -1,0 +1,283 @@
+"""The out-of-core node: the bits of the one in memory, whatever the devices, in bounded memory and in order."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from out_of_core import TABLE, WORKERS, Worker, create, digest, gradient, initial, node_options, train
+
+from host import EndpointError
+from host.layers import LayerSpec, LayerTable, Phase, Timeline, TrainingError, WireType, message_size
+from host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, Sgd, UpdateRule
+from host.optimizer.store import Geometry, Precision, Store, StoreOptions
+from host.optimizer.streaming import Arena, StreamingNode, StreamingOptions
+from host.optimizer.streaming.task import Buffers
+from sim.demo.fabric import MemoryFabric
+from sim.golden import optimizers
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from cluster import luwu
+
+PASSES = [False, True, True, False, True, True]
+
+
+def _in_memory(rule: UpdateRule | None, wire: WireType) -> tuple[OptimizerNode, list[Worker], list[PassRecord]]:
+    fabric, records = MemoryFabric(WORKERS), []
+    node = OptimizerNode(
+        fabric.root(), TABLE, [initial(i) for i in range(len(TABLE))], node_options(rule, wire), on_pass=records.append
+    )
+    crew = [Worker(fabric.worker(index), index, PASSES, 0, wire) for index in range(WORKERS)]
+    for worker in crew:
+        worker.start()
+    node.run(PASSES)
+    for worker in crew:
+        worker.join(60)
+    return node, crew, records
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("wire", [WireType.BF16, WireType.FP32])
+@pytest.mark.parametrize("rule", [None, Sgd(lr=0.05, decay=0.01, nesterov=True)], ids=["adamw", "sgd"])
+def test_the_bits_of_the_node_in_memory(
+    tmp_path: Path, rule: UpdateRule | None, wire: WireType, devices: int, rng: random.Random
+) -> None:
+    expected, its_crew, its_records = _in_memory(rule, wire)
+    places = [tmp_path / str(index) for index in range(devices)]
+    parameters = Precision.BF16 if wire is WireType.BF16 else Precision.FP32
+    records: list[PassRecord] = []
+    streaming = StreamingOptions(commit_every=rng.choice([1, 2, 3]), snapshot_every=rng.choice([0, 2]))
+    with create(places, rule, parameters=parameters, threads=rng.choice([1, 3])) as store:
+        options = node_options(rule, wire)
+        node, crew = train(store, 0, options=options, passes=PASSES, streaming=streaming, on_pass=records.append)
+        for layer in range(len(TABLE)):
+            assert torch.equal(node.weights(layer), expected.weights(layer))
+            assert node.exponents(layer) == expected.exponents(layer)
+        assert store.state.trained == sum(PASSES)
+    for mine, theirs in zip(crew, its_crew, strict=True):
+        assert len(mine.forward) == len(theirs.forward) == len(PASSES) * len(TABLE)
+        assert all(torch.equal(a, b) for a, b in zip(mine.forward, theirs.forward, strict=True))
+    assert records == its_records
+    assert any(record.skipped == ("block.0.bias",) for record in records)
+
+
+def test_bf16_moments_follow_the_slow_model(tmp_path: Path) -> None:
+    rule = Adam(lr=0.01, decay=0.01)
+    with create([tmp_path / "a"], rule, moments=Precision.BF16) as store:
+        node, _ = train(store, 2, options=node_options(rule))
+        weights = {layer: node.weights(layer) for layer in (0, 3)}
+    for layer, found in weights.items():
+        master = initial(layer).numpy()
+        moments = optimizers.Moments.zeros(master.size)
+        exponents = replace(node_options(rule))
+        for step in range(2):
+            total = _summed(layer, step)
+            master = optimizers.step(rule, master, moments, total, rule.lr * exponents.rate(step), 1 / WORKERS)
+            moments.first, moments.second = (
+                optimizers.round_bf16(moments.first),
+                optimizers.round_bf16(moments.second),
+            )
+        # sums travel as integers of a shared exponent: a rounding of 2^-24 of its range each
+        assert np.abs(found.numpy() - master).max() < 1e-3
+        assert np.abs(found.numpy() - initial(layer).numpy()).max() > 1e-3
+
+
+def _summed(layer: int, step: int) -> Any:
+    parts = [gradient(step, worker, layer, 0).astype(np.float64) for worker in range(WORKERS)]
+    return np.sum(parts, axis=0).astype(np.float32)
+
+
+def test_resumed_runs_equal_one_run(tmp_path: Path, rng: random.Random) -> None:
+    with create([tmp_path / "a"]) as store:
+        train(store, 6)
+        wanted = digest(store)
+    create([tmp_path / "b"]).close()
+    for steps in (*sorted(rng.sample(range(1, 6), 2)), 6):
+        with Store.open([tmp_path / "b"]) as store:
+            train(store, steps)
+    with Store.open([tmp_path / "b"]) as store:
+        assert digest(store) == wanted
+
+
+# ---- memory ----------------------------------------------------------------------------------
+
+
+def _long(layers: int) -> LayerTable:
+    return LayerTable(tuple(LayerSpec.of(i, f"l{i}", [(f"l{i}.w", (3000,))]) for i in range(layers)))
+
+
+class PushOnes(threading.Thread):
+    """A worker for any table: a layer's gradients follow its parameters."""
+
+    def __init__(self, fabric: MemoryFabric, table: LayerTable, steps: int) -> None:
+        super().__init__(daemon=True)
+        self._port, self._table, self._steps = fabric.worker(0), table, steps
+
+    def run(self) -> None:
+        try:
+            for _ in range(self._steps):
+                for layer in self._table:
+                    self._port.pull(np.zeros(message_size(layer, WireType.BF16), np.uint8)).wait(60)
+                for layer in reversed(self._table.layers):
+                    self._port.pull(np.zeros(message_size(layer, WireType.BF16), np.uint8)).wait(60)
+                    self._port.push(np.ones(layer.numel, np.float32), exponent=1)
+        except EndpointError:
+            return
+
+
+@pytest.mark.parametrize("layers", [3, 60])
+def test_memory_does_not_grow_with_the_model(tmp_path: Path, layers: int) -> None:
+    table = _long(layers)
+    geometry = Geometry(table, 1)
+    largest = Buffers.size(geometry, 0, Phase.BACKWARD)
+    fabric = MemoryFabric(1)
+    arena = 2 * largest
+    with Store.create([tmp_path / "s"], geometry, lambda _layer: torch.zeros(3000)) as store:
+        node = StreamingNode(fabric.root(), store, NodeOptions(1), StreamingOptions(arena=arena))
+        PushOnes(fabric, table, 3).start()
+        node.run([True] * 3)
+        assert node.arena.size == arena
+        assert largest <= node.arena.peak <= arena
+        assert store.state.trained == 3
+    if layers == 60:
+        assert sum(layer.numel for layer in table) * 14 > 10 * arena
+
+
+def test_an_arena_that_is_too_small_is_refused(tmp_path: Path) -> None:
+    fabric = MemoryFabric(WORKERS)
+    with create([tmp_path / "s"]) as store:
+        with pytest.raises(TrainingError, match="an arena of 4096 bytes: one layer needs"):
+            StreamingNode(fabric.root(), store, node_options(), StreamingOptions(arena=4096))
+        with pytest.raises(TrainingError, match="the store has bf16 parameters, the wire takes fp32"):
+            StreamingNode(fabric.root(), store, node_options(wire=WireType.FP32))
+        with pytest.raises(TrainingError, match="the store has the moments of adam"):
+            StreamingNode(fabric.root(), store, node_options(Sgd()))
+    for wrong in ({"arena": -1}, {"commit_every": 0}, {"snapshot_every": -1}, {"keep": 0}):
+        with pytest.raises(TrainingError):
+            StreamingOptions(**wrong)
+
+
+def test_the_arena_serves_in_order_and_loses_nothing(rng: random.Random) -> None:
+    arena = Arena(64 * 4096)
+    served: list[int] = []
+    lock = threading.Lock()
+
+    def user(number: int) -> None:
+        local = random.Random(number)
+        for _ in range(50):
+            region = arena.take(local.randrange(1, 30 * 4096))
+            assert region is not None
+            region.memory[:] = number
+            time.sleep(0)
+            assert (region.memory == number).all()  # nobody else has it
+            arena.give_back(region)
+        with lock:
+            served.append(number)
+
+    threads = [threading.Thread(target=user, args=(number,)) for number in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(served) == [1, 2, 3, 4, 5, 6]
+    whole = arena.take(64 * 4096)  # all of it is in one piece again
+    assert whole is not None
+    with pytest.raises(TrainingError, match="give it more"):
+        arena.take(65 * 4096)
+    waiting = threading.Thread(target=lambda: served.append(-1 if arena.take(1) is None else 0))
+    waiting.start()
+    arena.close()
+    waiting.join(60)
+    assert served[-1] == -1
+
+
+# ---- order -----------------------------------------------------------------------------------
+
+
+def test_on_a_busy_device_parameters_go_first_and_writes_last(tmp_path: Path) -> None:
+    """Queue one request of each kind, lowest priority first, on a slow device: they end in the order of priority."""
+    from host import _optimizer
+
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1 << 20))
+    with path.open("r+b") as file:
+        device = _optimizer.Device(file.fileno(), uring=True, chunk=4096, depth=1, rate=4e6, index=0, faults=None)
+        memory = [np.zeros(1 << 16, np.uint8) for _ in range(4)]
+        first = device.write(0, memory[0])
+        write = device.write(1 << 17, memory[1])
+        state = device.read(_optimizer.Lane.STATE_READ, 0, memory[2])
+        parameters = device.read(_optimizer.Lane.PARAMETER_READ, 0, memory[3])
+        assert [ticket.wait() for ticket in (first, write, state, parameters)] == [0, 0, 0, 0]
+        assert parameters.ended < state.ended < first.ended < write.ended
+        device.close()
+
+
+def test_a_step_overlaps_disk_network_and_update(tmp_path: Path) -> None:
+    """What the timeline shows of a run on a slow device: the disk works on one layer, network or processor on another."""
+    table = _long(12)
+    timeline = Timeline(enabled=True)
+    fabric = MemoryFabric(1)
+    with Store.create(
+        [tmp_path / "s"], Geometry(table, 1), lambda _layer: torch.zeros(3000), StoreOptions(rate=20e6)
+    ) as store:
+        node = StreamingNode(fabric.root(), store, NodeOptions(1), StreamingOptions(arena=1 << 20), timeline=timeline)
+        PushOnes(fabric, table, 2).start()
+        node.run([True, True])
+    spans = timeline.during(0, float("inf"))
+    assert {span.kind for span in spans} >= {"read", "push", "pull", "update", "write", "commit"}
+    disk = [span for span in spans if span.kind in ("read", "write")]
+    others = [span for span in spans if span.kind in ("push", "pull", "update")]
+    overlapping = [(d, o) for d in disk for o in others if o.start < d.end and o.end > d.start and o.layer != d.layer]
+    assert overlapping
+
+
+# ---- through real endpoints --------------------------------------------------------------------
+
+
+@contextmanager
+def _slow_store(tmp_path: Path, rate: float) -> Iterator[Store]:
+    create([tmp_path / "a"]).close()
+    with Store.open([tmp_path / "a"], StoreOptions(rate=rate, threads=1)) as store:
+        yield store
+
+
+def test_slow_devices_hold_the_network_back_and_lose_nothing(tmp_path: Path) -> None:
+    """Real endpoints and frames: a small arena on a slow device makes the workers wait for credit, nothing fails."""
+    with create([tmp_path / "b"]) as store:
+        train(store, 2)
+        wanted = digest(store)
+    with luwu(WORKERS) as cluster, _slow_store(tmp_path, 3e6) as store:
+        largest = max(Buffers.size(store.geometry, layer, Phase.BACKWARD) for layer in range(len(TABLE)))
+        node = StreamingNode(cluster.root, store, node_options(), StreamingOptions(arena=largest))
+        crew = [Worker(endpoint, index, [True] * 2, 0, WireType.BF16) for index, endpoint in enumerate(cluster.workers)]
+        for worker in crew:
+            worker.start()
+        node.run([True] * 2)
+        for worker in crew:
+            worker.join(60)
+        assert digest(store) == wanted
+        assert node.arena.peak <= largest
+        stalls = [endpoint.stats()["stalls"] for endpoint in cluster.workers]
+        assert any(stall["credit"]["count"] + stall["pull"]["count"] for stall in stalls)
+
+
+def test_a_failing_network_ends_every_step(tmp_path: Path) -> None:
+    fabric = MemoryFabric(WORKERS)
+    with create([tmp_path / "a"]) as store:
+        node = StreamingNode(fabric.root(), store, node_options())
+        threading.Timer(0.05, fabric.fail, [EndpointError("switch gone", kind="stalled")]).start()
+        with pytest.raises(EndpointError, match="switch gone"):
+            node.run([True, True])
+    with Store.open([tmp_path / "a"]) as store:
+        assert store.state.trained == 0
