@@ -10,7 +10,22 @@ import sys
 
 import typer
 
-from controlplane.cli import controller, demo, job, net, optimizer, p4, shell, stats, switch, table
+from controlplane.cli import (
+    controller,
+    counter,
+    demo,
+    group,
+    job,
+    meter,
+    net,
+    optimizer,
+    p4,
+    register,
+    shell,
+    stats,
+    switch,
+    table,
+)
 from controlplane.errors import ControlPlaneError
 
 app = typer.Typer(
@@ -27,6 +42,11 @@ app.add_typer(controller.app, name="controller")
 app.add_typer(job.app, name="job")
 app.add_typer(table.app, name="table")
 app.add_typer(optimizer.app, name="optimizer")
+app.add_typer(group.group_app, name="group")
+app.add_typer(group.clone_app, name="clone")
+app.add_typer(counter.app, name="counter")
+app.add_typer(register.app, name="register")
+app.add_typer(meter.app, name="meter")
 app.command("stats")(stats.stats)
 app.command("diagnose")(stats.diagnose)
 app.command("shell")(shell.shell)

@@ -24,7 +24,21 @@ TopologyOption = Annotated[
         "--topology", "-t", envvar="CATCHMENT_TOPOLOGY", help="Topology file; the network that is up when left out."
     ),
 ]
-SwitchArgument = Annotated[str, typer.Argument(help="Switch name, or HOST:PORT of any P4Runtime server.")]
+
+
+def complete_switch(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the switches of the topology, for the shell."""
+    try:
+        place = find_place(ctx.params.get("topology"))
+    except ControlPlaneError:
+        return []
+    return [name for name in place.topology.switches if name.startswith(incomplete)]
+
+
+SwitchArgument = Annotated[
+    str,
+    typer.Argument(help="Switch name, or HOST:PORT of any P4Runtime server.", autocompletion=complete_switch),
+]
 DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with HOST:PORT.")]
 
 

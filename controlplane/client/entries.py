@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,23 @@ _MatchType = p4info_pb2.MatchField
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the actions of an action set.
+
+    Attributes:
+        action: name of the action.
+        params: action parameter name -> value.
+        weight: how often it is chosen, beside the others.
+        watch_port: it is passed over while this port is down.
+    """
+
+    action: str
+    params: Mapping[str, Value] = field(default_factory=dict)
+    weight: int = 1
+    watch_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableEntry:
     """One entry of a match-action table.
 
@@ -26,10 +44,17 @@ class TableEntry:
             ``"5&&&0xff"``; range: ``"1..5"``. Left out means "any" where the kind allows it.
         action: name of the action.
         params: action parameter name -> value.
+        member: number of an action profile member, instead of an action.
+        group: number of an action profile group, instead of an action.
+        choices: an action set of a table with a selector, instead of an action.
         priority: for tables with ternary, range or optional keys; larger wins.
         is_default: the default action of the table, not an entry.
         packets: direct counter, packets; None if the table has none or it was not read.
         bytes: direct counter, bytes.
+        meter: direct meter: cir, cburst, pir, pburst.
+        idle_timeout_ns: when the switch tells that nothing hit the entry; 0: never.
+        metadata: bytes of the controller's own.
+        is_const: the entry is the program's own.
     """
 
     table: str
@@ -40,6 +65,13 @@ class TableEntry:
     is_default: bool = False
     packets: int | None = None
     bytes: int | None = None
+    member: int | None = None
+    group: int | None = None
+    choices: tuple[Choice, ...] = ()
+    meter: Mapping[str, int] | None = None
+    idle_timeout_ns: int = 0
+    metadata: builtins.bytes = b""
+    is_const: bool = False
 
     def key(self) -> str:
         """Table and key in words, for messages."""
@@ -60,6 +92,10 @@ def to_message(entry: TableEntry, p4info: P4Info, *, with_action: bool = True) -
     message = p4runtime_pb2.TableEntry(
         table_id=table.preamble.id, priority=entry.priority, is_default_action=entry.is_default
     )
+    if with_action:
+        message.idle_timeout_ns, message.metadata = entry.idle_timeout_ns, entry.metadata
+        if entry.meter is not None:
+            message.meter_config.CopyFrom(p4runtime_pb2.MeterConfig(**entry.meter))
     known = {match.name: match for match in table.match_fields}
     values = {_field_name(name, known, entry.table): value for name, value in entry.match.items()}
     if not entry.is_default:
@@ -74,15 +110,8 @@ def from_message(message: Any, p4info: P4Info) -> TableEntry:
     """The readable entry of a `p4.v1.TableEntry`."""
     table = p4info.by_id(message.table_id)
     fields = {match.id: match for match in table.match_fields}
-    action_message = message.action.action
-    action, params = "", {}
-    if action_message.action_id:
-        info = p4info.by_id(action_message.action_id)
-        action = p4info.action_name(table, info.preamble.name)
-        by_id = {param.id: param for param in info.params}
-        for value in action_message.params:
-            param = by_id[value.param_id]
-            params[param.name] = readable(decode(value.value), param.bitwidth, param.name)
+    form = message.action.WhichOneof("type")
+    action, params = from_action(message.action.action, table, p4info)
     counted = message.HasField("counter_data")
     return TableEntry(
         table=p4info.short_name("table", table.preamble.name),
@@ -93,7 +122,47 @@ def from_message(message: Any, p4info: P4Info) -> TableEntry:
         is_default=message.is_default_action,
         packets=message.counter_data.packet_count if counted else None,
         bytes=message.counter_data.byte_count if counted else None,
+        member=message.action.action_profile_member_id if form == "action_profile_member_id" else None,
+        group=message.action.action_profile_group_id if form == "action_profile_group_id" else None,
+        choices=tuple(
+            Choice(*from_action(one.action, table, p4info), one.weight, port_of(one.watch_port))
+            for one in message.action.action_profile_action_set.action_profile_actions
+        ),
+        meter=meter_values(message.meter_config) if message.HasField("meter_config") else None,
+        idle_timeout_ns=message.idle_timeout_ns,
+        metadata=message.metadata,
+        is_const=message.is_const,
     )
+
+
+def meter_values(config: Any) -> dict[str, int]:
+    """Rates and bursts of a `p4.v1.MeterConfig`, by name."""
+    return {"cir": config.cir, "cburst": config.cburst, "pir": config.pir, "pburst": config.pburst}
+
+
+def port_of(watch_port: bytes) -> int | None:
+    """The port number in a byte string; None when it is empty."""
+    return decode(watch_port) if watch_port else None
+
+
+def port_bytes(port: int | None) -> bytes:
+    """The byte string of a port to watch; empty for none."""
+    return b"" if port is None else encode(port, 32, "port")
+
+
+def from_action(message: Any, table: Any, p4info: P4Info) -> tuple[str, dict[str, Value]]:
+    """Name and parameters of a `p4.v1.Action` of a table; an empty name when it is unset."""
+    if not message.action_id:
+        return "", {}
+    info = p4info.by_id(message.action_id)
+    by_id = {param.id: param for param in info.params}
+    params = {
+        by_id[value.param_id].name: readable(
+            decode(value.value), by_id[value.param_id].bitwidth, by_id[value.param_id].name
+        )
+        for value in message.params
+    }
+    return p4info.action_name(table, info.preamble.name), params
 
 
 def _field_name(name: str, known: Mapping[str, Any], table: str) -> str:
@@ -166,20 +235,42 @@ def _decode_match(message: Any, match: Any) -> Value:
 
 
 def _encode_action(message: Any, table: Any, entry: TableEntry, p4info: P4Info) -> None:
-    if not entry.action:
-        raise SwitchError(f"{entry.key()}: no action given")
-    action = p4info.find_action(table, entry.action)
-    known = {param.name: param for param in action.params}
-    unknown = [name for name in entry.params if name not in known]
-    missing = [name for name in known if name not in entry.params]
+    forms = [bool(entry.action), entry.member is not None, entry.group is not None, bool(entry.choices)]
+    if sum(forms) != 1:
+        raise SwitchError(f"{entry.key()}: " + ("no action given" if not any(forms) else "more than one action given"))
+    action = message.action
+    if entry.member is not None:
+        action.action_profile_member_id = entry.member
+    elif entry.group is not None:
+        action.action_profile_group_id = entry.group
+    elif entry.action:
+        action.action.CopyFrom(to_action(entry.action, entry.params, table, p4info, entry.key()))
+    for choice in entry.choices:
+        action.action_profile_action_set.action_profile_actions.add(
+            action=to_action(choice.action, choice.params, table, p4info, entry.key()),
+            weight=choice.weight,
+            watch_port=port_bytes(choice.watch_port),
+        )
+
+
+def to_action(name: str, params: Mapping[str, Value], table: Any, p4info: P4Info, where: str) -> Any:
+    """The `p4.v1.Action` of an action of a table; `where` is what errors begin with.
+
+    Raises:
+        SwitchError: the table does not take it, or a parameter is unknown, missing or does not fit.
+    """
+    info = p4info.find_action(table, name)
+    known = {param.name: param for param in info.params}
+    unknown = [given for given in params if given not in known]
+    missing = [wanted for wanted in known if wanted not in params]
     if unknown or missing:
         raise SwitchError(
-            f"{entry.key()}: action {entry.action} takes ({', '.join(known)})"
+            f"{where}: action {name} takes ({', '.join(known)})"
             + (f"; unknown: {', '.join(unknown)}" if unknown else "")
             + (f"; missing: {', '.join(missing)}" if missing else "")
         )
-    message.action.action.action_id = action.preamble.id
-    for name, param in known.items():
-        what = f"{entry.key()} {entry.action}.{name}"
-        value = encode(entry.params[name], param.bitwidth, what)
-        message.action.action.params.add(param_id=param.id, value=value)
+    message = p4runtime_pb2.Action(action_id=info.preamble.id)
+    for wanted, param in known.items():
+        value = encode(params[wanted], param.bitwidth, f"{where} {name}.{wanted}")
+        message.params.add(param_id=param.id, value=value)
+    return message

@@ -24,6 +24,11 @@ class P4Info:
             "counter": _by_name(message.counters),
             "direct counter": _by_name(message.direct_counters),
             "register": _by_name(message.registers),
+            "meter": _by_name(message.meters),
+            "direct meter": _by_name(message.direct_meters),
+            "action profile": _by_name(message.action_profiles),
+            "value set": _by_name(message.value_sets),
+            "digest": _by_name(message.digests),
         }
         self._by_id = {entry.preamble.id: entry for kind in self._kinds.values() for entry in kind.values()}
 
@@ -46,6 +51,10 @@ class P4Info:
         except text_format.ParseError as error:
             raise SwitchError(f"{path}: not P4Info text: {error}") from None
         return cls(message, str(path))
+
+    def actions_of(self, table: Any) -> dict[str, Any]:
+        """The actions that a table takes, by their shortest names in it."""
+        return {self.action_name(table, full): self._kinds["action"][full] for full in self._actions_of(table)}
 
     def names(self, kind: str) -> list[str]:
         """Full names of everything of one kind, sorted."""

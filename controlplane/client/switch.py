@@ -18,7 +18,7 @@ from controlplane.client.errors import SwitchError, from_rpc, from_write
 from controlplane.client.p4info import P4Info
 from controlplane.client.pipeline import PipelineConfig
 from controlplane.client.session import Session
-from controlplane.client.values import Value
+from controlplane.client.values import Value, from_data, to_data
 
 UpdateKind = Literal["insert", "modify", "delete"]
 _BATCH = 64
@@ -136,6 +136,12 @@ class SwitchClient:
         """Set the default action of a table."""
         self.modify(TableEntry(table, {}, action, params, is_default=True))
 
+    def reset_default(self, table: str) -> None:
+        """Give a table the default action of its program back."""
+        query = self._table_query(table)
+        query.table_entry.is_default_action = True
+        self.write_entities([("modify", query, f"reset {table}[default]")])
+
     def key(self, entry: TableEntry) -> bytes:
         """What tells an entry from others of this switch, however its values are spelled."""
         message = entries.to_message(entry, self.p4info, with_action=False)
@@ -150,11 +156,17 @@ class SwitchClient:
         names = [table] if table is not None else self.p4info.names("table")
         return [entry for name in names for entry in self._read_table(name)]
 
+    def read_own(self, table: str) -> list[TableEntry]:
+        """The entries of a table that a control plane wrote: not those that the program itself fixes."""
+        if self.p4info.find("table", table).is_const_table:
+            return []  # not every target marks them
+        return [entry for entry in self.read(table) if not entry.is_const]
+
     def read_default(self, table: str) -> TableEntry | None:
         """The default action of a table, or None when the target reports none."""
         query = self._table_query(table)
         query.table_entry.is_default_action = True
-        for entity in self._read(query, f"reading the default action of {table}"):
+        for entity in self.read_entities(query, f"reading the default action of {table}"):
             return entries.from_message(entity.table_entry, self.p4info)
         return None
 
@@ -164,7 +176,7 @@ class SwitchClient:
         info = self.p4info.find("table", table)
         query.direct_counter_entry.table_entry.table_id = info.preamble.id
         found = []
-        for entity in self._read(query, f"reading the direct counters of {table}"):
+        for entity in self.read_entities(query, f"reading the direct counters of {table}"):
             message = entity.direct_counter_entry.table_entry
             message.counter_data.CopyFrom(entity.direct_counter_entry.data)
             found.append(entries.from_message(message, self.p4info))
@@ -183,7 +195,9 @@ class SwitchClient:
         )
         if counted:
             query.table_entry.counter_data.SetInParent()
-        for entity in self._read(query, f"reading table {table}"):
+        if any(meter.direct_table_id == query.table_entry.table_id for meter in self.p4info.message.direct_meters):
+            query.table_entry.meter_config.SetInParent()
+        for entity in self.read_entities(query, f"reading table {table}"):
             if not entity.table_entry.is_default_action:
                 yield entries.from_message(entity.table_entry, self.p4info)
 
@@ -194,7 +208,7 @@ class SwitchClient:
             message = entries.to_message(item, self.p4info, with_action=kind != "delete")
             entity.table_entry.CopyFrom(message)
             updates.append((kind, entity, f"{kind} {item.key()}"))
-        self._write(updates)
+        self.write_entities(updates)
 
     # Multicast groups
 
@@ -221,7 +235,7 @@ class SwitchClient:
                 message.replicas.add(egress_port=port, instance=1)
             kind: UpdateKind = "modify" if group in existing else "insert"
             updates.append((kind, entity, f"{kind} multicast group {group}"))
-        self._write(updates)
+        self.write_entities(updates)
 
     def delete_group(self, group: int) -> None:
         """Delete a multicast group."""
@@ -234,14 +248,14 @@ class SwitchClient:
             entity = p4runtime_pb2.Entity()
             entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = group
             updates.append(("delete", entity, f"delete multicast group {group}"))
-        self._write(updates)
+        self.write_entities(updates)
 
     def groups(self) -> dict[int, list[int]]:
         """Multicast group id -> egress ports."""
         query = p4runtime_pb2.Entity()
         query.packet_replication_engine_entry.multicast_group_entry.SetInParent()
         found = {}
-        for entity in self._read(query, "reading the multicast groups"):
+        for entity in self.read_entities(query, "reading the multicast groups"):
             message = entity.packet_replication_engine_entry.multicast_group_entry
             found[message.multicast_group_id] = [copy.egress_port for copy in message.replicas]
         return found
@@ -260,7 +274,7 @@ class SwitchClient:
                 entity.counter_entry.data.packet_count,
                 entity.counter_entry.data.byte_count,
             )
-            for entity in self._read(query, f"reading counter {name}")
+            for entity in self.read_entities(query, f"reading counter {name}")
         ]
 
     def register(self, name: str, index: int | None = None) -> dict[int, int]:
@@ -270,12 +284,14 @@ class SwitchClient:
             SwitchError: code UNIMPLEMENTED on targets without it (BMv2).
         """
         query = p4runtime_pb2.Entity()
-        query.register_entry.register_id = self.p4info.find("register", name).preamble.id
+        info = self.p4info.find("register", name)
+        spec = info.type_spec
+        query.register_entry.register_id = info.preamble.id
         if index is not None:
             query.register_entry.index.index = index
         return {
-            entity.register_entry.index.index: int.from_bytes(entity.register_entry.data.bitstring, "big")
-            for entity in self._read(query, f"reading register {name}")
+            entity.register_entry.index.index: from_data(entity.register_entry.data, spec)
+            for entity in self.read_entities(query, f"reading register {name}")
         }
 
     def write_register(self, name: str, index: int, value: int) -> None:
@@ -284,20 +300,20 @@ class SwitchClient:
 
     def write_registers(self, name: str, cells: Mapping[int, int]) -> None:
         """Set cells of a register, index -> value; UNIMPLEMENTED on BMv2."""
-        register = self.p4info.find("register", name).preamble.id
+        register = self.p4info.find("register", name)
         updates: list[tuple[UpdateKind, Any, str]] = []
         for index, value in cells.items():
             entity = p4runtime_pb2.Entity()
-            entity.register_entry.register_id = register
+            entity.register_entry.register_id = register.preamble.id
             entity.register_entry.index.index = index
-            size = max(1, (value.bit_length() + 7) // 8)
-            entity.register_entry.data.bitstring = value.to_bytes(size, "big")
+            entity.register_entry.data.CopyFrom(to_data(value, register.type_spec, f"{name}[{index}]"))
             updates.append(("modify", entity, f"modify {name}[{index}]"))
-        self._write(updates)
+        self.write_entities(updates)
 
     # Requests
 
-    def _read(self, query: Any, what: str) -> Iterator[Any]:
+    def read_entities(self, query: Any, what: str) -> Iterator[Any]:
+        """The P4Runtime entities that a query selects; `what` says in errors what was tried."""
         try:
             for reply in self._session.read_one(query):
                 yield from reply.entities
@@ -306,7 +322,8 @@ class SwitchClient:
         except grpc.RpcError as error:
             raise from_rpc(self.where, what, error) from None
 
-    def _write(self, updates: Sequence[tuple[UpdateKind, Any, str]]) -> None:
+    def write_entities(self, updates: Sequence[tuple[UpdateKind, Any, str]]) -> None:
+        """Write P4Runtime entities, each with its kind of update and what errors call it."""
         if not self._session.primary:
             raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
         for start in range(0, len(updates), _BATCH):

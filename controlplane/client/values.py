@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from typing import Any
+
+from p4.v1 import p4data_pb2
 
 from controlplane.client.errors import SwitchError
 
@@ -66,3 +69,44 @@ def readable(number: int, bitwidth: int, name: str) -> Value:
     if bitwidth == 32 and _IPV4_NAME.search(name.lower()):
         return str(ipaddress.IPv4Address(number))
     return number
+
+
+def from_data(data: Any, spec: Any) -> int:
+    """The number in a `p4.v1.P4Data` of a scalar type (bit, int, bool, serializable enum)."""
+    kind = data.WhichOneof("data")
+    if kind == "bool":
+        return 1 if data.bool else 0
+    if kind == "enum_value":
+        return decode(data.enum_value)
+    width: int = spec.bitstring.int.bitwidth
+    if not width:
+        return decode(data.bitstring)
+    # Targets differ in how far they extend the sign.
+    number = int.from_bytes(data.bitstring, "big", signed=True) & ((1 << width) - 1)
+    return number - (1 << width) if number >> (width - 1) else number
+
+
+def to_data(number: int, spec: Any, what: str) -> Any:
+    """The `p4.v1.P4Data` of a number in a scalar type.
+
+    Raises:
+        SwitchError: it does not fit.
+    """
+    data = p4data_pb2.P4Data()
+    if spec.HasField("bool"):
+        if number not in (0, 1):
+            raise SwitchError(f"{what}: {number} is not 0 or 1")
+        data.bool = bool(number)
+        return data
+    width = spec.bitstring.int.bitwidth
+    if width:
+        if not -(1 << (width - 1)) <= number < 1 << (width - 1):
+            raise SwitchError(f"{what}: {number} does not fit in a signed number of {width} bits")
+        data.bitstring = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+        return data
+    if spec.HasField("serializable_enum"):
+        data.enum_value = encode(number, 8 * max(1, (number.bit_length() + 7) // 8), what)
+        return data
+    width = spec.bitstring.bit.bitwidth or max(1, number.bit_length())
+    data.bitstring = encode(number, width, what)
+    return data

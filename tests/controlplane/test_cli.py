@@ -140,7 +140,6 @@ def test_table_entries_by_hand(run: Run, fake: RunningFake) -> None:
             "match": {"dst": "02:00:00:00:00:09"},
             "action": "forward",
             "params": {"port": 3},
-            "priority": 0,
         }
     ]
     shown = run("table", "list", "s1")

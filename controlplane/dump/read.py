@@ -1,0 +1,146 @@
+"""From a switch to a document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from controlplane.client import SwitchClient, TableEntry
+from controlplane.client.cells import read_meters
+from controlplane.client.profiles import read_member_groups, read_members
+from controlplane.client.replication import Replica, read_groups, read_sessions
+from controlplane.client.values import to_int
+from controlplane.dump.document import FORMAT, Line
+
+
+def read_document(client: SwitchClient, table: str | None = None) -> dict[str, Any]:
+    """What a switch holds.
+
+    Args:
+        client: the switch.
+        table: only the entries of this table.
+
+    Raises:
+        SwitchError: the switch does not answer, or has no such table.
+    """
+    info = client.p4info
+    names = [table] if table is not None else info.names("table")
+    tables, defaults = {}, {}
+    for name in names:
+        full = info.find("table", name)
+        short = info.short_name("table", full.preamble.name)
+        entries = [Line(plain(entry)) for entry in client.read_own(name)]
+        if entries:
+            tables[short] = sorted(entries, key=_order)
+        if (default := changed_default(client, full)) is not None:
+            defaults[short] = Line(plain(default))
+    document: dict[str, Any] = {"format": FORMAT, "tables": tables, "defaults": defaults}
+    if table is None:
+        document |= {
+            "profiles": _profiles(client),
+            "multicast_groups": {
+                group.number: [Line(_replica(one)) for one in group.replicas] for group in read_groups(client)
+            },
+            "clone_sessions": {
+                session.number: Line(
+                    replicas=[Line(_replica(one)) for one in session.replicas],
+                    **_given(packet_length=session.packet_length, class_of_service=session.class_of_service),
+                )
+                for session in read_sessions(client)
+            },
+            "meters": _meters(client),
+        }
+    return {name: content for name, content in document.items() if content}
+
+
+def plain(entry: TableEntry) -> dict[str, Any]:
+    """An entry as a document has it: what it does not say is at its default."""
+    result: dict[str, Any] = {}
+    if not entry.is_default:
+        result["match"] = Line(entry.match)
+    result |= _given(priority=entry.priority, member=entry.member, group=entry.group)
+    if entry.action:
+        result["action"] = entry.action
+        result |= _given(params=Line(entry.params))
+    if entry.choices:
+        result["choices"] = [
+            Line(
+                action=choice.action,
+                params=Line(choice.params),
+                weight=choice.weight,
+                **({} if choice.watch_port is None else {"watch_port": choice.watch_port}),
+            )
+            for choice in entry.choices
+        ]
+    return result | _given(
+        meter=None if entry.meter is None else Line(entry.meter),
+        idle_timeout_ns=entry.idle_timeout_ns,
+        metadata=entry.metadata.hex(),
+    )
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, 0, "", {})}
+
+
+def _replica(replica: Replica) -> dict[str, int]:
+    return {"port": replica.port, **_given(instance=replica.instance)}
+
+
+def _order(line: Mapping[str, Any]) -> tuple[int, str]:
+    return -int(line.get("priority", 0)), json.dumps(line["match"], sort_keys=True)
+
+
+def changed_default(client: SwitchClient, table: Any) -> TableEntry | None:
+    """The default entry of a table (P4Info), when it is not the one that the program gave."""
+    if table.const_default_action_id or table.implementation_id:
+        return None
+    entry = client.read_default(table.preamble.name)
+    if entry is None or not entry.action:
+        return None
+    initial = table.initial_default_action
+    action = client.p4info.find_action(table, entry.action)
+    same = action.preamble.id == initial.action_id and [
+        int.from_bytes(argument.value, "big") for argument in initial.arguments
+    ] == [_number(client, entry, param) for param in action.params]
+    unset = not initial.action_id and action.preamble.name == "NoAction"
+    return None if same or unset else entry
+
+
+def _number(client: SwitchClient, entry: TableEntry, param: Any) -> int:
+    return to_int(entry.params[param.name], param.bitwidth, param.name)
+
+
+def _profiles(client: SwitchClient) -> dict[str, Any]:
+    result = {}
+    for name in client.p4info.names("action profile"):
+        members = {
+            member.number: Line(action=member.action, **_given(params=Line(member.params)))
+            for member in read_members(client, name)
+        }
+        groups = {
+            group.number: Line(
+                **_given(max_size=group.max_size),
+                members=[
+                    Line(
+                        member=one.member,
+                        weight=one.weight,
+                        **({} if one.watch_port is None else {"watch_port": one.watch_port}),
+                    )
+                    for one in group.members
+                ],
+            )
+            for group in read_member_groups(client, name)
+        }
+        if content := _given(members=members, groups=groups):
+            result[client.p4info.short_name("action profile", name)] = content
+    return result
+
+
+def _meters(client: SwitchClient) -> dict[str, Any]:
+    result = {}
+    for name in client.p4info.names("meter"):
+        if cells := {index: Line(config) for index, config in sorted(read_meters(client, name).items())}:
+            result[client.p4info.short_name("meter", name)] = cells
+    return result

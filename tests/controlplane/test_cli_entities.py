@@ -1,0 +1,286 @@
+"""`catchment table`, `group`, `clone`, `counter`, `register`, `meter` on running switches, embedded and BMv2."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from controlplane import cli
+from controlplane.client import SwitchClient
+from controlplane.programs import compile_for
+from controlplane.topology import Target
+from sim.switch_process import COMMANDS, free_address, start_switch
+
+PROGRAMS = Path(__file__).parents[1] / "softswitch" / "server"
+BMV2 = shutil.which("simple_switch_grpc") is not None and shutil.which("p4c-bm2-ss") is not None
+TARGETS = [
+    Target.EMBEDDED,
+    pytest.param(Target.BMV2, marks=pytest.mark.skipif(not BMV2, reason="BMv2 and p4c are not on the PATH")),
+]
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(params=TARGETS)
+def target(request: pytest.FixtureRequest) -> Target:
+    chosen: Target = request.param
+    return chosen
+
+
+@pytest.fixture
+def start(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """Starts a switch with a program; returns its address."""
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
+    monkeypatch.delenv("CATCHMENT_TOPOLOGY", raising=False)
+    processes = []
+
+    def start_one(program: str) -> str:
+        config = compile_for(target, PROGRAMS / f"{program}.p4", {})
+        address = free_address()
+        command = COMMANDS[target](address, 1, {})
+        process = start_switch(program, command, log=tmp_path / f"{program}.log", environment=os.environ)
+        processes.append(process)
+        with SwitchClient.connect(address, timeout=20.0) as client:
+            client.push_pipeline(config)
+        return address
+
+    yield start_one
+    for process in processes:
+        process.stop()
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["catchment", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        assert (end.value.code or 0) == code, captured.err
+        if code == 1:
+            assert captured.err.startswith("catchment: ")
+            assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call
+
+
+def as_json(run: Run, *words: str) -> Any:
+    return json.loads(run(*words, "--json"))
+
+
+def fill(run: Run, at: str, target: Target) -> None:
+    run("table", "add", at, "exact_t", "dst=02:00:00:00:00:01", "ingress_port=3", "forward", "port=4")
+    run("table", "add", at, "exact_t", "dst=10:20:30:40:50:59", "ingress_port=3", "to_controller", "reason=7")
+    run("table", "add", at, "lpm_t", "address=10.1.0.0/16", "set_lpm", "value=16")
+    run("table", "add", at, "ternary_t", "kind=1&&&0xff", "number=9", "set_ternary", "value=1", "--priority", "5")
+    run("table", "add", at, "range_t", "number=7..9", "set_range", "value=2", "--priority", "1")
+    run("table", "add", at, "keyless_t", "--default", "set_default", "value=99")
+    run("group", "create", at, "7", "1", "2:5")
+    # BMv2's P4Runtime server refuses sessions that cut clones short.
+    run("clone", "create", at, "5", "3", *(["--length", "64"] if target is Target.EMBEDDED else []))
+
+
+def test_what_was_dumped_is_loaded_again(start: Callable[[str], str], run: Run, target: Target, tmp_path: Path) -> None:
+    at = start("kinds")
+    fill(run, at, target)
+    first = run("table", "dump", at)
+    assert "10:20:30:40:50:59" in first
+    assert len([line for line in first.splitlines() if line.startswith("  - {match")]) == 5  # one line an entry
+    dump = tmp_path / "before.yaml"
+    dump.write_text(first)
+    run("table", "load", at, str(dump))
+    assert run("table", "dump", at) == first
+
+    # What somebody does by hand in the meantime ...
+    run("table", "modify", at, "lpm_t", "address=10.1.0.0/16", "set_lpm", "value=17")
+    run("table", "delete", at, "range_t", "number=7..9", "--priority", "1")
+    run("table", "add", at, "lpm_t", "address=10.2.0.0/16", "set_lpm", "value=18")
+    run("table", "add", at, "wide_t", "wide=5", "set_wide", "value=1", "unused=2")
+    run("table", "delete", at, "keyless_t", "--default")
+    run("group", "modify", at, "7", "4")
+    run("group", "create", at, "8", "1")
+    run("clone", "delete", at, "5")
+    assert run("table", "dump", at) != first
+    # ... is put right, and only that.
+    changes = as_json(run, "table", "load", at, str(dump), "--replace")
+    assert changes == {"inserted": 2, "modified": 3, "deleted": 3, "unchanged": 3}
+    assert run("table", "dump", at) == first
+    other = tmp_path / "before.json"
+    run("table", "dump", at, "--json", "-o", str(other))
+    assert yaml.safe_load(other.read_text())["tables"].keys() == yaml.safe_load(first)["tables"].keys()
+    assert as_json(run, "table", "load", at, str(other), "--replace") == {
+        "inserted": 0, "modified": 0, "deleted": 0, "unchanged": 8,
+    }  # fmt: skip
+
+
+def test_entries_of_profiles_and_meters_survive(
+    start: Callable[[str], str], run: Run, target: Target, tmp_path: Path
+) -> None:
+    at = start("extras")
+    document = tmp_path / "profiles.yaml"
+    watch = ", watch_port: 3" if target is Target.EMBEDDED else ""  # BMv2 gives one member's to all
+    document.write_text(
+        f"""\
+format: 1
+profiles:
+  groups:
+    members:
+      1: {{action: set_group, params: {{value: 101}}}}
+      2: {{action: set_group, params: {{value: 102}}}}
+    groups:
+      7: {{max_size: 8, members: [{{member: 1, weight: 1}}, {{member: 2, weight: 3{watch}}}]}}
+tables:
+  group_t:
+  - {{match: {{flow: 5}}, group: 7}}
+  - {{match: {{flow: 6}}, member: 2}}
+meters:
+  flow_meter:
+    2: {{cir: 1, cburst: 3, pir: 2, pburst: 5}}
+"""
+    )
+    assert run("table", "load", at, str(document)) == "5 inserted, 1 modified, 0 deleted, 0 unchanged\n"
+    dumped = tmp_path / "dumped.yaml"
+    run("table", "dump", at, "-o", str(dumped))
+    assert yaml.safe_load(dumped.read_text())["profiles"] == yaml.safe_load(document.read_text())["profiles"]
+    assert as_json(run, "table", "load", at, str(dumped), "--replace")["unchanged"] == 6
+    run("table", "add", at, "group_t", "flow=8", "member=1")
+    shown = run("table", "list", at, "group_t")
+    assert "member" in shown
+    assert as_json(run, "meter", "list", at) == {"flow_meter": {"2": {"cir": 1, "cburst": 3, "pir": 2, "pburst": 5}}}
+    run("meter", "set", at, "flow_meter", "0..1", "--cir", "10", "--cburst", "20")
+    assert as_json(run, "meter", "list", at)["flow_meter"].keys() == {"0", "1", "2"}
+    run("table", "load", at, str(document), "--replace")
+    run("meter", "clear", at, "flow_meter")
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("format: 1\n")
+    assert as_json(run, "table", "load", at, str(empty), "--replace")["deleted"] == 5
+    assert run("table", "dump", at) == "format: 1\n"
+
+
+def test_counters_and_registers(start: Callable[[str], str], run: Run, target: Target) -> None:
+    at = start("kinds")
+    fill(run, at, target)
+    assert {"counter": "by_port", "cells": 16, "unit": "bytes and packets"} in as_json(run, "counter", "list", at)
+    assert [cell["index"] for cell in as_json(run, "counter", "read", at, "by_port", "2..4")] == [2, 3, 4]
+    assert as_json(run, "counter", "read", at, "by_port", "--nonzero") == []
+    assert len(as_json(run, "counter", "read", at, "exact_t")) == 2
+    run("counter", "clear", at, "by_port", "3")
+    run("counter", "clear", at, "exact_t")
+    assert "0..15" in run("counter", "read", at, "by_port", "16", code=1)
+    assert "tables with counters: exact_t" in run("counter", "read", at, "nothing", code=1)
+
+    if target is Target.BMV2:
+        assert "simple_switch_CLI" in run("register", "read", at, "cells", code=1)
+        assert "simple_switch_CLI" in run("register", "write", at, "cells", "1=2", code=1)
+        return
+    run("register", "write", at, "cells", "3=7", "8..9=0xff")
+    assert as_json(run, "register", "read", at, "cells", "--nonzero") == {"3": 7, "8": 255, "9": 255}
+    assert as_json(run, "register", "read", at, "cells", "2..3") == {"2": 0, "3": 7}
+    run("register", "write", at, "signed_cells", "1=-5")
+    assert as_json(run, "register", "read", at, "signed_cells", "1") == {"1": -5}
+    assert "signed number of 12 bits" in run("register", "write", at, "signed_cells", "1=2048", code=1)
+    assert "does not fit in 32 bits" in run("register", "write", at, "cells", f"1={1 << 32}", code=1)
+    assert "INDEX=VALUE" in run("register", "write", at, "cells", "seven", code=1)
+    assert {"register": "cells", "cells": 64, "bits": 32} in as_json(run, "register", "list", at)
+
+
+def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, target: Target) -> None:
+    at = start("kinds")
+    fill(run, at, target)
+    assert as_json(run, "group", "list", at) == [
+        {"group": 7, "replicas": [{"port": 1, "instance": 0}, {"port": 2, "instance": 5}]}
+    ]
+    assert as_json(run, "clone", "list", at) == [
+        {
+            "session": 5,
+            "replicas": [{"port": 3, "instance": 0}],
+            "packet_length": 64 if target is Target.EMBEDDED else 0,
+        }
+    ]
+    assert "ALREADY_EXISTS" in run("group", "create", at, "7", "1", code=1)
+    assert "NOT_FOUND" in run("group", "delete", at, "9", code=1)
+    assert "3:1" in run("group", "create", at, "9", "three", code=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tables: {}", "format: 1"),
+        ("format: 1\ntabels: {}", "tabels"),
+        ("format: 1\ntables: {lpm_t: {}}", "tables.lpm_t"),
+        ("format: 1\ntables: {lpm_t: [{prio: 3}]}", "tables.lpm_t[0]: unknown: prio"),
+        ("format: 1\ntables: {lpm_t: [{action: set_lpm}]}", "missing: value"),
+        ("format: 1\ntables: {nothing: [{action: set_lpm}]}", "nothing"),
+        (
+            "format: 1\ntables: {lpm_t: [{action: NoAction}, {action: set_lpm, params: {value: 2}}]}",
+            "tables.lpm_t[1]: has the key of tables.lpm_t[0]",
+        ),
+        ("format: 1\nmulticast_groups: {7: [{prot: 1}]}", "multicast_groups[7]"),
+        ("format: 1\nclone_sessions: {7: {}}", "clone_sessions[7]: 'replicas' is missing"),
+        ("format: 1\ntables: {a: [], a: []}", "'a' is there twice"),
+        ("format: [", "neither YAML nor JSON"),
+    ],
+)
+def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    before = run("table", "dump", started)
+    assert said in run("table", "load", started, str(path), code=1)
+    assert run("table", "dump", started) == before
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an embedded switch that runs kinds.p4."""
+    folder = tmp_path_factory.mktemp("switch")
+    address = free_address()
+    config = compile_for(Target.EMBEDDED, PROGRAMS / "kinds.p4", {})
+    command = COMMANDS[Target.EMBEDDED](address, 1, {})
+    process = start_switch("one", command, log=folder / "log", environment=os.environ)
+    with SwitchClient.connect(address, timeout=20.0) as client:
+        client.push_pipeline(config)
+    yield address
+    process.stop()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_shell_offers_names_of_the_program(
+    started: str, shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offered(*words: str) -> str:
+        line = " ".join(words)
+        environment = {
+            "_CATCHMENT_COMPLETE": f"complete_{shell}",
+            "_TYPER_COMPLETE_ARGS": line,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["catchment"])
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
+            cli.main()
+        return capsys.readouterr().out
+
+    assert {"lpm_t", "range_t"} <= set(offered("catchment", "table", "add", started, "").replace('"', " ").split())
+    keys = offered("catchment", "table", "add", started, "exact_t", "")
+    assert "dst=" in keys
+    assert "forward" in keys
+    assert "by_port" in offered("catchment", "counter", "read", started, "")
+    assert "signed_cells" in offered("catchment", "register", "read", started, "si")
+    params = offered("catchment", "table", "add", started, "exact_t", "dst=1", "forward", "")
+    assert "port=" in params
+    assert "dst=" not in params
