@@ -57,15 +57,16 @@ def build(
     *,
     sanitize: bool = False,
     strict: bool = False,
+    unique_names: bool = True,
     cache_dir: Path = CACHE,
 ) -> BuiltProgram:
     """Compiles `source`. Raises CompileError for a program that is refused, SwitchError if the C++ compiler fails.
 
     `strict`: a warning of the C++ compiler is an error (for tests of the back end). `sanitize`: with Address- and
-    UndefinedBehaviorSanitizer (the process that loads it must have them, too).
+    UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info.
     """
     checked = check_file(source, include_dirs, defines)
-    p4info = make_p4info(checked.program)
+    p4info = make_p4info(checked.program, unique_names=unique_names)
     code = generate(checked.program, p4info, source.stem)
     compiler, identity = _toolchain()
     flags = [

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli import p4_stf
 from controlplane.cli.output import JsonOption, print_json
 from controlplane.errors import ControlPlaneError
 from controlplane.programs import compile_for
 from controlplane.topology import Target
 
 app = typer.Typer(help="Switch programs.", no_args_is_help=True)
+app.command("stf")(p4_stf.stf)
 
 
 @app.command("compile")

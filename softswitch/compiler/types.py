@@ -187,7 +187,7 @@ class UnionType(FieldsType):
 
 @dataclass(frozen=True, slots=True)
 class StackType(Type):
-    """`element[size]`, of headers or header unions."""
+    """`element[size]`: a stack of headers or header unions, or an array of anything else."""
 
     element: Type
     size: int
@@ -204,6 +204,16 @@ class TupleType(Type):
 
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ListType(Type):
+    """`list<element>`: compile-time only; its values are tuples."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
 
 
 @dataclass(frozen=True, slots=True)

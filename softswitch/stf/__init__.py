@@ -2,5 +2,6 @@
 
 from softswitch.stf.language import StfError, parse
 from softswitch.stf.runner import Report, run
+from softswitch.stf.suite import Outcome, find_tests, run_test
 
-__all__ = ["Report", "StfError", "parse", "run"]
+__all__ = ["Outcome", "Report", "StfError", "find_tests", "parse", "run", "run_test"]

@@ -294,6 +294,13 @@ class _Runner:
                     fail(f"{self.file}: port {port}: unexpected frame {frame.hex().upper()}")
 
 
+def play(switch: Switch, p4info: Any, statements: Sequence[language.Statement]) -> dict[int, list[bytes]]:
+    """Carries out statements without judging them: the frames that left, by port."""
+    runner = _Runner(switch, p4info, "<stf>")
+    runner.run(statements)
+    return dict(runner.received)
+
+
 def run(switch: Switch, p4info: Any, text: str, file: str = "<stf>") -> Report:
     """Runs the test on a fresh switch. Raises StfError for a statement that cannot be carried out."""
     return _Runner(switch, p4info, file).run(language.parse(text, file))

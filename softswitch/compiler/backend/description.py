@@ -13,6 +13,7 @@ from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.objects import ExternObject, Objects, TableObject, action_full_name
 from softswitch.compiler.backend.parser_states import value_set_fields, value_set_layout
 from softswitch.compiler.backend.registers import Place
+from softswitch.compiler.backend.scope import DigestRequest
 from softswitch.compiler.backend.text import Writer, string_literal
 
 DEFAULT_TABLE_SIZE = 1024
@@ -75,10 +76,23 @@ class Description:
     def _digest_id(self, name: str) -> int:
         return self.ids.id("digests", name)
 
-    def digest_ids(self, digests: Sequence[str]) -> str:
-        """The C++ array that maps the program's digests to ids."""
-        numbers = ", ".join(f"{self._digest_id(d)}U" for d in digests) or "0U"
-        return f"constexpr std::uint32_t kDigestIds[] = {{{numbers}}};"
+    def send_digest(self, requests: Sequence[DigestRequest]) -> None:
+        """The member function that sends what digest() asked for, with the values of the end of ingress."""
+        parameters = "[[maybe_unused]] Headers& headers, [[maybe_unused]] Metadata& metadata"
+        standard = "[[maybe_unused]] StandardMetadata& standard"
+        with self.out.block(f"void send_digest(PacketContext& packet, {parameters}, {standard})"):
+            self.out.line("std::vector<std::string>& members = packet.engine.digest;")
+            self.out.line("std::uint32_t id = 0;")
+            with self.out.block("switch (packet.requests.digest)"):
+                for number, request in enumerate(requests, start=1):
+                    self.out.line(f"case {number}:")
+                    self.out.line(f"id = {self._digest_id(request.name)}U;")
+                    for place, member in enumerate(request.members):
+                        if member is not None:
+                            self.out.line(f"members.at({place}) = {member};")
+                    self.out.line("break;")
+                self.out.line("default: break;")
+            self.out.line("packet.engine.hooks->digest(id, std::move(members));")
 
     def _registers_array(self) -> None:
         with self.out.block("struct RegisterPlace", "};"):

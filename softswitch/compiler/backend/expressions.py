@@ -10,7 +10,7 @@ from softswitch.compiler import ir
 from softswitch.compiler.backend import calls
 from softswitch.compiler.backend.effects import has_effects
 from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.scope import Scope, variable_name
+from softswitch.compiler.backend.scope import Scope, instance_name, variable_name
 from softswitch.compiler.backend.text import Writer, bits_literal
 from softswitch.compiler.types import (
     BitType,
@@ -112,6 +112,9 @@ class Expressions:
 
     def _VarRef(self, expr: ir.VarRef) -> str:  # noqa: N802
         return variable_name(expr.variable)
+
+    def _InstanceRef(self, expr: ir.InstanceRef) -> str:  # noqa: N802
+        return instance_name(expr.instance)
 
     def _FieldRef(self, expr: ir.FieldRef) -> str:  # noqa: N802
         return self.place(expr)

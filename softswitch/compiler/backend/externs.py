@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings, packet_externs
 from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.scope import instance_name
+from softswitch.compiler.backend.scope import DigestRequest, instance_name, variable_name
 from softswitch.compiler.backend.text import string_literal
-from softswitch.compiler.types import BitType, BoolType, IntType, SerEnumType, StructType
+from softswitch.compiler.p4info.visible import digest_name
+from softswitch.compiler.source import Location
+from softswitch.compiler.types import (
+    BitType,
+    BoolType,
+    EnumType,
+    ExternType,
+    FieldsType,
+    IntType,
+    SerEnumType,
+    TupleType,
+)
 
 if TYPE_CHECKING:
     from softswitch.compiler.backend.expressions import Expressions
 
+_WITHOUT_DATA = ("direct_counter", "direct_meter", "action_profile", "action_selector")
+
 Handler = Callable[["Expressions", ir.ExternCall], str]
+
+
+def _object(call: ir.ExternCall) -> str:
+    """The C++ object of a register, counter or meter: an instance's, or a parameter."""
+    if isinstance(call.target, ir.InstanceDecl):
+        return instance_name(call.target)
+    assert call.target is not None, "methods have an object"
+    return variable_name(call.target)
 
 
 def _decl(call: ir.ExternCall) -> ir.InstanceDecl:
@@ -29,18 +51,18 @@ def _index(ex: Expressions, arg: ir.Expr) -> str:
 
 
 def _register_read(ex: Expressions, call: ir.ExternCall) -> str:
-    ex.assign(call.args[0], f"{instance_name(_decl(call))}.read({_index(ex, call.args[1])})")
+    ex.assign(call.args[0], f"{_object(call)}.read({_index(ex, call.args[1])})")
     return ""
 
 
 def _register_write(ex: Expressions, call: ir.ExternCall) -> str:
     index, value = ex.values(call.args)
-    ex.scope.out.line(f"{instance_name(_decl(call))}.write(to_u64({index}), {value});")
+    ex.scope.out.line(f"{_object(call)}.write(to_u64({index}), {value});")
     return ""
 
 
 def _count(ex: Expressions, call: ir.ExternCall) -> str:
-    ex.scope.out.line(f"{instance_name(_decl(call))}.count({_index(ex, call.args[0])}, pkt.length);")
+    ex.scope.out.line(f"{_object(call)}.count({_index(ex, call.args[0])}, pkt.length);")
     return ""
 
 
@@ -54,7 +76,7 @@ def _execute_meter(ex: Expressions, call: ir.ExternCall) -> str:
     target = call.args[1]
     width = ex.width(target.type)
     before = "0" if isinstance(target, ir.DontCare) else f"static_cast<std::uint32_t>(to_u64({ex.value(target)}))"
-    color = f"{instance_name(_decl(call))}.execute({index}, pkt.engine.now_us, pkt.length, {before})"
+    color = f"{_object(call)}.execute({index}, pkt.engine.now_us, pkt.length, {before})"
     ex.assign(target, f"resize<{width}>({color})")
     return ""
 
@@ -76,11 +98,9 @@ def _mark_to_drop(ex: Expressions, call: ir.ExternCall) -> str:
 
 def _random(ex: Expressions, call: ir.ExternCall) -> str:
     result, low, high = call.args
-    width = ex.width(result.type)
-    if width > 64:
-        raise unsupported(call.loc, f"random() of {width} bits")
     low_text, high_text = ex.values((low, high))
-    ex.assign(result, f"static_cast<bits<{width}>>(pkt.engine.random.between({low_text}, {high_text}))")
+    number = f"pkt.engine.random.between(to_u64({low_text}), to_u64({high_text}))"
+    ex.assign(result, f"resize<{ex.width(result.type)}>({number})")
     return ""
 
 
@@ -135,20 +155,31 @@ def _truncate(ex: Expressions, call: ir.ExternCall) -> str:
 
 
 def _digest(ex: Expressions, call: ir.ExternCall) -> str:
+    """Asks for a digest; the last one of a packet is sent when ingress ends, with the values of then."""
     data = call.args[1]
-    if not isinstance(data.type, StructType):
-        raise unsupported(call.loc, "digest() of something that is not a struct")
-    value = ex.keep(data.type, ex.value(data), data)
-    members = []
-    for field in data.type.fields:
-        if ex.width(field.type) < 0 or isinstance(field.type, StructType):
-            raise unsupported(call.loc, f"digest() of field {field.name}")
-        member = ex.scope.program.types.member(data.type, field.name)
-        cast = bitstrings.as_bits(field.type, f"{value}.{member}")
-        members.append(f"digest_bytes<{ex.width(field.type)}>({cast})")
-    number = ex.scope.program.digests.setdefault((data.type.name,), len(ex.scope.program.digests))
-    ex.scope.out.line(f"pkt.engine.hooks->digest(kDigestIds[{number}], {{{', '.join(members)}}});")
+    now: list[str] = []
+    later: list[str | None] = []
+    for t, text in bitstrings.leaves(ex, data):
+        if ex.width(t) < 0 or isinstance(t, FieldsType | TupleType):
+            raise unsupported(call.loc, f"digest() of a value of type {t}")
+        now.append(f"digest_bytes<{ex.width(t)}>({bitstrings.as_bits(t, text)})")
+        at_end = _later(ex, text)
+        later.append(at_end and f"digest_bytes<{ex.width(t)}>({bitstrings.as_bits(t, at_end)})")
+    requests = ex.scope.program.digests
+    requests.append(DigestRequest(digest_name(call.type_args[0]), tuple(later)))
+    ex.scope.out.line(f"pkt.requests.digest = {len(requests)};")
+    ex.scope.out.line(f"pkt.engine.digest.assign({{{', '.join(now)}}});")
     return ""
+
+
+def _later(ex: Expressions, place: str) -> str | None:
+    """A place as the pipeline reaches it when ingress has ended; None for what is local to a control, or a value."""
+    owner, dot, path = place.partition(".")
+    for param in ex.scope.unit.params if ex.scope.unit is not None else ():
+        role = ex.scope.program.roles.get(id(param.type))
+        if role is not None and dot and owner == variable_name(param) and re.fullmatch(r"[\w.\[\]]+", path):
+            return f"{role}.{path}"
+    return None
 
 
 def _assert(ex: Expressions, call: ir.ExternCall) -> str:
@@ -214,14 +245,32 @@ def call(ex: Expressions, expr: ir.ExternCall) -> str:
     return handler(ex, expr)
 
 
-def element_type(decl: ir.InstanceDecl) -> BitType:
+def element_type(extern: ExternType, loc: Location) -> BitType:
     """What a register holds, as bits."""
-    assert decl.type is not None
-    t = decl.type.type_args[0]
+    t = extern.type_args[0]
     if isinstance(t, SerEnumType):
         t = t.underlying
     if isinstance(t, BoolType):
         return BitType(1)
+    if isinstance(t, EnumType):
+        return BitType(32)
     if isinstance(t, BitType | IntType):
         return BitType(t.width)
-    raise unsupported(decl.loc, f"a register of {t}")
+    raise unsupported(loc, f"a register of {t}")
+
+
+def stored_type(extern: ExternType, loc: Location) -> str | None:
+    """The C++ type of an extern object; None for one that has no data of its own."""
+    if extern.name == "register":
+        return f"Register<{element_type(extern, loc).width}>"
+    if extern.name in ("counter", "meter"):
+        return extern.name.capitalize()
+    if extern.name in _WITHOUT_DATA:
+        return None
+    raise unsupported(loc, f"extern {extern.name}")
+
+
+def reference(extern: ExternType, loc: Location) -> str:
+    """The C++ type of a parameter of extern type."""
+    packets = {"packet_in": "PacketReader&", "packet_out": "PacketWriter&"}
+    return packets.get(extern.name) or f"const {stored_type(extern, loc) or 'int'}&"

@@ -6,26 +6,16 @@ from collections.abc import Mapping
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import externs, reroll
-from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.objects import ExternObject, Objects
 from softswitch.compiler.backend.parser_states import value_set_member
 from softswitch.compiler.backend.registers import Place
 from softswitch.compiler.backend.scope import instance_member, state_name, table_name
 from softswitch.compiler.backend.text import Writer
 
-_WITHOUT_DATA = ("direct_counter", "direct_meter", "action_profile", "action_selector")
-
 
 def _extern_type(decl: ir.InstanceDecl) -> str | None:
-    assert decl.type is not None
-    name = decl.type.name
-    if name == "register":
-        return f"Register<{externs.element_type(decl).width}>"
-    if name in ("counter", "meter"):
-        return name.capitalize()
-    if name in _WITHOUT_DATA:
-        return None
-    raise unsupported(decl.loc, f"extern {name}")
+    assert decl.type is not None, "an instance is of a unit or an extern"
+    return externs.stored_type(decl.type, decl.loc)
 
 
 def _members(out: Writer, decls: tuple[ir.InstanceDecl, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from softswitch.compiler import ir
@@ -83,8 +84,9 @@ _LISTS = {
 
 
 class _Collector:
-    def __init__(self, ids: Ids) -> None:
+    def __init__(self, ids: Ids, global_externs: Iterable[ir.ExternInstance]) -> None:
         self.ids = ids
+        self.globals = {id(extern.decl): extern for extern in global_externs}
         self.out = Objects()
         self.direct: dict[int, int] = {}
         self.externs: list[ir.ExternInstance] = []
@@ -117,7 +119,7 @@ class _Collector:
                 self.out.actions.append(ActionObject(full, self.out.action_ids[full], choice.action))
         for decl in (table.counters, table.meters):
             if decl is not None:
-                child = owner.children.get(decl.name)
+                child = self.globals.get(id(decl)) or owner.children.get(decl.name)
                 if isinstance(child, ir.ExternInstance):
                     self.direct[id(child)] = number
 
@@ -141,7 +143,7 @@ class _Collector:
 
 def collect(program: ir.Program, ids: Ids) -> Objects:
     """Walks the instance tree."""
-    collector = _Collector(ids)
+    collector = _Collector(ids, program.global_externs.values())
     for extern in program.global_externs.values():
         collector.extern(extern)
     for root in program.pipeline.values():

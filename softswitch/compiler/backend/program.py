@@ -97,7 +97,8 @@ class _Generator:
         self.ids = Ids(p4info)
         self.objects = collect(program, self.ids)
         self.places, self.arena = place_registers(program)
-        self.scope = ProgramScope(self.types, ExitAnalysis(), program.errors)
+        roles = zip(program.pipeline["ig"].unit.params, ("headers", "metadata", "standard"), strict=True)
+        self.scope = ProgramScope(self.types, ExitAnalysis(), program.errors, {id(p.type): role for p, role in roles})
         self.out = Writer()
 
     def root(self, block: str) -> ir.Instance:
@@ -117,7 +118,6 @@ class _Generator:
                 units.control(self.scope, code, unit)
             else:
                 units.parser(self.scope, code, unit)
-        digests = [key[0] for key in sorted(self.scope.digests, key=lambda k: self.scope.digests[k])]
         declarations = Declarations(self.types)
         for t in _types_used(self.program):
             declarations.require(t)
@@ -126,15 +126,14 @@ class _Generator:
         out.lines += _HEAD.splitlines()
         out.line()
         description = Description(self.types, self.ids, self.objects, places=self.places, arena=self.arena, out=out)
-        out.line(description.digest_ids(digests) if digests else "")
         out.extend(declarations.out)
         out.line()
         globals_struct(out, self.program)
         for unit in self.program.units:
             unit_struct(out, unit)
         out.extend(code)
-        description.write(self.name, digests)
-        self._class()
+        description.write(self.name, list(dict.fromkeys(d.name for d in self.scope.digests)))
+        self._class(description)
         out.line("}  // namespace")
         out.line()
         out.line(
@@ -145,7 +144,7 @@ class _Generator:
         )
         return str(out)
 
-    def _class(self) -> None:
+    def _class(self, description: Description) -> None:
         out = self.out
         ingress = self.root("ig").unit
         headers, metadata, standard = (self.types.cpp(p.type, p.loc) for p in ingress.params)
@@ -164,6 +163,8 @@ class _Generator:
             self._bind()
             self._blocks()
             self._preserve()
+            if self.scope.digests:
+                description.send_digest(self.scope.digests)
             out.line("private:")
             out.line("ProgramInfo info_ = make_info();")
             out.line("Layout layout_ = make_layout();")
@@ -196,6 +197,8 @@ class _Generator:
         for function, block in (("ingress", "ig"), ("egress", "eg")):
             with out.block(f"void {function}({context}, {state})"):
                 out.line(f"{name[block]}{{packet, {block}_, headers, metadata, standard}}.run();")
+                if block == "ig" and self.scope.digests:
+                    out.line("if (packet.requests.digest != 0) send_digest(packet, headers, metadata, standard);")
         with out.block(f"void deparse({context}, PacketWriter& out, const Headers& headers)"):
             out.line(f"{name['dep']}{{packet, dep_, out, headers}}.run();")
 

@@ -78,7 +78,8 @@ def place(
         at = 0
         for family in members:
             for extern in family:
-                width = externs.element_type(extern.decl).width
+                assert extern.decl.type is not None, "a register is an extern"
+                width = externs.element_type(extern.decl.type, extern.decl.loc).width
                 cell = cell_bytes(width)
                 align = min(cell, 16)
                 at = (at + align - 1) // align * align

@@ -8,7 +8,14 @@ from softswitch.compiler import ir
 from softswitch.compiler.backend.effects import ExitAnalysis
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.text import Writer, identifier
-from softswitch.compiler.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class DigestRequest:
+    """One digest() of the program: its name, and its members as `(C++ bytes, or None)` when ingress has ended."""
+
+    name: str
+    members: tuple[str | None, ...]
 
 
 @dataclass(slots=True)
@@ -18,8 +25,9 @@ class ProgramScope:
     types: Types
     exits: ExitAnalysis
     errors: tuple[str, ...]
-    digests: dict[tuple[str, ...], int] = field(default_factory=dict)
-    standard_metadata: Type | None = None
+    roles: dict[int, str] = field(default_factory=dict)
+    """By id of its type: what the pipeline calls its headers, metadata and standard metadata."""
+    digests: list[DigestRequest] = field(default_factory=list)
 
     def error(self, name: str) -> int:
         """The ordinal of a core.p4 error."""

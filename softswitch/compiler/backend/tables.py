@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend import bitstrings, calls
+from softswitch.compiler.backend import bitstrings, calls, externs
 from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.expressions import Expressions
 from softswitch.compiler.backend.layout import Types
 from softswitch.compiler.backend.scope import Scope, action_name, table_name, variable_name
-from softswitch.compiler.types import BoolType, TupleType, Type
+from softswitch.compiler.types import BoolType, ExternType, TupleType, Type
 
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional")
 
@@ -229,6 +229,8 @@ def _argument(t: Type, width: int, offset: int) -> str:
 
 def parameter(ex: Expressions, param: ir.Param) -> str:
     """A C++ parameter of an action or function."""
+    if isinstance(param.type, ExternType):
+        return f"[[maybe_unused]] {externs.reference(param.type, param.loc)} {variable_name(param)}"
     cpp = ex.cpp(param.type, param)
     if param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
         return f"[[maybe_unused]] {cpp}& {variable_name(param)}"

@@ -7,7 +7,7 @@ actions and tables are member functions, `run()` is its body.
 from __future__ import annotations
 
 from softswitch.compiler import ir
-from softswitch.compiler.backend import calls, reroll
+from softswitch.compiler.backend import calls, externs, reroll
 from softswitch.compiler.backend.effects import nodes
 from softswitch.compiler.backend.expressions import Expressions
 from softswitch.compiler.backend.parser_states import write_states
@@ -29,8 +29,7 @@ def unit_parameter(ex: Expressions, param: ir.Param) -> str:
     """A member that is a parameter of the unit."""
     name = variable_name(param)
     if isinstance(param.type, ExternType):
-        cpp = {"packet_in": "PacketReader", "packet_out": "PacketWriter"}.get(param.type.name)
-        return f"{cpp}& {name};" if cpp else f"int {name};"
+        return f"{externs.reference(param.type, param.loc)} {name};"
     cpp = ex.cpp(param.type, param)
     if param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
         return f"{cpp}& {name};"
@@ -84,9 +83,10 @@ def control(program: ProgramScope, out: Writer, unit: ir.ControlUnit) -> None:
     exits = program.exits.unit(unit)
     with out.block(f"struct {unit_name(unit)}", "};"):
         _members(program, out, unit)
-        for decl in unit.instances:
-            if decl.type is not None and decl.type.name == "direct_meter":
-                out.line(f"std::uint32_t color_{decl.name}{{}};")
+        direct = [d for d in unit.instances if d.type is not None and d.type.name == "direct_meter"]
+        attached = [t.meters for t in unit.tables if t.meters is not None]
+        for name in dict.fromkeys(decl.name for decl in [*direct, *attached]):
+            out.line(f"std::uint32_t color_{name}{{}};")
         for action in [*_used_global_actions(unit), *unit.actions]:
             _action(program, out, unit, action)
         for table in unit.tables:

@@ -292,7 +292,11 @@ class CallChecker(ArgumentChecker):
             raise Refusal(loc, f"lookahead: {args[0]} has no fixed size")
         if type_.name == "packet_in" and decl.name == "lookahead" and bit_width(args[0]) < 0:
             raise Refusal(loc, f"lookahead: {args[0]} has no fixed size")
-        if type_.name == "packet_out" and decl.name == "emit" and not isinstance(args[0], FieldsType | StackType):
+        if (
+            type_.name == "packet_out"
+            and decl.name == "emit"
+            and not (isinstance(args[0], FieldsType) or _is_stack(args[0]))
+        ):
             raise Refusal(loc, f"emit: the argument must be a header, stack, union or struct, not {args[0]}")
 
     # headers and stacks
@@ -316,7 +320,7 @@ class CallChecker(ArgumentChecker):
             self._no_args(call, name)
             self._writable(base, name)
             return ir.SetValidity(call.loc, base, name == "setValid")
-        if isinstance(type_, StackType) and name in ("push_front", "pop_front"):
+        if _is_stack(type_) and name in ("push_front", "pop_front"):
             self._writable(base, name)
             if len(call.args) != 1 or call.args[0].value is None:
                 raise Refusal(call.loc, f"{name}: takes one argument")
@@ -333,6 +337,10 @@ class CallChecker(ArgumentChecker):
     def _writable(self, base: ir.Expr, name: str) -> None:
         if not self.is_lvalue(base):
             raise Refusal(base.loc, f"{name}: must be applied to something that can be written")
+
+
+def _is_stack(type_: Type) -> bool:
+    return isinstance(type_, StackType) and isinstance(type_.element, HeaderType | UnionType)
 
 
 def _min_width(type_: Type) -> int:

@@ -17,6 +17,7 @@ from softswitch.compiler.types import (
     EnumType,
     ErrorType,
     FieldsType,
+    HeaderType,
     InfIntType,
     IntType,
     SerEnumType,
@@ -24,6 +25,7 @@ from softswitch.compiler.types import (
     StringType,
     TupleType,
     Type,
+    UnionType,
     VoidType,
 )
 
@@ -163,7 +165,7 @@ class ExpressionChecker(OperatorChecker):
         name, loc = written.name, written.loc
         if name == "size":
             return ir.Literal(loc, BitType(32), stack.size)
-        if name not in ("next", "last", "lastIndex"):
+        if name not in ("next", "last", "lastIndex") or not isinstance(stack.element, HeaderType | UnionType):
             raise Refusal(
                 written.name_loc, f"{name}: a header stack has no such member", "it has next, last, lastIndex, size"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from softswitch.compiler import ast, fold, ir
+from softswitch.compiler.check import v1model
 from softswitch.compiler.check.annotations import lower_annotations
 from softswitch.compiler.check.typing import Bindings
 from softswitch.compiler.check.units import UnitChecker
@@ -56,7 +57,10 @@ class ProgramChecker(UnitChecker):
         if self._main is None:
             self.diagnostics.error(self._end, "the program has no `main`", "end it with: V1Switch(...) main;")
             self.diagnostics.raise_if_errors()
-        return self._assemble()
+        program = self._assemble()
+        v1model.check_program(program, self.diagnostics)
+        self.diagnostics.raise_if_errors()
+        return program
 
     def _declare(self, decl: ast.Decl) -> None:  # noqa: PLR0912 - one line per kind of declaration
         match decl:

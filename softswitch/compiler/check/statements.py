@@ -17,6 +17,7 @@ from softswitch.compiler.types import (
     ExternType,
     InfIntType,
     IntType,
+    ListType,
     SerEnumType,
     StackType,
     StringType,
@@ -122,7 +123,7 @@ class StatementChecker(CallChecker):
     def variable(self, written: ast.VarDecl) -> ir.Declare:
         """A variable."""
         type_ = self.resolve(written.type)
-        if isinstance(type_, VoidType | InfIntType | StringType | ExternType):
+        if isinstance(type_, VoidType | InfIntType | StringType | ExternType | ListType):
             raise Refusal(written.loc, f"{written.name}: a variable cannot have type {type_}")
         init = None if written.init is None else self.value(written.init, type_)
         notes = lower_annotations(written.annotations)

@@ -23,6 +23,7 @@ from softswitch.compiler.types import (
     IntType,
     SerEnumType,
     VarbitType,
+    bit_width,
 )
 
 _KEY_TYPES = BitType | IntType | BoolType | EnumType | SerEnumType | ErrorType | VarbitType
@@ -135,7 +136,7 @@ class TableChecker(KeysetChecker):
             raise Refusal(written.kind_loc, f"{written.kind}: no such match kind")
         if written.kind not in _ALLOWED and written.kind != "selector":
             raise Refusal(written.kind_loc, f"{written.kind}: this match kind is not supported")
-        if written.kind in ("lpm", "range") and not isinstance(expr.type, BitType | IntType | SerEnumType):
+        if written.kind in ("lpm", "range") and not isinstance(expr.type, BitType | IntType | BoolType | SerEnumType):
             raise Refusal(written.loc, f"a key of type {expr.type} cannot be matched by {written.kind}")
         notes = lower_annotations(written.annotations)
         name = annotation_name(notes, key_name(expr) or "")
@@ -306,7 +307,7 @@ class TableChecker(KeysetChecker):
 
     def _check_prefix(self, match: ir.Match, key: ir.Key) -> None:
         type_ = key.expr.type
-        width = type_.underlying.width if isinstance(type_, SerEnumType) else getattr(type_, "width", 0)
+        width = bit_width(type_)
         if isinstance(match.second, ir.Literal):
             inverse = ~int(match.second.value) & ((1 << width) - 1)
             if inverse & (inverse + 1):

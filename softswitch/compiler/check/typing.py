@@ -24,6 +24,7 @@ from softswitch.compiler.types import (
     HeaderType,
     InfIntType,
     IntType,
+    ListType,
     MatchKindType,
     NewTypeName,
     SerEnumType,
@@ -77,7 +78,7 @@ class TypeChecker(Context, ABC):
         if isinstance(written, ast.TupleTypeExpr):
             return TupleType(tuple(self.resolve(e) for e in written.elements))
         if isinstance(written, ast.ListTypeExpr):
-            raise Refusal(written.loc, "list types are not supported")
+            return ListType(self.resolve(written.element))
         raise Refusal(written.loc, "`_` is no type here")
 
     def _base(self, written: ast.BaseType) -> Type:
@@ -120,8 +121,9 @@ class TypeChecker(Context, ABC):
     def _stack(self, written: ast.ArrayType) -> Type:
         element = self.resolve(written.element)
         size = self.constant_int(written.size, "the size of a header stack")
-        if not isinstance(element, HeaderType | UnionType | TypeVar):
-            raise Refusal(written.loc, f"header stack of {element}: only headers and header unions can be stacked")
+        refused = (InfIntType, StringType, VoidType, ExternType, MatchKindType, ListType, VarbitType)
+        if isinstance(element, refused):
+            raise Refusal(written.loc, f"an array of {element}: its elements cannot be of this type")
         if size < 0:
             raise Refusal(written.size.loc, f"{size}: a header stack cannot have a negative size")
         return StackType(element, size)
@@ -277,7 +279,7 @@ def _check_field(decl: ast.FieldsDecl, written: ast.FieldDecl, type_: Type) -> N
     elif decl.kind == "header":
         allowed = (BitType, IntType, BoolType, VarbitType, SerEnumType, StructType, TypeVar)
     else:
-        refused = (InfIntType, StringType, VoidType, ExternType, MatchKindType)
+        refused = (InfIntType, StringType, VoidType, ExternType, MatchKindType, ListType)
         if isinstance(type_, refused):
             raise Refusal(written.loc, f"{written.name}: a struct cannot have a field of type {type_}")
         return
@@ -296,7 +298,7 @@ def has_variables(type_: Type) -> bool:
         return True
     if isinstance(type_, TupleType):
         return any(map(has_variables, type_.elements))
-    if isinstance(type_, StackType):
+    if isinstance(type_, StackType | ListType):
         return has_variables(type_.element)
     if isinstance(type_, ExternType | FieldsType):
         return any(map(has_variables, type_.type_args))

@@ -17,6 +17,7 @@ from softswitch.compiler.types import (
     HeaderType,
     InfIntType,
     IntType,
+    ListType,
     SerEnumType,
     StackType,
     StringType,
@@ -118,6 +119,9 @@ class ValueChecker(TypeChecker):
             return None
         if isinstance(target, TupleType):
             return ir.Aggregate(braces.loc, target, self._listed_members(braces, target.elements, target))
+        if isinstance(target, ListType):
+            elements = (target.element,) * len(braces.members)
+            return ir.Aggregate(braces.loc, TupleType(elements), self._listed_members(braces, elements, target))
         if isinstance(target, StackType):
             if len(braces.members) > target.size:
                 raise Refusal(braces.loc, f"{len(braces.members)} elements for a stack of {target.size}")

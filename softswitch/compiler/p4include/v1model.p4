@@ -10,9 +10,6 @@
 #ifndef V1MODEL_VERSION
 #define V1MODEL_VERSION 20180101
 #endif
-#if V1MODEL_VERSION < 20180101 || V1MODEL_VERSION > 20200408
-#error unknown V1MODEL_VERSION: the first is 20180101, the last 20200408
-#endif
 
 const bit<32> __v1model_version = V1MODEL_VERSION;
 

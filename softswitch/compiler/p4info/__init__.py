@@ -10,6 +10,9 @@ from softswitch.compiler.p4info.writer import P4InfoWriter, to_text
 __all__ = ["make_p4info", "to_text"]
 
 
-def make_p4info(program: ir.Program) -> Any:
-    """The program's `p4.config.v1.P4Info`. Raises `CompileError` for ids that clash."""
-    return P4InfoWriter(program).write()
+def make_p4info(program: ir.Program, *, unique_names: bool = True) -> Any:
+    """The program's `p4.config.v1.P4Info`. Raises `CompileError` for ids that clash.
+
+    Without `unique_names`, actions of one name and shape share a message, as those of translated P4_14 programs do.
+    """
+    return P4InfoWriter(program, unique_names=unique_names).write()

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from softswitch.compiler import ir
 from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.types import Type
+from softswitch.compiler.p4info.typespec import cp_name
+from softswitch.compiler.types import HeaderType, StructType, Type
 
 
 @dataclass(slots=True)
@@ -33,8 +34,15 @@ def action_name(instance: ir.Instance, action: ir.Action) -> str:
     return ir.full_name("" if action.is_global else instance.path, action.cp_name)
 
 
-def visible(block: ir.Instance) -> Visible:
-    """What the control plane sees of one block of the pipeline."""
+def digest_name(type_: Type) -> str:
+    """What a digest of values of this type goes by."""
+    if isinstance(type_, StructType | HeaderType) and not type_.name.startswith("struct#"):
+        return cp_name(type_.name, type_.annotations)
+    return "digest_0"
+
+
+def visible(block: ir.Instance, *, unique_names: bool) -> Visible:
+    """What the control plane sees of one block. `unique_names`: two actions of one name are an error."""
     result = Visible()
     local_actions: dict[str, tuple[ir.Action, bool]] = {}
     for instance, item in _in_order(block):
@@ -43,7 +51,7 @@ def visible(block: ir.Instance) -> Visible:
         elif isinstance(item, ir.ValueSet):
             result.value_sets.append((ir.full_name(instance.path, item.cp_name), item))
         elif isinstance(item, ir.ControlUnit):
-            _collect(instance, item, result, local_actions)
+            _collect(instance, item, result, local_actions, unique_names)
         elif isinstance(item, ir.Table) and _is_applied(instance, item):
             result.tables.append((instance, item))
     for name, action in local_actions.items():
@@ -86,7 +94,11 @@ def _is_applied(instance: ir.Instance, table: ir.Table) -> bool:
 
 
 def _collect(
-    instance: ir.Instance, unit: ir.ControlUnit, result: Visible, local_actions: dict[str, tuple[ir.Action, bool]]
+    instance: ir.Instance,
+    unit: ir.ControlUnit,
+    result: Visible,
+    local_actions: dict[str, tuple[ir.Action, bool]],
+    unique_names: bool,
 ) -> None:
     nodes = _nodes(unit)
     called = {node.action: None for node in nodes if isinstance(node, ir.ActionCall)}
@@ -98,7 +110,8 @@ def _collect(
     for action in unit.actions:
         if action in by_table or action in called:
             name = action_name(instance, action)
-            if local_actions.setdefault(name, (action, action in by_table))[0].loc != action.loc:
+            first, _ = local_actions.setdefault(name, (action, action in by_table))
+            if unique_names and first.loc != action.loc:
                 raise CompileError([Diagnostic(action.loc, f"{name}: conflicting control plane name of this action")])
     for action in (*by_table, *called):
         nodes += ir.walk(action.body)

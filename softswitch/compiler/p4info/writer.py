@@ -13,7 +13,7 @@ from softswitch.compiler.p4info.annotate import add_annotations, add_documentati
 from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind
 from softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
 from softswitch.compiler.p4info.typespec import TypeTable, cp_name, flat_fields, newtype_of, runtime_width, value_bytes
-from softswitch.compiler.p4info.visible import action_name, visible
+from softswitch.compiler.p4info.visible import action_name, digest_name, visible
 from softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
 
 DEFAULT_TABLE_SIZE = 1024
@@ -24,12 +24,13 @@ _PACKAGE_KEYS = ("name", "version", "organization", "contact", "url", "arch")
 class P4InfoWriter:
     """Writes one program's P4Info."""
 
-    def __init__(self, program: ir.Program) -> None:
+    def __init__(self, program: ir.Program, *, unique_names: bool) -> None:
         self._program = program
+        self._unique_names = unique_names
         self._info = p4info_pb2.P4Info()
         self._types = TypeTable(self._info.type_info, program.errors)
         self._symbols = SymbolTable()
-        self._visible = [visible(block) for block in program.pipeline.values()]
+        self._visible = [visible(block, unique_names=unique_names) for block in program.pipeline.values()]
         self._digests: dict[str, Any] = {}
         self._owners: dict[tuple[str, str], object] = {}
 
@@ -79,7 +80,7 @@ class P4InfoWriter:
             for name, value_set in seen.value_sets:
                 self._symbols.add(IdKind.VALUE_SET, name, value_set.annotations, value_set.loc)
             for type_ in seen.digests:
-                self._symbols.add(IdKind.DIGEST, self._digest_name(type_))
+                self._symbols.add(IdKind.DIGEST, digest_name(type_))
         for header in self._controller_types():
             name = cp_name(header.name, header.annotations)
             self._symbols.add(IdKind.CONTROLLER_HEADER, name, header.annotations)
@@ -88,7 +89,7 @@ class P4InfoWriter:
     def _refuse_clash(self, what: str, name: str, owner: object) -> None:
         """Two declarations cannot go by one name."""
         other = self._owners.setdefault((what, name), owner)
-        if other != owner:
+        if other != owner and self._unique_names:
             decl = owner[1] if isinstance(owner, tuple) else owner
             assert isinstance(decl, ir.Action | ir.Table), "only actions and tables are checked"
             if isinstance(decl, ir.Table) or not isinstance(other, ir.Action) or decl.loc != other.loc:
@@ -98,11 +99,6 @@ class P4InfoWriter:
         kind = extern_kind(extern)
         if kind is not None:
             self._symbols.add(kind, extern.full_name, extern.decl.annotations, extern.decl.loc)
-
-    def _digest_name(self, type_: Any) -> str:
-        if isinstance(type_, StructType | HeaderType) and not type_.name.startswith("struct#"):
-            return cp_name(type_.name, type_.annotations)
-        return "digest_0"
 
     def _controller_types(self) -> list[HeaderType]:
         return [h for h in self._program.headers if any(a.name == "controller_header" for a in h.annotations)]
@@ -247,7 +243,7 @@ class P4InfoWriter:
             match.match_type = match.EXACT
 
     def _digest(self, type_: Any) -> None:
-        name = self._digest_name(type_)
+        name = digest_name(type_)
         if name in self._digests:
             return
         message = self._digests[name] = self._info.digests.add()

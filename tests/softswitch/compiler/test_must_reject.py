@@ -112,7 +112,7 @@ TOPS = [
     ("constant twice", "const bit<8> k = 1; const bit<8> <!>k = 2;", "k: duplicate declaration"),
     ("field twice", "struct s { bit<8> x; bit<8> <!>x; }", "x: duplicate field"),
     ("field of a header", "header h { error <!>e; }", "a header cannot have a field of type error"),
-    ("stack of bits", "struct s { bit<8><!>[4] x; }", "only headers and header unions"),
+    ("array of strings", "struct s { string<!>[4] x; }", "elements cannot be of this type"),
     ("union of bits", "header_union u { bit<8> <!>x; }", "a header union cannot have a field of type bit<8>"),
     ("width", "struct s { bit<<!>-1> x; }", "invalid width"),
     ("enum value", "enum bit<8> e { A = 1, <!>B }", "needs a value"),

@@ -138,6 +138,7 @@ struct Engine {
   std::vector<CloneTarget> sessions{kSessions};
   std::vector<PortCounters> ports{kPorts};
   std::vector<std::uint8_t> scratch;
+  std::vector<std::string> digest;  // members of the one that is sent when ingress ends
   Random random;
   Hooks* hooks = nullptr;
   std::uint64_t now_us = 0;  // since the switch started

@@ -34,6 +34,7 @@ struct Requests {
   std::uint32_t resubmit_list = 0;     // with kRequested
   std::uint32_t recirculate_list = 0;  // with kRequested
   std::uint32_t truncate_to = ~0U;
+  std::uint32_t digest = 0;  // which digest() of the program ran last
 
   static constexpr std::uint32_t kRequested = 1U << 31;
 };

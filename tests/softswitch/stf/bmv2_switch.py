@@ -1,0 +1,156 @@
+"""p4c and simple_switch_grpc, where both are on the PATH: frames by BMv2's own gRPC packet stream, tables by its CLI.
+
+No interfaces and no privileges are needed. BMv2 says when a frame has left, never that none will: `collect` waits for a
+pause.
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import shutil
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+TOOLS = ("p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
+_PROMPT = "RuntimeCmd: "
+
+
+def missing() -> str | None:
+    """What is not installed; None if all is."""
+    absent = [tool for tool in TOOLS if shutil.which(tool) is None]
+    return f"not on the PATH: {', '.join(absent)} (docs/bmv2.md)" if absent else None
+
+
+def compile_program(program: Path, directory: Path, include_dirs: tuple[Path, ...] = ()) -> Path:
+    """The program as BMv2's JSON. CalledProcessError when p4c refuses."""
+    out = directory / f"{program.stem}.json"
+    includes = [f"-I{d}" for d in include_dirs]
+    subprocess.run(["p4c-bm2-ss", *includes, "-o", out, program], check=True, capture_output=True, text=True)
+    return out
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _packet_types() -> tuple[Any, Any]:
+    """Message classes of p4.bm.DataplaneInterface.PacketStream."""
+    file = descriptor_pb2.FileDescriptorProto(name="bm_stf_packets.proto", package="p4.bm", syntax="proto3")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    for name in ("PacketStreamRequest", "PacketStreamResponse"):
+        message = file.message_type.add(name=name)
+        fields = [("id", kinds.TYPE_UINT64), ("device_id", kinds.TYPE_UINT64)]
+        fields += [("port", kinds.TYPE_UINT32), ("packet", kinds.TYPE_BYTES)]
+        for number, (field, kind) in enumerate(fields, start=1):
+            message.field.add(name=field, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    request, response = (
+        factory.GetPrototype(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}")) for way in ("Request", "Response")
+    )
+    return request, response
+
+
+class Bmv2Switch:
+    """One simple_switch_grpc process with one program, and its CLI."""
+
+    def __init__(self, json_path: Path, directory: Path, device: int = 1) -> None:
+        thrift, control, data = _free_port(), _free_port(), _free_port()
+        self.device = device
+        self._log = (directory / "bmv2.log").open("wb")
+        self.process = subprocess.Popen(
+            [
+                *("simple_switch_grpc", "--device-id", str(device), "--thrift-port", str(thrift)),
+                *("--notifications-addr", f"ipc://{directory}/bmv2.ipc", str(json_path), "--"),
+                *("--grpc-server-addr", f"127.0.0.1:{control}", "--dp-grpc-server-addr", f"127.0.0.1:{data}"),
+            ],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._channel = grpc.insecure_channel(f"127.0.0.1:{data}")
+        grpc.channel_ready_future(self._channel).result(timeout=60)
+        self._outbox: queue.Queue[Any] = queue.Queue()
+        self._inbox: queue.Queue[tuple[int, bytes]] = queue.Queue()
+        self._open_packets()
+        self._cli = subprocess.Popen(
+            ["simple_switch_CLI", "--thrift-port", str(thrift)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._answer()
+
+    def _open_packets(self) -> None:
+        self._request, response = _packet_types()
+        call = self._channel.stream_stream(
+            "/p4.bm.DataplaneInterface/PacketStream",
+            request_serializer=self._request.SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        packets = call(iter(self._outbox.get, None))
+
+        def receive() -> None:
+            try:
+                for packet in packets:
+                    self._inbox.put((packet.port, packet.packet))
+            except grpc.RpcError:
+                return  # the switch ended
+
+        threading.Thread(target=receive, daemon=True).start()
+
+    def _answer(self) -> str:
+        assert self._cli.stdout is not None
+        text = b""
+        while not text.endswith(_PROMPT.encode()):
+            byte = self._cli.stdout.read1(65536)  # type: ignore[union-attr]
+            if not byte:
+                raise RuntimeError(f"simple_switch_CLI ended: {text.decode(errors='replace')}")
+            text += byte
+        return text.decode(errors="replace").removesuffix(_PROMPT)
+
+    def command(self, line: str) -> str:
+        """One command of simple_switch_CLI; its answer. RuntimeError when it says that it failed."""
+        assert self._cli.stdin is not None
+        self._cli.stdin.write(line.encode() + b"\n")
+        self._cli.stdin.flush()
+        answer = self._answer()
+        if re.search(r"^(Error|Invalid|\*\*\*)", answer, re.MULTILINE):
+            raise RuntimeError(f"{line}: {answer.strip()}")
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def send(self, port: int, frame: bytes) -> None:
+        """A frame comes in."""
+        self._outbox.put(self._request(device_id=self.device, port=port, packet=frame))
+
+    def collect(self, pause: float, at_least: int = 0, patience: float = 5.0) -> list[tuple[int, bytes]]:
+        """What left, until nothing more does for `pause` seconds; up to `patience` while fewer than `at_least` came."""
+        out: list[tuple[int, bytes]] = []
+        while True:
+            try:
+                out.append(self._inbox.get(timeout=pause if len(out) >= at_least else patience))
+            except queue.Empty:
+                return out
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._outbox.put(None)
+        self._channel.close()
+        for process in (self._cli, self.process):
+            process.terminate()
+            process.wait(timeout=30)
+        self._log.close()
