@@ -2,6 +2,8 @@
 // costs a processor; so looking grows while it pays and shrinks when it does not.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -27,8 +29,12 @@ class Patience {
         }
         __builtin_ia32_pause();
       }
-      if (Clock::now() - since_ >= limit_) {
+      const auto looked = Clock::now() - since_;
+      if (looked >= limit_) {
         return false;
+      }
+      if (looked >= kAlone) {
+        sched_yield();  // the other side may be waiting for this processor
       }
     }
   }
@@ -44,6 +50,7 @@ class Patience {
  private:
   static constexpr Clock::duration kLeast = std::chrono::microseconds(1);
   static constexpr Clock::duration kMost = std::chrono::microseconds(50);
+  static constexpr Clock::duration kAlone = std::chrono::microseconds(2);
   static constexpr int kLooksPerClock = 16;
 
   void longer() { limit_ = std::min(limit_ * 2, kMost); }
