@@ -17,6 +17,7 @@ from controlplane.faults import clear_loss, set_loss
 from host import Endpoint, EndpointError, Stream
 from sim.golden import formats
 from sim.shm_lab import ShmLab
+from sim.traffic.shm_port import ShmRawPort
 from wire.generated.constants import DataType
 
 PATIENCE = 60.0
@@ -187,3 +188,8 @@ def test_frames_from_elsewhere_are_dropped_and_counted(lab: ShmLab, rng: random.
             while end.stats()["rejects"]["source"] < 10 and not done.wait(0.001):
                 port.send(stranger)
         assert end.stats()["frames_received"] == 0
+
+
+def test_scapy_talks_on_a_port(lab: ShmLab) -> None:
+    with ShmRawPort(lab.path("w0"), mac="02:00:00:00:00:01") as port:
+        assert port.resolve("10.0.0.254", "10.0.0.1") == "02:00:00:00:fe:01"

@@ -1,5 +1,6 @@
 #include "catchment/softswitch/port_loop.hpp"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -26,6 +27,8 @@ constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
 constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
+/// After this long without frames others may have the processor in between.
+constexpr auto kAlone = std::chrono::microseconds(2);
 /// Turns of a busy polled port between two looks at all the others.
 constexpr int kTurnsPerWait = 8;
 constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
@@ -153,6 +156,8 @@ class PortLoop::Impl {
       const auto now = Clock::now();
       if (polled_frames_) {
         last_polled_frame = now;
+      } else if (now - last_polled_frame > kAlone && now - last_polled_frame < kSpin) {
+        sched_yield();  // a peer may be waiting for this processor
       }
       if (now >= next_tick) {
         next_tick = now + kTick;
