@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 
 /// Sizes of a port. Both rings have the same.
 struct Geometry {
-  std::uint32_t cells = 256;        // frames in a ring, a power of two
+  std::uint32_t cells = 256;  // frames in a ring, a power of two
   std::uint32_t cell_bytes =
       9792;  // the longest frame; 64 times an odd number spreads over a cache
 

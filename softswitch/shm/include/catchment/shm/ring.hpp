@@ -144,7 +144,8 @@ class Consumer {
   void prefetch(std::size_t place) const {
     const std::uint8_t* const cell =
         ring_.cells + (place & (ring_.geometry.cells - 1)) * ring_.geometry.cell_bytes;
-    for (std::size_t line = 0; line < kPrefetch && line * kLine < ring_.geometry.cell_bytes; ++line) {
+    for (std::size_t line = 0; line < kPrefetch && line * kLine < ring_.geometry.cell_bytes;
+         ++line) {
       __builtin_prefetch(cell + line * kLine);
     }
   }
