@@ -19,6 +19,8 @@ from typing import Any, Self, TextIO
 
 from controlplane.errors import ControlPlaneError
 
+_SOCKET_PATH = 108  # of sockaddr_un
+
 
 class NetworkError(ControlPlaneError):
     """An emulated network could not be started, used or removed; says what to do."""
@@ -32,6 +34,19 @@ def state_folder() -> Path:
 def jobs_folder(name: str) -> Path:
     """Where the jobs of a network are noted: they live as long as its switches do."""
     return state_folder() / "jobs" / name
+
+
+def admin_socket(address: str) -> Path | None:
+    """Where the embedded switch of this machine that serves P4Runtime at `address` takes an operator's requests.
+
+    None where no such socket can be: the folder is not ours, or its name is too long for one.
+    """
+    path = state_folder() / f"switch-{address.replace(':', '-').replace('/', '-')}.sock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return path if os.access(path.parent, os.W_OK) and len(os.fsencode(path)) < _SOCKET_PATH else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from controlplane.client import SwitchClient, TableEntry
+from controlplane.client import SwitchClient, SwitchError, TableEntry
 from controlplane.desired import JOBS
 from controlplane.jobs import JobPlan
 from controlplane.topology import Host, Topology
 from wire.generated.constants import DropReason
 
 DROPS = "drops"
+_HEARTBEAT = re.compile(r"\.worker(\d+)\.heartbeat$")
+_SEQUENCE = 0xFFFF_FFFF
+_HALF = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +42,41 @@ class JobTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a member is behind the furthest one of its stream, by its last heartbeat.
+
+    Attributes:
+        job: name of the job, or "?".
+        stream: its stream, or "?".
+        member: who it is.
+        ack: frames that it expects less than the furthest member.
+        credit: frames that it takes less than the furthest member.
+    """
+
+    job: str
+    stream: str
+    member: str
+    ack: int
+    credit: int
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchStats:
-    """The counters of one switch.
+    """The counters of one switch; empty where its program has none of the kind.
 
     Attributes:
         switch: its name.
         drops: reason -> packets; reasons that never happened are left out.
         jobs: per stream and port.
         ports: port -> what is plugged in.
+        lags: of the members of each stream that send heartbeats; empty on targets without register access.
     """
 
     switch: str
     drops: dict[str, int]
     jobs: tuple[JobTraffic, ...]
     ports: dict[int, str]
+    lags: tuple[Lag, ...] = ()
 
 
 def drops(client: SwitchClient) -> dict[str, int]:
@@ -66,7 +91,7 @@ def switch_stats(topology: Topology, switch: str, client: SwitchClient, jobs: It
     """Read the counters of one switch.
 
     Raises:
-        SwitchError: it does not answer, or runs a program without these counters.
+        SwitchError: it does not answer.
     """
     streams = {stream.gen: (job.name, stream.name) for job in jobs for stream in job.streams}
     plugged = {p: peer.name if isinstance(peer, Host) else str(peer) for p, peer in topology.ports(switch).items()}
@@ -76,5 +101,43 @@ def switch_stats(topology: Topology, switch: str, client: SwitchClient, jobs: It
         job, stream = streams.get(gen, ("?", "?"))
         return JobTraffic(job, stream, gen, port, plugged.get(port, "?"), entry.packets or 0, entry.bytes or 0)
 
-    traffics = sorted((traffic(e) for e in client.direct_counters(JOBS)), key=lambda t: (t.gen, t.port))
-    return SwitchStats(switch, drops(client), tuple(traffics), plugged)
+    counted = client.direct_counters(JOBS) if client.p4info.has("table", JOBS) else []
+    traffics = sorted((traffic(e) for e in counted), key=lambda t: (t.gen, t.port))
+    reasons = drops(client) if client.p4info.has("counter", DROPS) else {}
+    return SwitchStats(switch, reasons, tuple(traffics), plugged, tuple(_lags(client, streams, plugged)))
+
+
+def _lags(client: SwitchClient, streams: Mapping[int, tuple[str, str]], plugged: Mapping[int, str]) -> Iterator[Lag]:
+    """From the heartbeat registers, a row for each job: generation, ack, credit of one worker."""
+    registers = {
+        int(match.group(1)): name
+        for name in client.p4info.names("register")
+        if (match := _HEARTBEAT.search(name)) is not None
+    }
+    if not registers or not client.p4info.has("table", JOBS):
+        return
+    heard: dict[int, list[tuple[str, int, int]]] = {}
+    try:
+        for entry in client.read(JOBS):
+            gen, worker = int(entry.match["gen"]), entry.params.get("wid")
+            if worker is None or int(worker) not in registers:
+                continue
+            row = int(entry.params["job"])
+            held = client.register(registers[int(worker)], row)[row]
+            if held >> 64 == gen:
+                member = plugged.get(int(entry.match["port"]), "?")
+                heard.setdefault(gen, []).append((member, held >> 32 & _SEQUENCE, held & _SEQUENCE))
+    except SwitchError as error:
+        if error.code == "UNIMPLEMENTED":
+            return
+        raise
+    for gen, members in sorted(heard.items()):
+        job, stream = streams.get(gen, ("?", "?"))
+        ack, credit = _furthest([one[1] for one in members]), _furthest([one[2] for one in members])
+        for member, own_ack, own_credit in members:
+            yield Lag(job, stream, member, (ack - own_ack) & _SEQUENCE, (credit - own_credit) & _SEQUENCE)
+
+
+def _furthest(numbers: list[int]) -> int:
+    """The last on the 32-bit circle; they lie within half of it."""
+    return max(numbers, key=lambda n: (n - numbers[0] + _HALF) & _SEQUENCE)

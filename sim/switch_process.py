@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from controlplane.networks import NetworkError, state_folder
+from controlplane.networks import NetworkError, admin_socket, state_folder
 from controlplane.programs import cache_folder
 from controlplane.topology import Target
 from softswitch.process import SwitchProcessError, command_line, is_ready_line
@@ -30,10 +30,13 @@ def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> 
     # The switch runs only code that is already on its machine; a client names it.
     programs = cache_folder()
     programs.mkdir(parents=True, exist_ok=True)
+    admin = admin_socket(address)
+    operator = [] if admin is None else ["--admin", str(admin)]
     try:
-        return command_line(grpc=address, device_id=device_id, ports=ports, program_dir=programs)
+        command = command_line(grpc=address, device_id=device_id, ports=ports, program_dir=programs)
     except SwitchProcessError as error:
         raise NetworkError(str(error)) from None
+    return [*command, *operator]
 
 
 def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:

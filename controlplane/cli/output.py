@@ -20,16 +20,29 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table; nothing but a remark when it has no rows."""
+    print_parts([make_table(title, columns, rows)])
+
+
+def make_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table | str:
+    """A table, or a remark when it has no rows."""
     if not rows:
-        typer.echo(f"{title}: nothing")
-        return
+        return f"{title}: nothing"
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
+    return table
+
+
+def print_parts(parts: Sequence[Table | str]) -> None:
+    """Tables and remarks, one below the other."""
     # A pipe has no width of its own: lines must not be cut there.
     console = Console()
     if not console.is_terminal:
         console = Console(width=200)
-    console.print(table)
+    for part in parts:
+        if isinstance(part, str):
+            typer.echo(part)
+        else:
+            console.print(part)

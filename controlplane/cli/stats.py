@@ -2,38 +2,132 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console, Group
+from rich.live import Live
 
-from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.target import TopologyOption, find_place
+from controlplane.cli.output import JsonOption, print_json, print_parts
+from controlplane.cli.stats_tables import Look, tables
+from controlplane.cli.target import Place, TopologyOption, complete_switch, find_place
 from controlplane.client import SwitchError
 from controlplane.diagnosis import Missing, waiting_for
 from controlplane.diagnosis import diagnose as look_for_missing
-from controlplane.stats import SwitchStats, switch_stats
+from controlplane.errors import ControlPlaneError
+from controlplane.metrics.dashboard import text as dashboard_text
+from controlplane.metrics.exporter import SwitchCollector, serve
+from controlplane.networks import admin_socket
+from controlplane.stats import switch_stats
+from softswitch.admin import SwitchAdmin, SwitchAdminError
+
+MAX_PORT = 65535
 
 
 def stats(
-    switch: Annotated[str | None, typer.Argument(help="Switch name; all of them when left out.")] = None,
+    switch: Annotated[
+        str | None, typer.Argument(help="Switch name; all of them when left out.", autocompletion=complete_switch)
+    ] = None,
+    *,
+    watch: Annotated[
+        float | None, typer.Option(help="Show it live, every so many seconds, with rates; Ctrl-C ends it.", min=0.1)
+    ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Answer Prometheus there until Ctrl-C; HOST is 127.0.0.1.")
+    ] = None,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Print the Grafana dashboard (JSON).")] = False,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Drops by reason, packets of each job, what is on each port."""
+    """Drops by reason, packets of each job, how far members are behind, and what each port counted."""
+    if dashboard:
+        sys.stdout.write(dashboard_text())
+        return
     place = find_place(topology)
+    names = [place.topology.switch(switch).name] if switch else list(place.topology.switches)
+    if prometheus is not None:
+        _serve(place, names, prometheus)
+    elif watch is not None:
+        _watch(place, names, watch)
+    else:
+        found = [look(place, name) for name in names]
+        if as_json:
+            print_json([{**asdict(one), "port_statistics": ports} for one, ports in found])
+        else:
+            for one, ports in found:
+                print_parts(tables(one, ports))
+
+
+def look(place: Place, name: str) -> Look:
+    """What a switch counted, and what its ports did (nothing where the switch has no socket for that here).
+
+    Raises:
+        SwitchError: it does not answer.
+    """
     with place.store() as store:
         jobs = list(store.jobs.values())
-    found: list[SwitchStats] = []
-    for name in [place.topology.switch(switch).name] if switch else place.topology.switches:
-        with place.connect(name, read_only=True) as client:
-            found.append(switch_stats(place.topology, name, client, jobs))
-    if as_json:
-        print_json([asdict(one) for one in found])
-        return
-    for one in found:
-        _print(one)
+    with place.connect(name, read_only=True) as client:
+        found = switch_stats(place.topology, name, client, jobs)
+    return found, port_statistics(place.address(name))
+
+
+def port_statistics(address: str) -> list[dict[str, Any]]:
+    path = admin_socket(address)
+    if path is None or not path.is_socket():
+        return []
+    try:
+        with SwitchAdmin(path) as admin:
+            return admin.ports()
+    except SwitchAdminError:
+        return []  # left behind by a switch that was killed
+
+
+def _serve(place: Place, names: Sequence[str], where: str) -> None:
+    host, _, text = where.rpartition(":")
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise ControlPlaneError(f"--prometheus {where}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
+
+    def look_at_all() -> dict[str, Look | None]:
+        return {name: _look_if_up(place, name) for name in names}
+
+    try:
+        port = serve(SwitchCollector(look_at_all), host or "127.0.0.1", int(text))
+    except OSError as error:
+        raise ControlPlaneError(f"--prometheus {where}: {error.strerror}") from None
+    typer.echo(f"metrics at http://{host or '127.0.0.1'}:{port}/metrics; Ctrl-C ends it")
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
+
+
+def _look_if_up(place: Place, name: str) -> Look | None:
+    try:
+        return look(place, name)
+    except SwitchError:
+        return None
+
+
+def _watch(place: Place, names: Sequence[str], seconds: float) -> None:
+    earlier: dict[str, Look] = {}
+    with contextlib.suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False, screen=True) as live:
+        while True:
+            began = time.monotonic()
+            parts: list[Any] = []
+            for name in names:
+                found = _look_if_up(place, name)
+                if found is None:
+                    parts.append(f"{name} does not answer")
+                    continue
+                parts += tables(*found, before=earlier.get(name), seconds=seconds)
+                earlier[name] = found
+            live.update(Group(*parts), refresh=True)
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
 
 
 def diagnose(
@@ -65,12 +159,3 @@ def diagnose(
             typer.echo(f"every member of job {name} is sending")
     if missing:
         raise typer.Exit(3)
-
-
-def _print(one: SwitchStats) -> None:
-    rows = list(one.drops.items())
-    print_table(f"{one.switch}: drops", ("reason", "packets"), rows)
-    traffic = [(t.job, t.stream, t.gen, t.port, t.member, t.packets, t.bytes) for t in one.jobs]
-    columns = ("job", "stream", "gen", "port", "member", "packets", "bytes")
-    print_table(f"{one.switch}: packets of jobs, as they arrive", columns, traffic)
-    print_table(f"{one.switch}: ports", ("port", "connected"), list(one.ports.items()))

@@ -1,0 +1,126 @@
+"""Metrics of switches: the endpoint, and that dashboard, endpoint and their one list agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from controlplane import cli
+from controlplane.cli.stats import port_statistics
+from controlplane.cli.target import find_place
+from controlplane.metrics.dashboard import FILE, dashboard, text
+from controlplane.metrics.definitions import METRICS
+from controlplane.metrics.exporter import SwitchCollector, serve
+from controlplane.stats import JobTraffic, Lag, SwitchStats
+from sim.switch_process import embedded_command, free_address, start_switch
+
+PORT = {
+    "port": 1, "up": True, "rx_packets": 5, "rx_bytes": 500, "tx_packets": 7, "tx_bytes": 700,
+    "drops": {"parser error": 2},
+}  # fmt: skip
+STATS = SwitchStats(
+    "s1",
+    {"UNKNOWN_JOB": 3},
+    (JobTraffic("train", "gradients", 7, 1, "w0", 11, 1100),),
+    {1: "w0"},
+    (Lag("train", "parameters", "w0", 4, 6),),
+)
+
+
+BY_NAME = {metric.wire_name: metric for metric in METRICS}
+
+
+def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as reply:
+        families = text_string_to_metric_families(reply.read().decode())
+        samples = [sample for family in families for sample in family.samples]
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for sample in samples:
+        labels = tuple(sample.labels[name] for name in BY_NAME[sample.name].labels)
+        found.setdefault(sample.name, {})[labels] = sample.value
+    return found
+
+
+def test_every_metric_is_served() -> None:
+    port = serve(SwitchCollector(lambda: {"s1": (STATS, [PORT]), "s2": None}), "127.0.0.1", 0)
+    found = scrape(port)
+    assert set(found) == {metric.wire_name for metric in METRICS}
+    assert found["catchment_switch_up"] == {("s1",): 1, ("s2",): 0}
+    assert found["catchment_job_frames_total"] == {("s1", "train", "gradients", "7", "w0", "1"): 11}
+    assert found["catchment_drops_total"] == {("s1", "UNKNOWN_JOB"): 3}
+    assert found["catchment_ack_lag_frames"] == {("s1", "train", "parameters", "w0"): 4}
+    assert found["catchment_port_frames_total"] == {("s1", "1", "w0", "in"): 5, ("s1", "1", "w0", "out"): 7}
+    assert found["catchment_port_drops_total"] == {("s1", "1", "w0", "parser error"): 2}
+
+
+def test_the_dashboard_shows_every_metric_and_no_other() -> None:
+    assert FILE.read_text("utf-8") == text(), "run `python -m controlplane.metrics.dashboard`"
+    shown = set()
+    for panel in dashboard()["panels"]:
+        (target,) = panel["targets"]
+        (name,) = re.findall(r"catchment_\w+", target["expr"])
+        shown.add(name)
+        assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= set(BY_NAME[name].labels)
+        assert ("rate(" in target["expr"]) == BY_NAME[name].is_counter
+    assert shown == set(BY_NAME)
+
+
+TOPOLOGY = """\
+name: lab
+switches:
+  s1: {{program: luwu.p4, ip: 10.0.0.254, mac: 02:00:00:00:fe:01, grpc: {address}}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a switch on an interface needs root")
+def test_ports_of_a_running_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
+    address = free_address()
+    topology = tmp_path / "lab.yaml"
+    topology.write_text(TOPOLOGY.format(address=address))
+    monkeypatch.setenv("CATCHMENT_TOPOLOGY", str(topology))
+    command = embedded_command(address, 1, {1: "lo"})
+    with start_switch("s1", command, log=tmp_path / "log", environment=os.environ):
+        place = find_place(topology)
+        port = serve(SwitchCollector(lambda: {"s1": None}), "127.0.0.1", 0)
+        assert scrape(port)["catchment_switch_up"] == {("s1",): 0}
+        # It has no program yet, so that its counters cannot be read.
+        monkeypatch.setattr(sys, "argv", ["catchment", "stats", "--json"])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert end.value.code == 1
+        assert "no program" in capsys.readouterr().err
+        (found,) = port_statistics(place.address("s1"))
+        assert (found["port"], found["name"], found["up"]) == (1, "lo", True)
+    assert port_statistics(address) == []
+
+
+def test_the_dashboard_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["catchment", "stats", "--dashboard"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert json.loads(capsys.readouterr().out)["title"] == "Catchment"
+
+
+def test_a_wrong_address_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+                                    tmp_path: Path) -> None:  # fmt: skip
+    topology = tmp_path / "lab.yaml"
+    topology.write_text(TOPOLOGY.format(address="127.0.0.1:1"))
+    for where in ("web", "127.0.0.1:70000", "192.0.2.1:9464"):
+        monkeypatch.setattr(sys, "argv", ["catchment", "stats", "-t", str(topology), "--prometheus", where])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        assert end.value.code == 1
+        assert where in capsys.readouterr().err
