@@ -21,6 +21,12 @@ std::uint16_t to_bf16(float value) {
 void narrow(float value, float& to) { to = value; }
 void narrow(float value, std::uint16_t& to) { to = to_bf16(value); }
 
+// Four arrays are more streams than a prefetcher may follow: lines are asked for this many elements
+// ahead.
+constexpr std::size_t kLine = 16;
+constexpr std::size_t kChunk = 64;
+constexpr std::size_t kAhead = 512;
+
 template <typename Moment, bool kPublish>
 void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s) {
   const float* __restrict gradient = run.gradient;
@@ -31,7 +37,7 @@ void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s) {
   const float scale = s.scale, keep = s.keep, first_rate = s.first_rate;
   const float second_keep = s.second_keep, second_rate = s.second_rate;
   const float correction = s.correction, eps = s.eps, step_size = s.step_size;
-  for (std::size_t i = 0; i < run.count; ++i) {
+  const auto one = [&](std::size_t i) {
     const float g = gradient[i] * scale;
     const float m = widen(first[i]);
     const float new_m = m + first_rate * (g - m);
@@ -42,7 +48,18 @@ void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s) {
     narrow(new_v, second[i]);
     master[i] = w;
     if constexpr (kPublish) parameters[i] = to_bf16(w);
+  };
+  std::size_t i = 0;
+  for (; i + kChunk <= run.count; i += kChunk) {
+    for (std::size_t line = 0; line < kChunk; line += kLine) {
+      __builtin_prefetch(gradient + i + kAhead + line);
+      __builtin_prefetch(master + i + kAhead + line, 1);
+      __builtin_prefetch(first + i + kAhead + line, 1);
+      __builtin_prefetch(second + i + kAhead + line, 1);
+    }
+    for (std::size_t k = 0; k < kChunk; ++k) one(i + k);
   }
+  for (; i < run.count; ++i) one(i);
 }
 
 template <typename Moment>
@@ -99,18 +116,32 @@ double squares(const float* gradient, std::size_t count, float scale) {
   return total;
 }
 
+// The compiler's own vectors, as wide as a register: as arrays the sums would go through memory.
+#if defined(__AVX512F__)
+constexpr std::size_t kWidth = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t kWidth = 32;
+#else
+constexpr std::size_t kWidth = 16;
+#endif
+constexpr std::size_t kPartLanes = kWidth / sizeof(std::uint32_t);
+constexpr std::size_t kParts = kSumLanes / kPartLanes;
+typedef std::uint32_t Part __attribute__((vector_size(kWidth)));
+typedef Part UnalignedPart __attribute__((aligned(4), may_alias));
+
 void block_sum(const std::uint32_t* block, std::size_t words, BlockSum& sum) {
-  std::uint32_t plain[kSumLanes] = {};
-  std::uint32_t weighted[kSumLanes] = {};
+  Part plain[kParts] = {};
+  Part weighted[kParts] = {};
   for (std::size_t i = 0; i < words; i += kSumLanes) {
-    for (std::size_t k = 0; k < kSumLanes; ++k) {
-      plain[k] += block[i + k];
-      weighted[k] += plain[k];
+    for (std::size_t part = 0; part < kParts; ++part) {
+      plain[part] += *reinterpret_cast<const UnalignedPart*>(block + i + part * kPartLanes);
+      weighted[part] += plain[part];
     }
   }
-  for (std::size_t k = 0; k < kSumLanes; ++k) {
-    sum.words[k] = plain[k];
-    sum.words[kSumLanes + k] = weighted[k];
+  for (std::size_t part = 0; part < kParts; ++part) {
+    std::uint32_t* const to = sum.words + part * kPartLanes;
+    *reinterpret_cast<UnalignedPart*>(to) = plain[part];
+    *reinterpret_cast<UnalignedPart*>(to + kSumLanes) = weighted[part];
   }
 }
 

@@ -3,11 +3,13 @@
 A task is one layer in one half of a pass. It owns its buffers and goes round the steps, each of which has a thread
 and a resource of its own:
 
-    admit    buffers from the arena; parameters read        (disk, first priority)
+    admit    buffers from the arena; parameters read        (disk, first priority; a layer that is still on its way to
+             the disk is copied instead, so that the next forward need not wait for the writes)
     push     checksum, header, push; then, in a backward: pulls posted, states read (disk, second priority)
     release  forward only: pushed, buffers free             (network)
-    update   pushed, gradients here, states here: update    (processor); states written (disk, third priority)
-    retire   written: the layer is ready for the next pass; after the last one the step is committed
+    update   pushed, gradients here, states here: update    (processor); states written (disk, third priority);
+             the layer is ready for the next pass
+    retire   written: buffers free; after the last layer of a pass the step is committed
 
 Everything in flight holds buffers of one arena. When it is full nothing is admitted, no pulls are posted, the
 endpoint's credit stands still, and the workers wait: that is the back-pressure.
@@ -29,10 +31,10 @@ from host.optimizer.exponents import LayerExponents
 from host.optimizer.layer_update import Step, update_layer
 from host.optimizer.node import PassRecord
 from host.optimizer.options import NodeOptions
-from host.optimizer.store import LayerVersion, Precision, Store, StoreError, page_aligned
+from host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
 from host.optimizer.streaming.arena import Arena
 from host.optimizer.streaming.queues import Channel, Stages
-from host.optimizer.streaming.task import Buffers, Task, Ticket
+from host.optimizer.streaming.task import Buffers, Reading, Task, Ticket
 
 if TYPE_CHECKING:
     from host.optimizer.store import Transfer
@@ -71,7 +73,7 @@ class StreamingNode:
         timeline: Timeline | None = None,
         on_pass: Callable[[PassRecord], None] | None = None,
     ) -> None:
-        """Go on from the store's last commit.
+        """Go on from the store's last commit. `on_pass` hears of a pass when its last layer is updated, or sent.
 
         Raises:
             TrainingError: the store keeps another kind of optimizer or other types, or the arena is too small.
@@ -102,6 +104,7 @@ class StreamingNode:
         self._change = threading.Condition()
         self._ready = [store.state.trained] * len(self._table)
         self._committed = store.state.trained
+        self._fresh: dict[int, Memory] = {}  # parameters of layers that are updated, but not yet written
         self._skipped: list[str] = []
         self._stages = Stages(self._stop)
         self._to_push: Channel[Task] = Channel()
@@ -175,17 +178,30 @@ class StreamingNode:
             if region is None or not self._await(lambda t=ticket: self._ready[t.layer] >= t.trained):  # type: ignore[misc]
                 return
             buffers = Buffers(region, self._geometry, ticket.layer, ticket.phase)
-            version = self._store.version(ticket.layer)
-            reading = self._store.read(version, ticket.layer, self._geometry.sent, buffers.parameters)
-            self._to_push.put(Task(ticket, buffers, version, reading))
+            reading = None if self._copy_fresh(ticket, buffers) else self._read_sent(ticket, buffers)
+            self._to_push.put(Task(ticket, buffers, reading))
         self._to_push.close()
+
+    def _copy_fresh(self, ticket: Ticket, buffers: Buffers) -> bool:
+        """The layer was updated, and is on its way to the disk: its parameters need not be read."""
+        with self._change:
+            fresh = self._fresh.get(ticket.layer)
+            if fresh is None:
+                return False
+            buffers.parameters[:] = fresh
+            return True
+
+    def _read_sent(self, ticket: Ticket, buffers: Buffers) -> Reading:
+        version = self._store.version(ticket.layer)
+        return Reading(version, self._store.read(version, ticket.layer, self._geometry.sent, buffers.parameters))
 
     def _push(self, task: Task) -> None:
         ticket, buffers, sent = task.ticket, task.buffers, self._geometry.sent
-        task.reading.wait()
-        self._note_span("read", ticket.layer, task.reading)
-        digests = self._store.digests(ticket.layer, sent, buffers.parameters)
-        self._store.verify(task.version, ticket.layer, sent, digests)
+        if task.reading is not None:
+            task.reading.transfer.wait()
+            self._note_span("read", ticket.layer, task.reading.transfer)
+            digests = self._store.digests(ticket.layer, sent, buffers.parameters)
+            self._store.verify(task.reading.version, ticket.layer, sent, digests)
         header = ParamHeader(
             ticket.layer, ticket.number, ticket.phase, self._exponents[ticket.layer].current, ticket.last_pass
         )
@@ -197,8 +213,9 @@ class StreamingNode:
             return
         gradients = buffers.gradients.view(np.float32)
         task.sums = tuple(self._port.pull(gradients[tensor.span]) for tensor in self._table[ticket.layer].tensors)
+        version = self._store.version(ticket.layer)
         task.states = [
-            self._store.read(task.version, ticket.layer, section, buffers.sections[section.name])
+            Reading(version, self._store.read(version, ticket.layer, section, buffers.sections[section.name]))
             for section in self._geometry.state
         ]
         self._to_update.put(task)
@@ -216,29 +233,29 @@ class StreamingNode:
         for completion in task.sums:
             completion.wait()
         self._timeline.add("pull", ticket.layer, task.asked, task.asked + task.sums[-1].latency)
-        for transfer in task.states:
-            transfer.wait()
-            self._note_span("read", ticket.layer, transfer)
+        for reading in task.states:
+            reading.transfer.wait()
+            self._note_span("read", ticket.layer, reading.transfer)
+        version = task.states[0].version
         every = self._streaming.commit_every
         if not self._await(lambda: self._committed >= ticket.trained // every * every):
             return
         exponents = self._exponents[ticket.layer]
         with self._timeline.span("update", ticket.layer):
             usable = exponents.observe(task.sums)
-            task.skipped = tuple(tensor.name for i, tensor in enumerate(layer.tensors) if i not in usable)
             rule = self._options.rule
             updated = update_layer(
                 self._store.updater,
                 layer,
                 task.buffers.sections,
                 task.buffers.gradients,
-                task.version.steps,
+                version.steps,
                 usable,
                 Step(rule, rule.lr * self._options.rate(ticket.trained), self._options.scale),
                 self._geometry.shard_units(ticket.layer),
             )
         for section in self._geometry.state:
-            self._store.verify(task.version, ticket.layer, section, updated.before[:, section.column].tolist())
+            self._store.verify(version, ticket.layer, section, updated.before[:, section.column].tolist())
         if usable:
             plane = self._store.place(ticket.layer)
             task.next_version = LayerVersion(plane, updated.after, updated.steps, exponents.notes())
@@ -247,8 +264,20 @@ class StreamingNode:
                 for section in self._geometry.sections
             ]
         else:  # nothing changed: the same copy serves the next version
-            task.next_version = replace(task.version, notes=exponents.notes())
+            task.next_version = replace(version, notes=exponents.notes())
+        self._report(ticket, [tensor.name for i, tensor in enumerate(layer.tensors) if i not in usable])
+        with self._change:
+            self._fresh[ticket.layer] = task.buffers.sections[self._geometry.sent.name]
+            self._ready[ticket.layer] = ticket.trained + 1
+            self._change.notify_all()
         self._to_retire.put(task)
+
+    def _report(self, ticket: Ticket, skipped: Sequence[str]) -> None:
+        self._skipped += skipped
+        if ticket.layer == 0:
+            if self._on_pass is not None:
+                self._on_pass(PassRecord(ticket.number, True, tuple(self._skipped)))
+            self._skipped = []
 
     def _retire(self, task: Task, last: int) -> None:
         ticket = task.ticket
@@ -257,16 +286,10 @@ class StreamingNode:
             self._note_span("write", ticket.layer, transfer)
         assert task.next_version is not None
         self._store.put(ticket.layer, task.next_version)
-        self.arena.give_back(task.buffers.region)
-        self._skipped += task.skipped
-        whole = ticket.layer == 0
-        if whole and self._on_pass is not None:
-            self._on_pass(PassRecord(ticket.number, True, tuple(self._skipped)))
         with self._change:
-            self._ready[ticket.layer] = ticket.trained + 1
-            self._change.notify_all()
-        if whole:
-            self._skipped = []
+            del self._fresh[ticket.layer]
+        self.arena.give_back(task.buffers.region)
+        if ticket.layer == 0:
             trained = ticket.trained + 1
             if trained % self._streaming.commit_every == 0 or trained == last:
                 self._commit(trained)

@@ -70,18 +70,24 @@ class Buffers:
         return self.region.memory[start : start + message_size(table[layer], wire)]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A section being read, and of which version."""
+
+    version: LayerVersion
+    transfer: Transfer
+
+
 @dataclass(slots=True)
 class Task:
-    """What one layer owns while it is in flight."""
+    """What one layer owns while it is in flight. `reading`: None when its parameters were copied from memory."""
 
     ticket: Ticket
     buffers: Buffers
-    version: LayerVersion
-    reading: Transfer
+    reading: Reading | None
     pushed: Completion | None = None
-    states: list[Transfer] = field(default_factory=list)
+    states: list[Reading] = field(default_factory=list)
     sums: tuple[Completion, ...] = ()
     asked: float = 0.0
     written: list[Transfer] = field(default_factory=list)
     next_version: LayerVersion | None = None
-    skipped: tuple[str, ...] = ()

@@ -80,7 +80,7 @@ def _fail_at(template: Template, folder: Path, boundary: int, torn: bool) -> int
         train(store, STEPS, streaming=STREAMING, on_pass=lambda record: done.append(record.index))
     assert caught.value.kind == "device"
     assert str(folder) in caught.value.path
-    # a pass is reported when it is written; its commit follows
+    # a pass is reported when it is updated, which waits for the commit of the one before
     return _goes_on_to_the_same_bits(places, template, least=len(done) - 1 if done else 0)
 
 

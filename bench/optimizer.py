@@ -1,0 +1,180 @@
+"""`make bench-optimizer`: the out-of-core optimizer beside fio, torch, the memory, and the slowest of its parts."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from bench import optimizer_kernels, optimizer_plots
+from bench.optimizer_disk import raw_limit
+from bench.optimizer_network import TimedPort
+from bench.report import RESULTS, Figure, publish
+from host.layers import LayerSpec, LayerTable, Phase, Timeline
+from host.optimizer import NodeOptions
+from host.optimizer.store import UNIT, Geometry, Store, StoreOptions
+from host.optimizer.streaming import StreamingNode, StreamingOptions
+from host.optimizer.streaming.task import Buffers
+
+UNLIMITED = 1e12
+READ, WRITTEN = 16, 14
+"""Bytes of disk a parameter takes in a step of Adam: 2 + 2 + 12 read, 14 written."""
+FORWARD, BACKWARD = 2, 4
+"""Bytes of network one way or the other, whichever is more: bf16 down, then bf16 down and fp32 up at the same time."""
+
+
+def table_of(layers: int, numel: int) -> LayerTable:
+    """A model of equal layers."""
+    return LayerTable(tuple(LayerSpec.of(i, f"layer{i}", [(f"layer{i}.weight", (numel,))]) for i in range(layers)))
+
+
+@contextmanager
+def store_in(folder: Path, table: LayerTable, devices: int, **options: Any) -> Iterator[Store]:
+    """A new store of `table` on files in `folder`, which go afterwards."""
+    places = [folder / f"device{index}" for index in range(devices)]
+    try:
+        Store.create(places, Geometry(table, devices), lambda i: torch.zeros(table[i].numel)).close()
+        with Store.open(places, StoreOptions(**options)) as store:
+            yield store
+    finally:
+        for place in places:
+            place.unlink(missing_ok=True)
+
+
+def arena_of(store: Store, layers: int) -> int:
+    """Bytes for `layers` of the first layer."""
+    return layers * Buffers.size(store.geometry, 0, Phase.BACKWARD)
+
+
+def step_seconds(
+    store: Store, port: TimedPort, steps: int, *, arena_layers: int = 4, timeline: Timeline | None = None
+) -> list[float]:
+    """Seconds of each step but the first, from end to end."""
+    ends: list[float] = []
+    streaming = StreamingOptions(arena=arena_of(store, arena_layers))
+    node = StreamingNode(
+        port, store, NodeOptions(1), streaming, timeline=timeline, on_pass=lambda _: ends.append(time.monotonic())
+    )
+    node.run([True] * steps)
+    return [later - earlier for earlier, later in itertools.pairwise(ends)]
+
+
+def disk(folder: Path) -> list[Figure]:
+    """Bytes per second of a training that nothing else holds up, beside the raw limit of the same files."""
+    table, devices = table_of(16, 512 * UNIT), 2
+    rounds = []
+    for _ in range(3):  # in turn, so that both see the same machine
+        with store_in(folder, table, devices) as store:
+            seconds = median(step_seconds(store, TimedPort(UNLIMITED), 4))
+            ours = (READ + WRITTEN) * table.numel / seconds
+            name, peer = raw_limit([folder / f"device{i}" for i in range(devices)], READ / (READ + WRITTEN))
+        rounds.append((ours / peer, ours, peer))
+    _, ours, peer = sorted(rounds)[1]
+    return [Figure("disk, steps of a training", ours / 1e6, "MB/s", name, peer / 1e6, 0.9)]
+
+
+def overlap(folder: Path) -> list[Figure]:
+    """Step time beside the slowest of network, disk and update alone, in turn with each of them the slowest."""
+    table = table_of(16, 128 * UNIT)
+    figures = []
+    with store_in(folder, table, 2) as store:
+        update = update_seconds(store)
+    for slowest, disk_seconds, network_seconds in (
+        ("disk", 0.8, 0.4),
+        ("network", 0.4, 0.8),
+        ("disk and network alike", 0.8, 0.8),
+    ):
+        rate = (READ + WRITTEN) * table.numel / disk_seconds / 2
+        timeline = Timeline(enabled=True)
+        with store_in(folder, table, 2, rate=rate) as store:
+            begun = time.monotonic()
+            port = TimedPort((FORWARD + BACKWARD) * table.numel / network_seconds)
+            seconds = median(step_seconds(store, port, 4, arena_layers=6, timeline=timeline))
+        spans = timeline.during(begun, float("inf"))
+        last = max(span.end for span in spans)
+        path = RESULTS / f"optimizer-{slowest.replace(' ', '-')}.svg"
+        optimizer_plots.timeline(timeline.during(last - 2 * seconds, last), len(table), path)
+        alone = max(disk_seconds, network_seconds, update)
+        figures.append(Figure(f"step, {slowest} slowest", seconds, "s", "slowest part alone", alone, 1.1))
+    return figures
+
+
+def update_seconds(store: Store) -> float:
+    """Seconds that the update of the whole model takes with nothing else going on: the updates' spans of a step."""
+    timeline = Timeline(enabled=True)
+    step_seconds(store, TimedPort(UNLIMITED), 2, timeline=timeline)
+    spans = [span for span in timeline.during(0, float("inf")) if span.kind == "update"]
+    return sum(span.end - span.start for span in spans) / 2
+
+
+def by_devices(folder: Path, most: int = 6) -> list[Figure]:
+    """LuWu's Figure 15: iteration time against the number of devices, each of a limited rate."""
+    table, compute = table_of(12, 64 * UNIT), 0.3
+    total = (READ + WRITTEN) * table.numel
+    rate = total / compute / 3.5  # three and a half devices keep up with the workers
+    measured = []
+    for devices in range(1, most + 1):
+        with store_in(folder, table, devices, rate=rate) as store:
+            port = TimedPort(UNLIMITED, compute / 2 / table.numel)
+            measured.append(median(step_seconds(store, port, 4, arena_layers=8)))
+    limits = [total / (rate * devices) for devices in range(1, most + 1)]
+    optimizer_plots.devices(measured, compute, limits, RESULTS / "optimizer-devices.svg")
+    return [
+        Figure(
+            f"step, {devices} limited device{'s' * (devices > 1)}", seconds, "s", "disk or compute", max(limit, compute)
+        )
+        for devices, seconds, limit in zip(range(1, most + 1), measured, limits, strict=True)
+    ]
+
+
+def memory() -> list[Figure]:
+    """Peak memory of a process that trains a model of half the arena, and one of ten times the arena."""
+    peaks = []
+    for layers in (2, 40):
+        command = [sys.executable, "-m", "bench.optimizer", "--train-layers", str(layers)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks.append(float(ran.stdout.split()[-1]))
+    return [Figure("peak memory, model 10 x the arena", peaks[1] / 1e6, "MB", "model half of it", peaks[0] / 1e6, 1.0)]
+
+
+def train_and_tell(layers: int) -> None:
+    """Train a model of `layers` layers with an arena of four, and print the process's peak memory in bytes."""
+    with (
+        tempfile.TemporaryDirectory(dir=RESULTS) as folder,
+        store_in(Path(folder), table_of(layers, 256 * UNIT), 1) as s,
+    ):
+        step_seconds(s, TimedPort(UNLIMITED), 2)
+    status = Path("/proc/self/status").read_text()  # getrusage's figure would be that of the parent, if larger
+    print(next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")))
+
+
+def main() -> None:
+    """Measure and publish."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--train-layers", type=int, default=0, help="inside: train once, print the peak memory")
+    layers = options.parse_args().train_layers
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    if layers:
+        train_and_tell(layers)
+        return
+    figures, notes = optimizer_kernels.measure()
+    with tempfile.TemporaryDirectory(dir=RESULTS) as name:
+        folder = Path(name)
+        figures += [*disk(folder), *overlap(folder), *by_devices(folder), *memory()]
+    notes.append("Steps: the ratio is time, 1 is the limit. Network and workers are imitated by the clock.")
+    notes.append(f"Plots: {RESULTS}/optimizer-*.svg")
+    publish("optimizer", figures, notes)
+
+
+if __name__ == "__main__":
+    main()
