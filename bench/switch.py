@@ -3,8 +3,8 @@
 Eight workers' frames come in on eight interfaces, one sum for eight leaves by a ninth. The limit is a loop of recvmmsg
 and sendmmsg on the same interfaces with the same frames, in two forms: it forwards every frame, or, as a switch that
 adds up does, one of eight. The load generator keeps a window of sequence numbers under way and shares the machine's
-cores with the switch; so beside the frames that pass there is what they cost the switch's process, in frames per
-second of processor time. BMv2 is measured where it is on the PATH.
+cores with the switch, so beside the frames that pass there is what the switch's process can do: frames per second of
+its processor time while it drains full queues, filled while it was stopped. BMv2 is measured where it is on the PATH.
 """
 
 from __future__ import annotations
@@ -40,10 +40,15 @@ GOAL_SHARE, GOAL_TRIP, GOAL_INPROCESS, GOAL_COMPILE, GOAL_UPDATES = 0.7, 1.5, 5e
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Workers' frames per second that passed, and per second of the switch's processor time."""
+    """Workers' frames per second that passed, and that one core of the switch can take."""
 
     passed: float
     per_core: float
+
+    @classmethod
+    def measure(cls, load: Load, pid: int, returns: int) -> Rate:
+        """Both, of the process that runs."""
+        return cls(load.rate(returns), load.capacity(pid, returns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +71,27 @@ class Load:
             path.write_bytes(b"".join(len(one).to_bytes(4, "big") + one for one in frames))
             self._files[name] = path
 
-    def rate(self, pid: int, returns: int, window: int = SLOTS) -> Rate:
-        """As many frames as pass, `window` sequence numbers under way; `returns` frames come back for each."""
-        used = switch_updates.processor_time(pid)
+    def rate(self, returns: int, window: int = SLOTS) -> float:
+        """Frames that pass in a second, `window` sequence numbers under way; `returns` come back for each."""
         result = self._run("rate", INPUTS, returns, window)
-        used = switch_updates.processor_time(pid) - used
-        return Rate(result["frames"] / result["seconds"], result["frames"] / used)
+        return result["frames"] / result["seconds"]
+
+    def capacity(self, pid: int, returns: int) -> float:
+        """Frames per second of processor time of the switch, which never waits for any."""
+        used = switch_updates.processor_time(pid)
+        result = self._run("drain", INPUTS, returns, SLOTS, str(pid))
+        return result["frames"] / (switch_updates.processor_time(pid) - used)
 
     def ping(self) -> Trip:
         """One frame at a time."""
         result = self._run("ping", "h1", 1, SLOTS)
         return Trip(result["median"], result["p99"])
 
-    def _run(self, kind: str, inputs: str, returns: int, window: int) -> dict[str, float]:
+    def _run(self, kind: str, inputs: str, returns: int, window: int, *more: str) -> dict[str, float]:
+        frames = self._files["ping" if kind == "ping" else "rate"]
         command = [
-            str(TOOLS / "switch-load"), kind, str(self._files[kind]), str(SEQ_OFFSET), inputs, f"h{ROOT_PORT}",
-            str(window), str(self._seconds), str(returns),
+            str(TOOLS / "switch-load"), kind, str(frames), str(SEQ_OFFSET), inputs, f"h{ROOT_PORT}",
+            str(window), str(self._seconds), str(returns), *more,
         ]  # fmt: skip
         result = subprocess.run(command, check=False, capture_output=True, text=True)
         if result.returncode != 0:
@@ -133,11 +143,11 @@ def rates(load: Load, lanes: int, folder: Path, rounds: int) -> tuple[Rate, Rate
     every, one_of_eight, aggregating = [], [], []
     for _ in range(rounds):
         with bare("every") as pid:
-            every.append(load.rate(pid, WORKERS))
+            every.append(Rate.measure(load, pid, WORKERS))
         with bare("last") as pid:
-            one_of_eight.append(load.rate(pid, 1))
+            one_of_eight.append(Rate.measure(load, pid, 1))
         with luwu(Target.EMBEDDED, lanes, folder) as pid:
-            aggregating.append(load.rate(pid, 1))
+            aggregating.append(Rate.measure(load, pid, 1))
     return median_rate(every), median_rate(one_of_eight), median_rate(aggregating)
 
 
@@ -172,9 +182,9 @@ def bmv2(load: Load, folder: Path, ours: Rate) -> list[Figure]:
     """luwu.p4 on BMv2, where it is installed."""
     if shutil.which("simple_switch_grpc") is None or shutil.which("p4c-bm2-ss") is None:
         return []
-    with luwu(Target.BMV2, 64, folder) as pid:
-        theirs = load.rate(pid, 1, window=16)
-    return [Figure("luwu.p4 on AF_PACKET, 64 lanes", ours.passed, "frames/s", "BMv2", theirs.passed)]
+    with luwu(Target.BMV2, 64, folder):
+        theirs = load.rate(1, window=16)
+    return [Figure("luwu.p4 on AF_PACKET, 64 lanes", ours.passed, "frames/s", "BMv2", theirs)]
 
 
 def compile_time(folder: Path) -> list[Figure]:

@@ -1,4 +1,4 @@
-// switch-load rate|ping FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS RETURNS
+// switch-load rate|ping|drain FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS RETURNS [PID]
 //
 // Drives a switch through interfaces: sends the workers' frames with growing sequence numbers and
 // counts what returns. Prints one line of JSON.
@@ -8,9 +8,11 @@
 //   WINDOW   sequence numbers under way at most
 //   RETURNS  frames that come back for one sequence number of all inputs
 //
-// rate: as many as the window allows. ping: one frame of the first input at a time, and its round
-// trip. A sequence number that does not return in 100 ms is sent again.
+// rate: as many as the window allows. drain: the same, but the switch (PID) is stopped while a
+// whole window is sent, so that it always has enough to do. ping: one frame of the first input at a
+// time, and its round trip. A sequence number that does not return in 100 ms is sent again.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -47,6 +49,7 @@ struct Load {
   std::uint64_t window = 0;
   double seconds = 0;
   std::uint64_t returns = 0;
+  pid_t pid = 0;  // drain: of the switch
 };
 
 class Generator {
@@ -78,14 +81,19 @@ class Generator {
   Batch received_;
 };
 
+/// Newer than every one of a run before: the switch drops old ones.
+std::uint64_t first_sequence_number() {
+  return static_cast<std::uint64_t>(seconds(CLOCK_MONOTONIC) * 1e6);
+}
+
 int rate(Load& load) {
   Generator generator(load);
   const std::size_t burst = std::min<std::size_t>(kBatch, load.window / 4);
-  std::uint64_t next = 0;
+  const std::uint64_t first = first_sequence_number();
+  std::uint64_t next = first;
   std::uint64_t returned = 0;
   int stalls = 0;
   const double start = seconds(CLOCK_MONOTONIC);
-  const double start_used = seconds(CLOCK_PROCESS_CPUTIME_ID);
   double now = start;
   double progress = start;
   while (now - start < load.seconds) {
@@ -93,7 +101,7 @@ int rate(Load& load) {
       returned += got;
       progress = now;
     }
-    const std::uint64_t done = returned / load.returns;
+    const std::uint64_t done = first + returned / load.returns;
     if (next + burst <= done + load.window) {
       generator.send(next, burst, load.inputs.size());
       next += burst;
@@ -103,23 +111,58 @@ int rate(Load& load) {
                                  " frames");
       }
       next = done;  // the same sequence numbers again
-      returned = done * load.returns;
+      returned = (done - first) * load.returns;
       progress = now;
     }
     now = seconds(CLOCK_MONOTONIC);
   }
-  std::printf(
-      "{\"frames\": %llu, \"returned\": %llu, \"seconds\": %.6f, \"used\": %.6f, \"stalls\": %d}\n",
-      static_cast<unsigned long long>(returned / load.returns * load.inputs.size()),
-      static_cast<unsigned long long>(returned), now - start,
-      seconds(CLOCK_PROCESS_CPUTIME_ID) - start_used, stalls);
+  std::printf("{\"frames\": %llu, \"returned\": %llu, \"seconds\": %.6f, \"stalls\": %d}\n",
+              static_cast<unsigned long long>(returned / load.returns * load.inputs.size()),
+              static_cast<unsigned long long>(returned), now - start, stalls);
+  return 0;
+}
+
+int drain(Load& load) {
+  Generator generator(load);
+  std::uint64_t next = first_sequence_number();
+  std::uint64_t returned = 0;
+  double draining = 0;
+  int stalls = 0;
+  const double end = seconds(CLOCK_MONOTONIC) + load.seconds;
+  while (seconds(CLOCK_MONOTONIC) < end) {
+    ::kill(load.pid, SIGSTOP);
+    for (std::uint64_t sent = 0; sent < load.window; sent += kBatch, next += kBatch) {
+      generator.send(next, std::min<std::size_t>(kBatch, load.window - sent), load.inputs.size());
+    }
+    const double start = seconds(CLOCK_MONOTONIC);
+    ::kill(load.pid, SIGCONT);
+    std::uint64_t got = 0;
+    double progress = start;
+    while (got < load.window * load.returns) {
+      const double now = seconds(CLOCK_MONOTONIC);
+      if (const std::size_t count = generator.receive(); count > 0) {
+        got += count;
+        progress = now;
+      } else if (now - progress > kPatience) {
+        if (++stalls > kMostStalls) {
+          throw std::runtime_error("nothing returns any more");
+        }
+        break;
+      }
+    }
+    draining += seconds(CLOCK_MONOTONIC) - start;
+    returned += got;
+  }
+  std::printf("{\"frames\": %llu, \"returned\": %llu, \"seconds\": %.6f, \"stalls\": %d}\n",
+              static_cast<unsigned long long>(returned / load.returns * load.inputs.size()),
+              static_cast<unsigned long long>(returned), draining, stalls);
   return 0;
 }
 
 int ping(Load& load) {
   Generator generator(load);
   std::vector<double> trips;
-  std::uint64_t next = 0;
+  std::uint64_t next = first_sequence_number();
   int stalls = 0;
   const double end = seconds(CLOCK_MONOTONIC) + load.seconds;
   while (seconds(CLOCK_MONOTONIC) < end) {
@@ -148,10 +191,12 @@ int ping(Load& load) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 9) {
-    std::fprintf(
-        stderr,
-        "usage: switch-load rate|ping FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS RETURNS\n");
+  const std::string kind = argc > 1 ? argv[1] : "";
+  const bool known = kind == "rate" || kind == "ping" || kind == "drain";
+  if (!known || argc != (kind == "drain" ? 10 : 9)) {
+    std::fprintf(stderr,
+                 "usage: switch-load rate|ping|drain FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS "
+                 "RETURNS [PID]\n");
     return 2;
   }
   try {
@@ -165,11 +210,12 @@ int main(int argc, char** argv) {
               .output = RawSocket(argv[5]),
               .window = std::strtoul(argv[6], nullptr, 10),
               .seconds = std::strtod(argv[7], nullptr),
-              .returns = std::strtoul(argv[8], nullptr, 10)};
+              .returns = std::strtoul(argv[8], nullptr, 10),
+              .pid = kind == "drain" ? std::atoi(argv[9]) : 0};
     if (load.frames.size() != load.inputs.size() || load.window < 4 || load.returns == 0) {
       throw std::runtime_error("one frame for each input, a window of 4 and one return are needed");
     }
-    return std::string(argv[1]) == "ping" ? ping(load) : rate(load);
+    return kind == "ping" ? ping(load) : kind == "rate" ? rate(load) : drain(load);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "switch-load: %s\n", error.what());
     return 1;

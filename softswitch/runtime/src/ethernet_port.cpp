@@ -10,7 +10,7 @@ namespace catchment::softswitch {
 
 Result<std::unique_ptr<Port>> EthernetPort::open(const std::string& interface,
                                                  const PortContext& context) {
-  auto socket = PacketSocket::open(interface);
+  auto socket = PacketSocket::open(interface, context.max_frame_bytes);
   if (!socket.ok()) {
     return socket.status();
   }
@@ -20,7 +20,6 @@ Result<std::unique_ptr<Port>> EthernetPort::open(const std::string& interface,
 EthernetPort::EthernetPort(std::string interface, const PortContext& context, PacketSocket socket)
     : interface_(std::move(interface)),
       context_(context),
-      batch_(context.max_frame_bytes),
       socket_(std::move(socket)),
       up_(interface_up()) {}
 
@@ -35,13 +34,13 @@ Received EthernetPort::receive(std::vector<rt::InputFrame>& frames) {
   if (!socket_) {
     return {};
   }
-  Received out = socket_->receive(batch_, context_.number, frames);
+  Received out = socket_->ring().receive(context_.number, frames);
   if (out.too_long > 0 && !warned_length_) {
     warned_length_ = true;
-    out.notice = "frames longer than " + std::to_string(context_.max_frame_bytes) +
+    out.notice = "frames longer than " + std::to_string(socket_->ring().longest()) +
                  " bytes are dropped; the sender may leave segmentation to its device (ethtool -K "
                  "IF tso off gso off gro off)";
-  } else if (socket_->saw_unfinished_checksum() && !warned_checksums_) {
+  } else if (socket_->ring().saw_unfinished_checksum() && !warned_checksums_) {
     warned_checksums_ = true;
     out.notice =
         "the sender leaves its checksums to its device: they will be wrong (ethtool -K IF tx off)";
@@ -59,7 +58,12 @@ Sent EthernetPort::send(std::span<const rt::OutFrame> frames) {
 std::string EthernetPort::check_link() {
   const unsigned index = if_nametoindex(interface_.c_str());
   const bool was_up = up_;
-  if (socket_ && static_cast<unsigned>(socket_->index()) != index) {
+  if (socket_) {
+    socket_->take_error();
+  }
+  // An interface of a larger MTU needs a ring of larger slots.
+  const bool outgrown = socket_ && socket_->outgrown(interface_);
+  if (socket_ && (static_cast<unsigned>(socket_->index()) != index || outgrown)) {
     missed_ += socket_->take_missed();
     socket_.reset();
     up_ = false;
@@ -71,7 +75,7 @@ std::string EthernetPort::check_link() {
     if (index == 0) {
       return {};
     }
-    auto socket = PacketSocket::open(interface_);
+    auto socket = PacketSocket::open(interface_, context_.max_frame_bytes);
     if (!socket.ok()) {
       if (socket.status().message() == reopen_failure_) {
         return {};
@@ -81,6 +85,9 @@ std::string EthernetPort::check_link() {
     reopen_failure_.clear();
     socket_.emplace(std::move(socket.value()));
     up_ = interface_up();
+    if (outgrown && up_ == was_up) {
+      return "frames may have " + std::to_string(socket_->ring().longest()) + " bytes now";
+    }
     return up_ ? "the interface is back" : "the interface is back, but down";
   }
   up_ = interface_up();

@@ -34,7 +34,6 @@ class EthernetPort final : public Port {
 
   std::string interface_;
   PortContext context_;
-  ReceiveBatch batch_;
   std::optional<PacketSocket> socket_;
   bool up_ = false;
   std::string reopen_failure_;  // said once

@@ -4,6 +4,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,10 +17,9 @@ namespace catchment::softswitch {
 
 namespace {
 
-constexpr int kSocketBuffer = 16 << 20;
-/// Before each frame: room to put back a VLAN tag that the kernel took out.
-constexpr std::size_t kVlanRoom = 4;
-constexpr std::size_t kMacAddresses = 12;
+constexpr int kSendBuffer = 16 << 20;
+/// Ethernet and two VLAN tags, above the MTU.
+constexpr std::size_t kLinkHeaders = ETH_HLEN + 8;
 
 Status failed(const std::string& what, const std::string& interface, int error) {
   const StatusCode code = error == EPERM || error == EACCES ? StatusCode::permission_denied
@@ -34,36 +34,16 @@ void set_option(int fd, int level, int name, int value) {
   static_cast<void>(setsockopt(fd, level, name, &value, sizeof value));
 }
 
-}  // namespace
-
-struct ReceiveBatch::Storage {
-  std::size_t stride;
-  std::size_t max_frame;
-  std::unique_ptr<std::uint8_t[]> bytes;
-  std::array<mmsghdr, kBatch> messages{};
-  std::array<iovec, kBatch> vectors{};
-  struct alignas(cmsghdr) Control {
-    char bytes[CMSG_SPACE(sizeof(tpacket_auxdata))];
-  };
-  std::array<Control, kBatch> controls{};
-};
-
-ReceiveBatch::ReceiveBatch(std::size_t max_frame) : storage_(std::make_unique<Storage>()) {
-  Storage& s = *storage_;
-  s.max_frame = max_frame;
-  s.stride = (max_frame + 2 * kVlanRoom + 127) / 64 * 64;
-  s.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(kBatch * s.stride);
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    s.vectors[i] = {s.bytes.get() + i * s.stride + kVlanRoom, max_frame};
-    s.messages[i].msg_hdr.msg_iov = &s.vectors[i];
-    s.messages[i].msg_hdr.msg_iovlen = 1;
-    s.messages[i].msg_hdr.msg_control = &s.controls[i];
-  }
+/// -1: no such interface.
+int ask_mtu(int fd, const std::string& interface) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface.c_str(), IFNAMSIZ - 1);
+  return ioctl(fd, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : -1;
 }
 
-ReceiveBatch::~ReceiveBatch() = default;
+}  // namespace
 
-Result<PacketSocket> PacketSocket::open(const std::string& interface) {
+Result<PacketSocket> PacketSocket::open(const std::string& interface, std::size_t max_frame) {
   const unsigned index = if_nametoindex(interface.c_str());
   if (index == 0) {
     return failed("no such network interface", interface, errno);
@@ -79,9 +59,15 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface) {
                   errno);
   }
   set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
-  set_option(fd, SOL_PACKET, PACKET_AUXDATA, 1);
-  for (const int name : {SO_RCVBUF, SO_SNDBUF, SO_RCVBUFFORCE, SO_SNDBUFFORCE}) {
-    set_option(fd, SOL_SOCKET, name, kSocketBuffer);
+  for (const int name : {SO_SNDBUF, SO_SNDBUFFORCE}) {
+    set_option(fd, SOL_SOCKET, name, kSendBuffer);
+  }
+  const int mtu = ask_mtu(fd, interface);
+  const std::size_t longest =
+      mtu < 0 ? max_frame : std::min(max_frame, static_cast<std::size_t>(mtu) + kLinkHeaders);
+  ReceiveRing ring;
+  if (const int error = ring.open(fd, longest); error != 0) {
+    return failed("cannot have a receive ring", interface, error);
   }
   packet_mreq promiscuous{};
   promiscuous.mr_ifindex = static_cast<int>(index);
@@ -96,51 +82,17 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface) {
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failed("cannot bind", interface, errno);
   }
-  return PacketSocket(std::move(socket), static_cast<int>(index));
+  return PacketSocket(std::move(socket), std::move(ring), static_cast<int>(index), mtu);
 }
 
-Received PacketSocket::receive(ReceiveBatch& batch, std::uint32_t port,
-                               std::vector<rt::InputFrame>& frames) {
-  ReceiveBatch::Storage& s = *batch.storage_;
-  Received out;
-  for (mmsghdr& message : s.messages) {
-    message.msg_hdr.msg_controllen = sizeof(ReceiveBatch::Storage::Control);
-    message.msg_hdr.msg_flags = 0;
-  }
-  const int count = recvmmsg(socket_.get(), s.messages.data(), kBatch, MSG_DONTWAIT, nullptr);
-  if (count < 0) {
-    out.error = errno == EAGAIN || errno == EINTR ? 0 : errno;
-    return out;
-  }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    msghdr& header = s.messages[i].msg_hdr;
-    auto* data = static_cast<std::uint8_t*>(s.vectors[i].iov_base);
-    std::uint32_t length = s.messages[i].msg_len;
-    if ((header.msg_flags & MSG_TRUNC) != 0) {
-      ++out.too_long;
-      continue;
-    }
-    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-      if (c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA) {
-        continue;
-      }
-      tpacket_auxdata aux;
-      std::memcpy(&aux, CMSG_DATA(c), sizeof aux);
-      unfinished_checksum_ |= (aux.tp_status & TP_STATUS_CSUMNOTREADY) != 0;
-      if ((aux.tp_status & TP_STATUS_VLAN_VALID) != 0 && length >= kMacAddresses) {
-        const bool typed = (aux.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0;
-        const std::uint16_t tag[2] = {htons(typed ? aux.tp_vlan_tpid : ETH_P_8021Q),
-                                      htons(aux.tp_vlan_tci)};
-        std::memmove(data - kVlanRoom, data, kMacAddresses);
-        std::memcpy(data - kVlanRoom + kMacAddresses, tag, sizeof tag);
-        data -= kVlanRoom;
-        length += kVlanRoom;
-      }
-    }
-    frames.push_back({data, length, port});
-    ++out.frames;
-  }
-  return out;
+bool PacketSocket::outgrown(const std::string& interface) const {
+  return mtu_ < ask_mtu(socket_.get(), interface);
+}
+
+int PacketSocket::take_error() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 Sent PacketSocket::send(const rt::OutFrame* frames, std::size_t count) {

@@ -29,6 +29,8 @@ constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr auto kSpin = std::chrono::microseconds(50);
 /// After this long without frames others may have the processor in between.
 constexpr auto kAlone = std::chrono::microseconds(2);
+/// Batches of one port before the others have their turn.
+constexpr int kBatchesPerTurn = 8;
 /// Turns of a busy polled port between two looks at all the others.
 constexpr int kTurnsPerWait = 8;
 constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
@@ -215,14 +217,14 @@ class PortLoop::Impl {
     static_cast<void>(epoll_ctl(epoll_.get(), operation, fd, &event));
   }
 
-  /// After a port may have a new descriptor; a closed one left epoll by itself.
+  /// After a port may have a new descriptor, perhaps of the old number; a closed one left epoll by
+  /// itself, and one that is there already stays.
   void rewatch(Slot& slot) {
-    const int fd = slot.port->descriptor();
-    if (fd != slot.watched && fd >= 0) {
-      watch(fd, EPOLLIN, slot.number, EPOLL_CTL_ADD);
-      slot.waits_for_room = false;
+    slot.watched = slot.port->descriptor();
+    slot.waits_for_room = false;
+    if (slot.watched >= 0) {
+      watch(slot.watched, EPOLLIN, slot.number, EPOLL_CTL_ADD);
     }
-    slot.watched = fd;
   }
 
   void wake() {
@@ -446,10 +448,10 @@ class PortLoop::Impl {
   /// `error`: what made us look, 0 for none.
   void check_link(Slot& slot, int error) {
     const std::string news = slot.port->check_link();
-    rewatch(slot);
     if (news.empty()) {
       return;
     }
+    rewatch(slot);
     tell(slot, error == 0 ? news : news + " (" + std::strerror(error) + ")");
     dataplane_.set_port_up(slot.number, slot.port->up());
     if (!slot.port->up()) {
