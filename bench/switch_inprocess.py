@@ -14,7 +14,7 @@ from softswitch.build import ROOT, build
 from softswitch.inprocess import Switch
 
 
-def _set_up(switch: Switch, workers: int) -> None:
+def set_up(switch: Switch, workers: int) -> None:
     for entry in entries(workers):
         switch.insert(entry.table, entry.match, entry.action, **entry.params)
     switch.multicast(GROUP, range(1, workers + 1))
@@ -28,7 +28,7 @@ def measure(lanes: int, workers: int, seconds: float) -> Figure:
     rounds = 20
     while True:
         switch = Switch(program, seed=1)  # sequence numbers begin anew
-        _set_up(switch, workers)
+        set_up(switch, workers)
         took, left = runtime.replay(switch.dataplane, frames, rounds, SEQ_OFFSET, SLOTS)
         if took > seconds / 3:
             break

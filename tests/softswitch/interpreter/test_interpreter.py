@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.switch_inprocess import _frame, _set_up
+from bench.aggregation import frame as worker_frame
+from bench.switch_inprocess import set_up
 from softswitch.build import ROOT, build
 from softswitch.compiler.frontend import check_file
 from softswitch.errors import SwitchError
@@ -114,8 +115,8 @@ def test_table_writes_are_refused_like_the_compiled_switch_refuses_them(tmp_path
 def test_main_program_equals_the_compiled_switch(rng: random.Random) -> None:
     both = (Switch(build(LUWU, defines=DEFINES), seed=1), InterpretedSwitch(check_file(LUWU, (), DEFINES).program))
     for switch in both:
-        _set_up(switch, 4)
-    good = [_frame(8, worker, seq) for seq in range(64) for worker in range(4)]
+        set_up(switch, 4)
+    good = [worker_frame(8, worker, seq) for seq in range(64) for worker in range(4)]
     for number in range(400):
         frame = bytearray(good[number % len(good)])
         if rng.random() < 0.3:

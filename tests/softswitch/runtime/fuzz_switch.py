@@ -12,7 +12,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from bench.switch_inprocess import GEN, _frame, _set_up  # noqa: E402
+from bench.aggregation import GEN  # noqa: E402
+from bench.aggregation import frame as worker_frame  # noqa: E402
+from bench.switch_inprocess import set_up  # noqa: E402
 from softswitch.build import build  # noqa: E402
 from softswitch.inprocess import Switch  # noqa: E402
 
@@ -48,8 +50,8 @@ def main() -> None:
     dice = random.Random(seed)
     program = build(ROOT / "p4src" / "luwu.p4", defines={"LANES": str(LANES), "SLOTS": "256"}, sanitize=sanitize)
     switch = Switch(program, seed=seed)
-    _set_up(switch, WORKERS)
-    good = [_frame(LANES, worker, seq) for seq in range(64) for worker in range(WORKERS)]
+    set_up(switch, WORKERS)
+    good = [worker_frame(LANES, worker, seq) for seq in range(64) for worker in range(WORKERS)]
     for number in range(count):
         frame = dice.randbytes(dice.randrange(400)) if dice.random() < 0.1 else mutate(dice, dice.choice(good))
         out = switch.inject(dice.randrange(PORTS), frame)
