@@ -142,21 +142,22 @@ def waiting_for(job: JobPlan, clients: Mapping[str, SwitchClient]) -> list[Waiti
     for branch in job.tree:
         if branch.switch not in clients:
             continue
-        try:
-            tags = clients[branch.switch].register("tag")
-            bitmaps = clients[branch.switch].register("bitmap")
-        except SwitchError as error:
-            if error.code == "UNIMPLEMENTED":
-                continue
-            raise
         for stream in job.streams:
             if stream.mode is Mode.BCAST:
                 continue
             share = stream.share(branch.switch)
+            slots = range(share.base, share.base + share.slots)
+            try:
+                tags = clients[branch.switch].register_cells("slot_tag.tag", slots)
+                bitmaps = clients[branch.switch].register_cells("slot_workers.bitmap", slots)
+            except SwitchError as error:
+                if error.code == "UNIMPLEMENTED":
+                    break
+                raise
             full = (1 << len(branch.members)) - 1
             incomplete = {
                 tags[slot] & _SEQUENCE: bitmaps[slot]
-                for slot in range(share.base, share.base + share.slots)
+                for slot in slots
                 if tags.get(slot, 0) >> 32 == stream.gen and bitmaps.get(slot, 0) != full
             }
             if incomplete:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from controlplane.controller.core import Controller
 from controlplane.controller.errors import RefusedError
@@ -40,6 +41,7 @@ class Members:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._timing = controller.settings.timing
+        self._inquiries: WeakKeyDictionary[JobWatch, tuple[float, asyncio.Task[Verdict]]] = WeakKeyDictionary()
 
     async def join(self, job: str, host: str, token: str) -> Joined:
         """Seat a member. One that was here before in this epoch has lost its state: the generations are replaced.
@@ -95,13 +97,22 @@ class Members:
 
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member does not get on: say who is missing, and tell the others."""
-        verdict = await judge(watch, self._controller.switches)
+        verdict = await self._judge(watch)
         said = verdict.text or f"{seat.host} waits, and every member is sending: {'; '.join(stalls)}"
         if watch.state().trouble != said:
             _log.warning("job %s stalls: %s", watch.record.plan.name, said)
         watch.stall(said, time.monotonic())
         watch.announce()
         return Verdict(verdict.missing, said)
+
+    async def _judge(self, watch: JobWatch) -> Verdict:
+        """One look for all members that report at about the same time."""
+        now = time.monotonic()
+        since, inquiry = self._inquiries.get(watch, (0.0, None))
+        if inquiry is None or (inquiry.done() and now - since > self._timing.inquiry):
+            inquiry = asyncio.create_task(judge(watch, self._controller.switches))
+            self._inquiries[watch] = (now, inquiry)
+        return await asyncio.shield(inquiry)
 
     async def look_for_losses(self) -> None:
         """Notice members that fell silent, until cancelled."""
@@ -117,7 +128,11 @@ class Members:
                     watch.announce()
 
     def _name(self, watch: JobWatch, lost: Sequence[Seat], now: float) -> str:
-        texts = [f"{seat.host} is lost: not heard for {now - seat.heard:.1f} s" for seat in lost]
+        texts = [
+            f"{seat.host} is lost: "
+            + ("its connection ended" if seat.detached else f"not heard for {now - seat.heard:.1f} s")
+            for seat in lost
+        ]
         for seat, text in zip(lost, texts, strict=True):
             _log.warning("job %s: %s", watch.record.plan.name, text)
             watch.trouble(f"member {seat.host}", text)

@@ -30,6 +30,7 @@ class Seat:
         working: the epoch in its latest beat.
         session: hash of the secret that names it.
         heard: when it was heard last.
+        detached: its connection broke since.
     """
 
     host: str
@@ -38,6 +39,7 @@ class Seat:
     working: int = 0
     session: bytes = b""
     heard: float = 0.0
+    detached: bool = False
 
     def record(self) -> MemberRecord:
         """What is stored of it."""
@@ -83,14 +85,14 @@ class Roster:
         """Seat a member; `uses_up_epoch` says whether the epoch must be renewed before."""
         seat = self._seat(host)
         seat.presence, seat.epoch, seat.session, seat.heard = Presence.JOINED, self.epoch, session, now
-        seat.working = 0
+        seat.working, seat.detached = 0, False
         return seat
 
     def beat(self, host: str, epoch: int, now: float) -> None:
         """A sign of life; epochs that the member cannot know are not believed."""
         seat = self._seat(host)
         if seat.presence is Presence.JOINED:
-            seat.heard = max(seat.heard, now)
+            seat.heard, seat.detached = max(seat.heard, now), False
             if epoch <= self.epoch:
                 seat.working = epoch
 
@@ -98,6 +100,7 @@ class Roster:
         """Its connection broke without goodbye."""
         seat = self._seat(host)
         seat.heard = min(seat.heard, now - self._silence + self._reunion)
+        seat.detached = True
 
     def leave(self, host: str) -> Seat:
         """It has finished."""

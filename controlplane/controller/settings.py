@@ -19,6 +19,7 @@ class Timing:
         reunion: in which a member whose connection broke may come back.
         check: between two looks at who is silent.
         stall: a report of a stall counts this long.
+        inquiry: an answer to who is missing holds this long.
         request: for each request to a switch.
     """
 
@@ -27,6 +28,7 @@ class Timing:
     reunion: float = 0.5
     check: float = 0.1
     stall: float = 1.0
+    inquiry: float = 0.3
     request: float = 2.0
 
 

@@ -81,6 +81,6 @@ def fake_p4info() -> Any:
     }
     w.table("In.acl.everything", kinds, [forward])
     w.counter("drops", 32)
-    w.register("In.tag", 64, 48)
-    w.register("In.bitmap", 64, 32)
+    w.register("In.slot_tag.tag", 64, 48)
+    w.register("In.slot_workers.bitmap", 64, 32)
     return w.message

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from controlled import ControlledLab
 from lab import ROOT, Lab, missing_tools
 
 from controlplane.topology import Target, Topology, racks, star
@@ -87,3 +88,12 @@ def own_lab(target: Target, tmp_path: Path, request: pytest.FixtureRequest) -> I
     topology = star(["w0", "w1", "opt"], program=PROGRAM, target=target, lanes=LANES[target])
     with Lab(_unique(topology, f"own-{abs(hash(request.node.name)) % 10000}", target), tmp_path) as own:
         yield own
+
+
+@pytest.fixture(scope="session")
+def controlled(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlledLab]:
+    """Two racks under a spine that a controller keeps; tests kill parts of it, and the controller puts them right."""
+    topology = racks([WORKERS[:2], WORKERS[2:4]], ["opt"], program=PROGRAM, target=target, lanes=LANES[target])
+    folder = tmp_path_factory.mktemp(f"controlled-{target}")
+    with ControlledLab(_unique(topology, "controlled", target), folder) as lab:
+        yield lab

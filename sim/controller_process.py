@@ -1,0 +1,99 @@
+"""A controller as a process of its own, for networks that a program makes: `python -m sim.controller_process FILE`."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from controlplane.controller import certificates
+from controlplane.controller.errors import ControllerError
+from controlplane.controller.operator import OperatorClient
+from controlplane.controller.run import run
+from controlplane.controller.settings import Settings, Timing
+from controlplane.topology import Topology
+from softswitch.watched_process import WatchedProcess
+
+_READY = "ready: "
+_START_SECONDS = 60.0
+
+
+class ControllerProcess:
+    """A context manager; `kill` and `start` make a crash and a restart.
+
+    Args:
+        topology: what it controls.
+        addresses: gRPC address of every switch.
+        folder: for its jobs, certificates, socket and log; short enough for a socket.
+        timing: how soon it notices things.
+
+    Attributes:
+        address: of its service: a socket, which is the same in every network namespace.
+        certificates: folder with everybody's credentials.
+    """
+
+    def __init__(
+        self, topology: Topology, addresses: Mapping[str, str], folder: Path, timing: Timing | None = None
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.address = f"unix:{folder / 'controller.sock'}"
+        self.certificates = folder / "certificates"
+        self.log = folder / "controller.log"
+        self._settings = folder / "settings"
+        self._process: WatchedProcess | None = None
+        certificates.make(self.certificates, topology.hosts)
+        settings = Settings(topology, dict(addresses), folder, self.certificates, (self.address,), timing or Timing())
+        self._settings.write_bytes(pickle.dumps(settings))
+
+    def start(self) -> None:
+        """Start it and wait until its service answers.
+
+        Raises:
+            ControllerError: it does not start; quotes its output.
+        """
+        self._process = WatchedProcess(
+            [sys.executable, "-u", "-m", "sim.controller_process", str(self._settings)],
+            name="the controller",
+            is_ready=lambda line: line.startswith(_READY),
+            error=ControllerError,
+            timeout=_START_SECONDS,
+            log=self.log,
+        )
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        assert self._process is not None
+        self._process.kill()
+
+    def stop(self) -> None:
+        """End it in order; the switches and jobs stay as they are."""
+        if self._process is not None:
+            self._process.stop()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def operator(self) -> OperatorClient:
+        """A connection as an operator."""
+        return OperatorClient(self.address, self.certificates)
+
+    def __enter__(self) -> ControllerProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def main() -> None:
+    """Run a controller with the settings in a file that `ControllerProcess` wrote."""
+    settings: Settings = pickle.loads(Path(sys.argv[1]).read_bytes())
+    run(settings, lambda addresses: print(_READY + " ".join(addresses), flush=True))
+
+
+if __name__ == "__main__":
+    main()
