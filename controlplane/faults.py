@@ -67,6 +67,21 @@ def set_loss(
             )
 
 
+def losses(client: SwitchClient) -> list[tuple[str, int, str, float]]:
+    """What is lost on purpose: direction, port, packet type by name, probability."""
+    names = {int(kind): kind.name for kind in PacketType} | {PLAIN: "PLAIN"}
+    return [
+        (
+            str(direction),
+            int(entry.match["port"]),
+            names.get(_type(entry), "any"),
+            int(entry.params["threshold"]) / (1 << 32),
+        )
+        for direction in Direction
+        for entry in client.read(f"{direction}_faults")
+    ]
+
+
 def clear_loss(client: SwitchClient) -> None:
     """Take every injected loss off a switch."""
     for direction in Direction:

@@ -70,14 +70,16 @@ def reserve_job(store: Transactions, request: JobRequest, topology: Topology, to
     return record
 
 
-def deploy_job(store: Transactions, record: JobRecord, topology: Topology, clients: Clients) -> JobRecord:
-    """Write a job that was reserved to the switches; forgets it when that fails.
+def deploy_job(
+    store: Transactions, record: JobRecord, topology: Topology, clients: Clients, *, reconciled: bool = False
+) -> JobRecord:
+    """Write a job that was reserved to the switches; forgets it when that fails. Arguments as `jobs.deploy`.
 
     Raises:
         SwitchError, JobError: as `controlplane.jobs.deploy`.
     """
     try:
-        deploy(record.plan, topology, clients)
+        deploy(record.plan, topology, clients, reconciled=reconciled)
     except BaseException:
         with store() as jobs:
             jobs.discard(record.plan.name)

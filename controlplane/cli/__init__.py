@@ -14,6 +14,8 @@ from controlplane.cli import (
     controller,
     counter,
     demo,
+    doctor,
+    fault,
     group,
     job,
     meter,
@@ -25,6 +27,7 @@ from controlplane.cli import (
     stats,
     switch,
     table,
+    topology,
 )
 from controlplane.errors import ControlPlaneError
 
@@ -41,6 +44,8 @@ app.add_typer(net.app, name="net")
 app.add_typer(controller.app, name="controller")
 app.add_typer(job.app, name="job")
 app.add_typer(table.app, name="table")
+app.add_typer(fault.app, name="fault")
+app.add_typer(topology.app, name="topology")
 app.add_typer(optimizer.app, name="optimizer")
 app.add_typer(group.group_app, name="group")
 app.add_typer(group.clone_app, name="clone")
@@ -49,6 +54,7 @@ app.add_typer(register.app, name="register")
 app.add_typer(meter.app, name="meter")
 app.command("stats")(stats.stats)
 app.command("diagnose")(stats.diagnose)
+app.command("doctor")(doctor.doctor)
 app.command("shell")(shell.shell)
 app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
 

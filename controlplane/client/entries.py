@@ -81,17 +81,16 @@ class TableEntry:
         return f"{self.table}[{fields}]"
 
 
-def to_message(entry: TableEntry, p4info: P4Info, *, with_action: bool = True) -> Any:
-    """The `p4.v1.TableEntry` of an entry.
+def to_message(entry: TableEntry, p4info: P4Info, *, with_action: bool = True, into: Any = None) -> Any:
+    """The `p4.v1.TableEntry` of an entry; `into` is an empty one that takes it.
 
     Raises:
         SwitchError: a name that the program does not have, a missing key field or parameter, or a
             value that does not fit.
     """
     table = p4info.find("table", entry.table)
-    message = p4runtime_pb2.TableEntry(
-        table_id=table.preamble.id, priority=entry.priority, is_default_action=entry.is_default
-    )
+    message = p4runtime_pb2.TableEntry() if into is None else into
+    message.table_id, message.priority, message.is_default_action = table.preamble.id, entry.priority, entry.is_default
     if with_action:
         message.idle_timeout_ns, message.metadata = entry.idle_timeout_ns, entry.metadata
         if entry.meter is not None:
@@ -244,7 +243,7 @@ def _encode_action(message: Any, table: Any, entry: TableEntry, p4info: P4Info) 
     elif entry.group is not None:
         action.action_profile_group_id = entry.group
     elif entry.action:
-        action.action.CopyFrom(to_action(entry.action, entry.params, table, p4info, entry.key()))
+        to_action(entry.action, entry.params, table, p4info, entry.key(), into=action.action)
     for choice in entry.choices:
         action.action_profile_action_set.action_profile_actions.add(
             action=to_action(choice.action, choice.params, table, p4info, entry.key()),
@@ -253,8 +252,10 @@ def _encode_action(message: Any, table: Any, entry: TableEntry, p4info: P4Info) 
         )
 
 
-def to_action(name: str, params: Mapping[str, Value], table: Any, p4info: P4Info, where: str) -> Any:
-    """The `p4.v1.Action` of an action of a table; `where` is what errors begin with.
+def to_action(
+    name: str, params: Mapping[str, Value], table: Any, p4info: P4Info, where: str, *, into: Any = None
+) -> Any:
+    """The `p4.v1.Action` of an action of a table; `where` is what errors begin with, `into` an empty one that takes it.
 
     Raises:
         SwitchError: the table does not take it, or a parameter is unknown, missing or does not fit.
@@ -269,7 +270,8 @@ def to_action(name: str, params: Mapping[str, Value], table: Any, p4info: P4Info
             + (f"; unknown: {', '.join(unknown)}" if unknown else "")
             + (f"; missing: {', '.join(missing)}" if missing else "")
         )
-    message = p4runtime_pb2.Action(action_id=info.preamble.id)
+    message = p4runtime_pb2.Action() if into is None else into
+    message.action_id = info.preamble.id
     for wanted, param in known.items():
         value = encode(params[wanted], param.bitwidth, f"{where} {name}.{wanted}")
         message.params.add(param_id=param.id, value=value)

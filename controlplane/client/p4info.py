@@ -30,6 +30,7 @@ class P4Info:
             "value set": _by_name(message.value_sets),
             "digest": _by_name(message.digests),
         }
+        self._found: dict[tuple[str | int, str], Any] = {}
         self._by_id = {entry.preamble.id: entry for kind in self._kinds.values() for entry in kind.values()}
 
     @classmethod
@@ -66,7 +67,11 @@ class P4Info:
         Raises:
             SwitchError: there is none, or several match; names the candidates.
         """
-        return self._kinds[kind][_resolve(name, self._kinds[kind], kind, f"in {self.source}")]
+        found = self._found.get((kind, name))
+        if found is None:
+            found = self._kinds[kind][_resolve(name, self._kinds[kind], kind, f"in {self.source}")]
+            self._found[kind, name] = found
+        return found
 
     def find_action(self, table: Any, name: str) -> Any:
         """An action of one table; two tables may each have an action of the same short name.
@@ -78,8 +83,12 @@ class P4Info:
         Raises:
             SwitchError: the table does not take it; names those that it takes.
         """
-        where = f"in table {self.short_name('table', table.preamble.name)}"
-        return self._kinds["action"][_resolve(name, self._actions_of(table), "action", where)]
+        found = self._found.get((table.preamble.id, name))
+        if found is None:
+            where = f"in table {self.short_name('table', table.preamble.name)}"
+            found = self._kinds["action"][_resolve(name, self._actions_of(table), "action", where)]
+            self._found[table.preamble.id, name] = found
+        return found
 
     def action_name(self, table: Any, full: str) -> str:
         """The shortest name of an action that is unique in its table."""

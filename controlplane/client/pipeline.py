@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import grpc
@@ -43,7 +44,7 @@ def push(session: Session, config: PipelineConfig) -> P4Info:
     Raises:
         SwitchError: a file is missing, or the switch refuses the program.
     """
-    info = P4Info.load(config.p4info)
+    info = _loaded(config.p4info, config.p4info.stat().st_mtime_ns if config.p4info.exists() else 0)
     if not config.device_config.is_file():
         raise SwitchError(f"no compiled program at {config.device_config}; run `catchment p4 compile` first")
     clear_replication(session)
@@ -60,6 +61,12 @@ def push(session: Session, config: PipelineConfig) -> P4Info:
     except grpc.RpcError as error:
         raise from_rpc(session.where, f"loading {config.device_config.name}", error) from None
     return info
+
+
+@lru_cache(maxsize=16)
+def _loaded(path: Path, _modified: int) -> P4Info:
+    """Reading P4Info takes longer than loading the program: a switch that restarts gets it from here."""
+    return P4Info.load(path)
 
 
 def loaded_cookie(session: Session) -> int | None:

@@ -205,8 +205,7 @@ class SwitchClient:
         updates = []
         for item in items:
             entity = p4runtime_pb2.Entity()
-            message = entries.to_message(item, self.p4info, with_action=kind != "delete")
-            entity.table_entry.CopyFrom(message)
+            entries.to_message(item, self.p4info, with_action=kind != "delete", into=entity.table_entry)
             updates.append((kind, entity, f"{kind} {item.key()}"))
         self.write_entities(updates)
 
@@ -345,22 +344,22 @@ class SwitchClient:
             raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
         for start in range(0, len(updates), _BATCH):
             batch = updates[start : start + _BATCH]
-            messages = [
-                p4runtime_pb2.Update(type=p4runtime_pb2.Update.Type.Value(kind.upper()), entity=entity)
-                for kind, entity, _ in batch
-            ]
+            request = p4runtime_pb2.WriteRequest()
+            for kind, entity, _ in batch:
+                update = request.updates.add(type=p4runtime_pb2.Update.Type.Value(kind.upper()))
+                update.entity.CopyFrom(entity)
             words = [word for _, _, word in batch]
             try:
-                self._write_once(messages)
+                self._write_once(request)
             except grpc.RpcError as error:
                 raise from_write(self.where, words, error) from None
 
-    def _write_once(self, messages: Sequence[Any]) -> None:
+    def _write_once(self, request: Any) -> None:
         try:
-            self._session.write(p4runtime_pb2.WriteRequest(updates=messages))
+            self._session.write(request)
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.PERMISSION_DENIED:
                 raise
             # Another controller (a person's shell, say) has been here since: the newest wins.
             self._session.take_over()
-            self._session.write(p4runtime_pb2.WriteRequest(updates=messages))
+            self._session.write(request)

@@ -141,7 +141,9 @@ class Controller:
                 down = [name for name in switches if name not in clients]
                 if down:
                     raise ControllerError(f"job {request.name}: {'; '.join(self.switches[n].detail for n in down)}")
-                record = await asyncio.to_thread(lifecycle.deploy_job, self.store, record, self.topology, clients)
+                record = await asyncio.to_thread(
+                    lifecycle.deploy_job, self.store, record, self.topology, clients, reconciled=True
+                )
         except BaseException as error:
             await asyncio.to_thread(self._discard, request.name)
             if isinstance(error, SwitchError):

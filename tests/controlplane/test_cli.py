@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from fake_switch import FakeSwitch, RunningFake
 
 from controlplane import cli
 from controlplane.client import SwitchClient
+from wire.generated.constants import Mode
 
 Run = Callable[..., str]
 
@@ -224,3 +226,66 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     assert "At index 2: ALREADY_EXISTS" in result.stdout
     assert "still here" in result.stdout
     assert sorted(str(e.match["dst"]) for e in client.read("l2")) == ["00:00:00:00:00:61", "00:00:00:00:00:62"]
+
+
+def test_doctor_says_what_to_do(run: Run, fake: RunningFake, client: SwitchClient) -> None:
+    run("job", "create", "x", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
+    (gradients,) = {e.match["gen"] for e in client.read("jobs") if e.params.get("mode") == Mode.REDUCE}
+    (base,) = {e.params["base"] for e in client.read("jobs") if e.match["gen"] == gradients and "base" in e.params}
+    client.write_register("slot_tag.tag", int(base) + 5 % 8, int(gradients) << 32 | 5)
+    client.write_register("slot_workers.bitmap", int(base) + 5 % 8, 0b10)
+    entry = next(e for e in client.read("receivers"))
+    client.delete(entry)
+    found = json.loads(run_with_code(run, 3, "doctor", "x", "--seconds", "0.05", "--json"))["x"]
+    said = " ".join(f"{one['what']} {one['todo']}" for one in found)
+    assert "w0, on port 1 of s1, sends nothing: counter job_packets" in said
+    assert "it has never sent anything" in said
+    assert f"gradients: vector 5 waits at s1 for w0 (registers slot_tag and slot_workers, slot {int(base) + 5})" in said
+    assert "switch s1 lacks 1 of 12 table entries" in said
+    assert "run a controller" in said
+    fake.stop()
+    assert "switch s1 does not answer" in run_with_code(run, 3, "doctor", "--seconds", "0.05")
+
+
+def run_with_code(run: Run, code: int, *words: str) -> str:
+    """What a verb prints although it ends with a code of its own."""
+    captured: list[str] = []
+    original = typer.echo
+
+    def echo(text: object = "", **options: Any) -> None:
+        captured.append(str(text))
+        original(text, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer, "echo", echo)
+        run(*words, code=code)
+    return "\n".join(captured)
+
+
+def test_faults_by_name(run: Run, client: SwitchClient) -> None:
+    assert "s1 loses 25.000% on port 1" in run(
+        "fault", "set", "s1", "--loss", "0.25", "--port", "w0", "--type", "pa", "--direction", "ingress"
+    )
+    (entry,) = client.read("ingress_faults")
+    assert (entry.match["port"], entry.params["threshold"]) == (1, 1 << 30)
+    assert client.read("egress_faults") == []
+    assert as_json(run, "fault", "list") == [
+        {"switch": "s1", "direction": "ingress", "port": 1, "type": "PA", "loss": 0.25}
+    ]
+    assert "no port 'w9'; it has: 1 (w0)" in run("fault", "set", "s1", "--loss", "1", "--port", "w9", code=1)
+    assert "no packet type 'XX'" in run("fault", "set", "s1", "--loss", "1", "--type", "XX", code=1)
+    run("fault", "set", "s1", "--loss", "2", code=2)
+    run("fault", "set", "s1", "--loss", "1")
+    run("fault", "clear")
+    assert client.read("ingress_faults") + client.read("egress_faults") == []
+
+
+def test_topology_files_are_checked_and_drawn(run: Run, tmp_path: Path, topology: Path) -> None:
+    assert "no P4 program at" in run("topology", "check", str(topology), code=1)
+    (tmp_path / "luwu.p4").touch()
+    assert "w0, w1, opt" in run("topology", "check", str(topology))
+    assert as_json(run, "topology", "check", str(topology))["islands"] == 1
+    run("topology", "draw", str(topology), "-o", str(tmp_path / "lab.svg"))
+    assert (tmp_path / "lab.svg").read_text() == run("topology", "draw", str(topology))
+    topology.write_text(topology.read_text().replace("link: s1:2", "link: s2:2"))
+    assert "lab.yaml:6: hosts.w1.link: no switch 's2'" in run("topology", "draw", str(topology), code=1)

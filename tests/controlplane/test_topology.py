@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from controlplane.topology import Host, PortRef, Target, Topology, TopologyError, racks, star
+from controlplane.topology import Host, Link, PortRef, Target, Topology, TopologyError, racks, star
+from controlplane.topology.draw import draw, levels
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "sim" / "topologies").glob("*.yaml"))
 
@@ -141,3 +143,32 @@ def test_impossible_stars() -> None:
         star(["a", "a"], program=Path("x.p4"))
     with pytest.raises(TopologyError):
         star([], program=Path("x.p4"))
+
+
+def test_a_picture_shows_everything_once_and_apart() -> None:
+    topology = racks([["w0", "w1"], ["w2"], []], ["opt"], program=Path("luwu.p4"))
+    tree = ElementTree.fromstring(draw(topology))
+    texts = [e.text or "" for e in tree.iter() if e.tag.endswith("text")]
+    for name in (*topology.switches, *topology.hosts):
+        assert texts.count(name) == 1
+    for switch in topology.switches.values():
+        assert str(switch.ip) in texts
+    boxes = [
+        tuple(float(e.attrib[key]) for key in ("x", "y", "width", "height"))
+        for e in tree.iter()
+        if e.tag.endswith("rect")
+    ]
+    assert len(boxes) == len(topology.switches) + len(topology.hosts)
+    width, height = float(tree.attrib["width"]), float(tree.attrib["height"])
+    for number, (x, y, w, h) in enumerate(boxes):
+        assert x >= 0 and x + w <= width and y >= 0 and y + h <= height
+        for x2, y2, w2, h2 in boxes[:number]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, "boxes overlap"
+    assert len([e for e in tree.iter() if e.tag.endswith("line")]) == len(topology.links) + len(topology.hosts)
+
+
+def test_a_ring_of_switches_can_be_drawn() -> None:
+    tree = racks([["w0"], ["w1"]], program=Path("luwu.p4"))
+    ring = Topology("ring & co", tree.switches, tree.hosts, (*tree.links, Link(PortRef("r1", 9), PortRef("r2", 9))))
+    assert sorted(levels(ring).values()) == [0, 1, 1]
+    ElementTree.fromstring(draw(ring))
