@@ -125,7 +125,8 @@ class SwitchAgent:
         finally:
             self._client = None
             self._samples.clear()
-            await asyncio.to_thread(client.close)
+            async with self.lock:  # whoever still writes through it fails by itself
+                await asyncio.to_thread(client.close)
 
     async def _bring_up(self, client: SwitchClient) -> None:
         async with self.lock:

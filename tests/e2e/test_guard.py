@@ -1,0 +1,136 @@
+"""What a host says of a switch's address, or to a switch that is not its own, reaches nobody."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from lab import Lab, all_exact
+from test_sums import luwu, some_sizes
+
+POISON = """
+import sys
+from scapy.layers.l2 import ARP, Ether
+from sim.traffic.raw_port import RawPort
+switch, own, victims, count = sys.argv[1], sys.argv[2], sys.argv[3].split(","), int(sys.argv[4])
+sent = 0
+with RawPort() as port:
+    for _ in range(count):
+        for victim in victims:
+            address, mac = victim.split("=")
+            for operation in (1, 2):
+                for target_mac in (mac, "ff:ff:ff:ff:ff:ff"):
+                    claim = ARP(op=operation, hwsrc=port.mac, psrc=switch, hwdst=mac, pdst=address)
+                    port.send(bytes(Ether(src=port.mac, dst=target_mac, type=0x0806) / claim))
+                    sent += 1
+print(sent)
+"""
+INTRUDE = """
+import json, random, sys
+from pathlib import Path
+from sim.traffic.frames import Sender
+from sim.traffic.raw_port import RawPort
+from wire.generated.constants import Flag, PacketType
+told, own, parent, parent_mac, seed = json.loads(Path(sys.argv[1]).read_text()), *sys.argv[2:5], int(sys.argv[5])
+rng = random.Random(seed)
+sent = 0
+with RawPort() as port:
+    sender = Sender(port.mac, own, 51836, parent_mac, parent)
+    for name in ("gradients", "parameters"):
+        stream = told[name]
+        for seq in range(200):
+            values = [rng.randrange(1 << 31) for _ in range(stream["lanes"])]
+            for frame in (
+                sender.vector(values, gen=stream["gen"], seq=seq),
+                sender.heartbeat(1 << 20, 1 << 21, gen=stream["gen"]),
+                sender.frame(type=int(PacketType.MH), gen=stream["gen"], flags=int(Flag.ACKV), ack=9, credit=99),
+            ):
+                port.send(bytes(frame))
+                sent += 1
+print(sent)
+"""
+
+
+def play(lab: Lab, host: str, script: str, *words: object) -> int:
+    """Run an attacker to its end; how many frames it sent."""
+    with lab.python(host, "-c", script, *map(str, words)) as process:
+        output, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, lab.complaints(host).read_text()
+    return int(output)
+
+
+def test_a_poisoned_answer_for_the_switch_reaches_nobody(lab: Lab, rng: random.Random) -> None:
+    switch = lab.topology.switch("s1")
+    workers = ["w0", "w1", "w2"]
+    with lab.deployed(luwu(lab, workers)) as job:
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
+        for member in members.values():
+            member.wait_started()
+        before = lab.drops()
+        hosts = [lab.topology.host(name) for name in (*workers, "opt")]
+        victims = ",".join(f"{host.ip.ip}={host.mac}" for host in hosts)
+        sent = play(lab, "out", POISON, switch.ip, lab.topology.host("out").ip.ip, victims, 20)
+        assert (lab.drops() - before)["FORGED_ARP"] == sent > 0
+        all_exact({host: member.result() for host, member in members.items()})
+    for name in (*workers, "opt"):
+        assert switch.mac in lab.network.run(name, ["ip", "neigh", "show", str(switch.ip)]), name
+
+
+def test_a_host_of_a_rack_cannot_speak_for_it_at_the_parent(tree: Lab, rng: random.Random) -> None:
+    """Everything that its rack's trunk may carry to the parent, sent by a host of the rack that is in no job."""
+    parent = tree.topology.switch("sp")
+    with tree.deployed(luwu(tree, ["w0", "w2", "w3"])) as job:
+        members = tree.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, tree) * 2)
+        for member in members.values():
+            member.wait_started()
+        before = tree.drops()
+        own = str(tree.topology.host("w1").ip.ip)
+        told = tree.write(job.describe("w0"))
+        sent = play(tree, "w1", INTRUDE, told, own, parent.ip, parent.mac, rng.randrange(1 << 32))
+        assert (tree.drops() - before)["OTHER_SWITCH"] == sent > 0
+        all_exact({host: member.result() for host, member in members.items()})
+        # Nor may it say that it is the parent.
+        before = tree.drops()
+        victim = tree.topology.host("w0")
+        sent = play(tree, "w1", POISON, parent.ip, own, f"{victim.ip.ip}={victim.mac}", 3)
+        assert (tree.drops() - before)["FORGED_ARP"] == sent > 0
+
+
+def test_hosts_of_a_rack_still_reach_each_other_and_ask_for_the_parent(tree: Lab) -> None:
+    parent, asker = tree.topology.switch("sp"), tree.topology.host("w1")
+    script = f"""
+from sim.traffic.raw_port import RawPort
+with RawPort() as port:
+    print(port.resolve("{parent.ip}", "{asker.ip.ip}"))
+"""
+    with tree.python("w1", "-c", script) as process:
+        output, _ = process.communicate(timeout=30)
+    assert output.split() == [parent.mac]
+
+
+def test_a_flood_only_costs_time(lab: Lab, rng: random.Random) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1"])) as job:
+        told = lab.write(job.describe("w0"))
+        own = str(lab.topology.host("out").ip.ip)
+        flood = lab.python("out", told, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--noise", "2000",
+                           module="sim.traffic.attacker")  # fmt: skip
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
+        all_exact({host: member.result() for host, member in members.items()})
+        output, _ = flood.communicate(timeout=200)
+        assert json.loads(output)
+
+
+def test_old_generations_stay_outside(lab: Lab, rng: random.Random) -> None:
+    """Frames of a job that was there before, from its own members' ports, while another is on the same slots."""
+    with lab.deployed(luwu(lab, ["w0", "w1"], "before", slots=4)) as old:
+        all_exact(lab.run(old, seed=rng.randrange(1 << 32), sizes=[1000]))
+        stale = lab.write(old.describe("w0"))
+    with lab.deployed(luwu(lab, ["w0", "w1"], "after", slots=4)) as job:
+        before = lab.drops()
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab))
+        own = str(lab.topology.host("w1").ip.ip)
+        argv = [stale, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--repeat", "5"]
+        with lab.python("w1", *argv, module="sim.traffic.attacker") as process:
+            output, _ = process.communicate(timeout=100)
+        all_exact({host: member.result() for host, member in members.items()})
+        assert (lab.drops() - before)["UNKNOWN_JOB"] >= json.loads(output)["UNKNOWN_JOB"] > 0
