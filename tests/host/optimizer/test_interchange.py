@@ -1,0 +1,148 @@
+"""Models in and out as safetensors, and the verbs of `catchment optimizer`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from out_of_core import TABLE, create, digest, initial, train
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from controlplane.cli import app
+from controlplane.cli.optimizer import OptimizerError
+from host.optimizer.store import Precision, Rule, Store, StoreError
+from host.optimizer.store.check import check
+from host.optimizer.store.interchange import INDEX, export, import_model, look_at
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> list[Path]:
+    places = [tmp_path / "a", tmp_path / "b"]
+    with create(places) as store:
+        train(store, 3)
+        store.take_snapshot("third")
+        train(store, 5)
+    return places
+
+
+def test_weights_come_out_under_their_names(trained: list[Path], tmp_path: Path) -> None:
+    with Store.open(trained) as store:
+        index = export(store, tmp_path / "out")
+        export(store, tmp_path / "third", state=store.snapshots["third"])
+        with pytest.raises(StoreError, match="a model already"):
+            export(store, tmp_path / "out")
+        node, _ = train(store, 5)
+        expected = {t.name: node.weights(layer.index)[t.span].view(t.shape) for layer in TABLE for t in layer.tensors}
+    places = json.loads(index.read_text())["weight_map"]
+    found = {name: load_file(index.parent / file)[name] for name, file in places.items()}
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    third = load_file(tmp_path / "third" / places["head.weight"])["head.weight"]
+    assert not torch.equal(third, expected["head.weight"])
+
+
+def test_export_and_import_with_moments_go_on_to_the_same_bits(trained: list[Path], tmp_path: Path) -> None:
+    with Store.open(trained) as store:
+        export(store, tmp_path / "out", moments=True)
+        train(store, 7)
+        wanted = digest(store)
+    with import_model(look_at(tmp_path / "out"), [tmp_path / "x", tmp_path / "y"]) as store:
+        assert store.state.trained == 5
+        assert store.geometry.table == TABLE
+        train(store, 7)
+        assert digest(store) == wanted
+        assert check(store) == []
+
+
+def test_import_of_other_peoples_files(tmp_path: Path) -> None:
+    tensors = {t.name: initial(layer.index)[t.span].view(t.shape) for layer in TABLE for t in layer.tensors}
+    tensors |= {"block.10.weight": torch.ones(3), "block.2.weight": torch.full((2, 2), 2.0, dtype=torch.float16)}
+    save_file(tensors, tmp_path / "model.safetensors")
+    source = look_at(tmp_path / "model.safetensors")
+    assert [layer.name for layer in source.table] == ["block.0", "block.1", "block.2", "block.10", "embedding", "head"]
+    order = ["embedding", "block.0", "block.1", "block.2", "block.10", "head"]
+    source = look_at(tmp_path, order)
+    assert [layer.name for layer in source.table] == order
+    kinds = {"rule": Rule.SGD, "parameters": Precision.FP32, "moments": Precision.BF16}
+    with import_model(source, [tmp_path / "s"], **kinds) as store:
+        assert [section.name for section in store.geometry.sections] == ["master", "first"]
+        assert store.state.trained == 0
+        assert store.geometry.table[3].tensors[0].shape == (2, 2)
+        export(store, tmp_path / "again")
+    again = look_at(tmp_path / "again")
+    assert torch.equal(again.tensor("block.2.weight"), torch.full((2, 2), 2.0))
+    assert torch.equal(again.tensor("embedding.weight"), tensors["embedding.weight"])
+
+
+def test_import_refuses_what_makes_no_sense(tmp_path: Path) -> None:
+    cases: list[tuple[str, str, bytes | None, list[str]]] = [
+        ("missing", "no safetensors there", None, []),
+        ("mismatch", "cannot be read", b"not a model at all", []),
+    ]
+    for kind, match, raw, layers in cases:
+        folder = tmp_path / match.replace(" ", "-")
+        folder.mkdir()
+        if raw is not None:
+            (folder / "x.safetensors").write_bytes(raw)
+        with pytest.raises(StoreError, match=match) as caught:
+            look_at(folder, layers)
+        assert caught.value.kind == kind
+    save_file({"a.w": torch.ones(2), "b.w": torch.ones(2)}, tmp_path / "m.safetensors")
+    with pytest.raises(StoreError, match="belongs to no layer"):
+        look_at(tmp_path / "m.safetensors", ["a"])
+    with pytest.raises(StoreError, match="has no parameters"):
+        look_at(tmp_path / "m.safetensors", ["a", "b", "c"])
+    (tmp_path / INDEX).write_text('{"weight_map": 7}')
+    with pytest.raises(StoreError, match="the index makes no sense"):
+        look_at(tmp_path)
+
+
+def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    places = [str(place) for place in trained]
+    options = [part for place in places for part in ("--store", place)]
+    shown = json.loads(run(app, ["optimizer", "inspect", "--json", *reversed(places)]).stdout)
+    assert (shown["training passes"], shown["parameters"], shown["devices"]) == (5, TABLE.numel, 2)
+    assert shown["snapshots"] == [{"name": "third", "trained": 3}]
+    assert [layer["name"] for layer in shown["layers"]] == [layer.name for layer in TABLE]
+    assert "embedding" in run(app, ["optimizer", "inspect", *places]).stdout
+    assert run(app, ["optimizer", "verify", *places]).exit_code == 0
+
+    assert run(app, ["optimizer", "export", str(tmp_path / "out"), *options, "--moments"]).exit_code == 0
+    made = str(tmp_path / "made")
+    imported = run(app, ["optimizer", "import", str(tmp_path / "out"), "--store", made])
+    assert "embedding, block.0, block.1, head" in imported.stdout
+    assert run(app, ["optimizer", "snapshot", "now", "--store", made]).exit_code == 0
+    assert run(app, ["optimizer", "restore", "third", *options]).stdout.strip() == "training passes: 3"
+    assert run(app, ["optimizer", "drop", "third", *options]).exit_code == 0
+    assert json.loads(run(app, ["optimizer", "inspect", "--json", *places]).stdout)["snapshots"] == []
+
+    for wrong, words in (
+        (["inspect", str(tmp_path / "nowhere")], "no such file"),
+        (["export", str(tmp_path / "o"), *options, "--snapshot", "x"], "no snapshot 'x'"),
+        (["import", str(tmp_path / "out"), "--store", made], "a store already"),
+        (["restore", "third", *options], "no snapshot 'third'"),
+    ):
+        failed = run(app, ["optimizer", *wrong])
+        assert isinstance(failed.exception, OptimizerError)
+        assert words in str(failed.exception)
+    assert run(app, ["optimizer", "import", str(tmp_path), "--store", made, "--optimizer", "magic"]).exit_code == 2
+
+
+def test_verify_says_where_the_damage_is(trained: list[Path]) -> None:
+    with Store.open(trained) as store:
+        shard = next(iter(store.geometry.shards(0, store.geometry.sections[1])))
+        offset = store._manifest.plane_offset(shard.device, store.version(0).plane) + shard.offset
+    with trained[shard.device].open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+    ran = CliRunner().invoke(app, ["optimizer", "verify", "--json", *map(str, trained)])
+    assert ran.exit_code == 3
+    (damage,) = json.loads(ran.stdout)["damage"]
+    assert (damage["state"], damage["layer"], damage["section"]) == ("present", 0, "master")
+    assert str(trained[shard.device]) in damage["message"]
