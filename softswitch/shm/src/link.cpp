@@ -1,5 +1,6 @@
 #include "catchment/shm/link.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -88,6 +89,21 @@ void Link::farewell(const std::string& text) {
 }
 
 bool Link::drain() {
+  // After a hang-up the rest is finite, and all of it is read: whoever asks wants to know at once.
+  do {
+    if (!read_some()) {
+      return false;
+    }
+  } while (hung_up());
+  return true;
+}
+
+bool Link::hung_up() const {
+  pollfd look{socket_.get(), POLLRDHUP, 0};
+  return poll(&look, 1, 0) == 1;
+}
+
+bool Link::read_some() {
   // Bounded: a side that sends wake-ups without end costs one call each time.
   std::array<char, 512> bytes;
   const ssize_t count = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);

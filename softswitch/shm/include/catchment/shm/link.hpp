@@ -37,6 +37,9 @@ class Link {
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
+  [[nodiscard]] bool hung_up() const;
+  bool read_some();
+
   Descriptor socket_;
   std::string reason_;
   bool reading_reason_ = false;
