@@ -11,6 +11,7 @@ import sys
 import typer
 
 from controlplane.cli import (
+    capture,
     controller,
     counter,
     demo,
@@ -55,6 +56,7 @@ app.add_typer(meter.app, name="meter")
 app.command("stats")(stats.stats)
 app.command("diagnose")(stats.diagnose)
 app.command("doctor")(doctor.doctor)
+app.command("capture")(capture.capture)
 app.command("shell")(shell.shell)
 app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
 

@@ -14,6 +14,7 @@ import typer
 
 from controlplane import networks
 from controlplane.cli.output import JsonOption, print_json, print_table
+from controlplane.cli.signals import wake_up_on
 from controlplane.fabric import Fabric
 from controlplane.networks import NetworkError
 from controlplane.programs import programs_of
@@ -44,7 +45,7 @@ def up(
 
     if ready_fd is not None:
         os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
-    signals = _wake_up_on(signal.SIGTERM, signal.SIGINT)
+    signals = wake_up_on(signal.SIGTERM, signal.SIGINT)
     programs = programs_of(loaded)
     with MininetNetwork(loaded, source=str(topology.resolve())) as net:
         with Fabric.connect(loaded, net.addresses) as fabric:
@@ -137,12 +138,3 @@ def _start_detached(topology: Path, name: str) -> None:
     code = owner.wait()
     said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
     raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {code}")
-
-
-def _wake_up_on(*numbers: signal.Signals) -> int:
-    """A descriptor that becomes readable when one of these signals comes."""
-    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(writer)
-    for number in numbers:
-        signal.signal(number, lambda *_: None)  # the descriptor tells
-    return reader
