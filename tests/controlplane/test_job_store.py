@@ -1,0 +1,144 @@
+"""What is stored survives a crash at any moment, and nothing half done does; old generations are scrubbed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fake_switch import RunningFake
+
+from controlplane import lifecycle
+from controlplane.client import SwitchClient, SwitchError, TableEntry
+from controlplane.jobs import JobError, JobKind
+from controlplane.lifecycle import JobRequest
+from controlplane.store import JobState, open_store
+from controlplane.topology import star
+
+TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
+ROOT = Path(__file__).parents[2]
+
+
+def request(name: str) -> JobRequest:
+    return JobRequest(name, JobKind.LUWU, ("w0", "w1"), "opt", 8)
+
+
+def test_a_block_that_fails_leaves_no_trace(tmp_path: Path) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    lifecycle.reserve_job(store, request("a"), TOPOLOGY)
+    with store() as jobs:
+        before = jobs.allocator.next_generation
+
+    def fail() -> None:
+        with store() as jobs:
+            jobs.discard("a")
+            jobs.allocator.generation()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    with store() as jobs:
+        assert list(jobs.jobs) == ["a"]
+        assert jobs.allocator.next_generation == before
+        assert jobs.record("a").state is JobState.CREATING
+    assert (tmp_path / "lab.jobs.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_killed_writer_leaves_no_trace(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys
+from pathlib import Path
+from test_job_store import TOPOLOGY, request
+from controlplane.store import open_store, JobRecord
+with open_store(TOPOLOGY, Path(sys.argv[1])) as jobs:
+    jobs.put(JobRecord(request("half").plan(TOPOLOGY, jobs.allocator)))
+    jobs.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path)], env=environment, check=False)
+    assert run.returncode == -9
+    with open_store(TOPOLOGY, tmp_path) as jobs:
+        assert jobs.jobs == {}
+
+
+def test_two_writers_take_turns(tmp_path: Path) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            for turn in range(4):
+                lifecycle.reserve_job(store, request(f"j{number}-{turn}"), TOPOLOGY)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    with store() as jobs:
+        assert len(jobs.jobs) == 16
+        assert len(jobs.generations) == 32
+
+
+def test_a_file_of_another_version_is_refused_and_kept(tmp_path: Path) -> None:
+    with open_store(TOPOLOGY, tmp_path):
+        pass
+    path = tmp_path / "lab.jobs.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(JobError, match="has schema 99"), open_store(TOPOLOGY, tmp_path):
+        pass
+    assert path.exists()
+
+
+def test_old_generations_are_scrubbed_before_they_are_given_out_again(
+    tmp_path: Path, client: SwitchClient, fake: RunningFake
+) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    clients = {"s1": client}
+    kept = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("kept"), TOPOLOGY), TOPOLOGY, clients)
+    mine = kept.plan.stream("gradients").gen
+    old = mine % 0xFFFF + 1000
+    client.write_registers("slot_tag.tag", {3: old << 32 | 17, 4: mine << 32 | 5})
+    with store() as jobs:
+        jobs.allocator.clean = 1
+    with pytest.raises(JobError, match="scrub"):
+        lifecycle.reserve_job(store, request("early"), TOPOLOGY)
+
+    def reload(_name: str, _client: SwitchClient) -> None:
+        raise AssertionError("its registers can be written")
+
+    with pytest.raises(JobError, match="s1 does not answer"):
+        lifecycle.keep_generations_clean(store, TOPOLOGY, {}, reload)
+    lifecycle.keep_generations_clean(store, TOPOLOGY, clients, reload)
+    assert client.register("slot_tag.tag", 3) == {3: 0}
+    assert client.register("slot_tag.tag", 4) == {4: mine << 32 | 5}, "a living job keeps what it has"
+    lifecycle.reserve_job(store, request("late"), TOPOLOGY)
+
+    with store() as jobs:
+        jobs.allocator.clean = 0
+    fake.switch.no_registers = True
+    reloaded: list[str] = []
+    lifecycle.keep_generations_clean(store, TOPOLOGY, clients, lambda name, _: reloaded.append(name))
+    assert reloaded == ["s1"], "BMv2 has no other way to forget"
+
+
+def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: SwitchClient) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    record = lifecycle.reserve_job(store, request("x"), TOPOLOGY)
+    gen = record.plan.streams[0].gen
+    client.insert(TableEntry("jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2}))
+    with pytest.raises(SwitchError, match="ALREADY_EXISTS"):
+        lifecycle.deploy_job(store, record, TOPOLOGY, {"s1": client}, reconciled=True)
+    with store() as jobs:
+        assert jobs.jobs == {}
+    assert client.read("receivers") == []
