@@ -32,13 +32,14 @@ WORKERS = 32
 JOBS, RESTORES, LOSSES = 20, 5, 3
 CREATE_AIM, RESTORE_AIM, DETECT_AIM = 0.1, 1.0, 2.0
 _MEMBER = """
-import sys
+import sys, time
 from pathlib import Path
 from host.membership import Credentials, Membership
 address, folder, host, token = sys.argv[1:]
 with Membership.join(
     controller=address, job="watched", host=host, token=token, credentials=Credentials.of(Path(folder), host)
 ):
+    time.sleep(1.0)  # lives for a while first
     print("joined", flush=True)
     sys.stdin.read()
 """

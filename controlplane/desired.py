@@ -74,20 +74,17 @@ def take_off(config: SwitchConfig, client: SwitchClient) -> None:
 
 
 def replace(old: SwitchConfig, new: SwitchConfig, client: SwitchClient) -> None:
-    """Put one part in another's place: what both have stays, so that traffic goes on.
+    """Put one part in the place of another that is on the switch: the new is there before the old goes.
 
     Raises:
         SwitchError: the switch refuses or does not answer.
     """
-    there = {client.key(entry) for entry in present(old, client)}
-    kept = {client.key(entry) for entry in new.entries} & there
-    groups = client.groups()
-    client.set_groups({group: ports for group, ports in new.groups.items() if groups.get(group) != sorted(ports)})
-    client.modify(*(entry for entry in new.entries if client.key(entry) in kept))
-    client.insert(*(entry for entry in new.entries if client.key(entry) not in kept))
-    gone = [e for e in old.entries if client.key(e) in there - kept]
-    client.delete(*gone)
-    client.delete_groups((set(old.groups) - set(new.groups)) & set(groups))
+    before, after = ({(e.table, *sorted(e.match.items())): e for e in part.entries} for part in (old, new))
+    client.set_groups({group: ports for group, ports in new.groups.items() if old.groups.get(group) != ports})
+    client.modify(*(entry for key, entry in after.items() if key in before))
+    client.insert(*(entry for key, entry in after.items() if key not in before))
+    client.delete(*(entry for key, entry in before.items() if key not in after))
+    client.delete_groups(set(old.groups) - set(new.groups))
 
 
 def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differences:

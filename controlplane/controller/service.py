@@ -145,11 +145,13 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         self._members.beat(watch, seat, first.epoch)
 
         async def listen() -> None:
-            async for beat in requests:
-                if seat.session == session:
-                    self._members.beat(watch, seat, beat.epoch)
+            with contextlib.suppress(grpc.aio.BaseError):  # how a member ends that just vanishes
+                async for beat in requests:
+                    if seat.session == session:
+                        self._members.beat(watch, seat, beat.epoch)
 
         listening = asyncio.create_task(listen())
+        news: asyncio.Task[Any] = listening
         told = None
         try:
             while not listening.done():
@@ -163,9 +165,8 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
                 if told.removed:
                     break
         finally:
-            listening.cancel()
-            with contextlib.suppress(asyncio.CancelledError, grpc.RpcError, Exception):
-                await listening
+            for task in (listening, news):
+                task.cancel()
             if seat.session == session:
                 self._members.detach(watch, seat)
 
