@@ -20,11 +20,11 @@ from bench import optimizer_kernels, optimizer_plots
 from bench.optimizer_disk import raw_limit
 from bench.optimizer_network import TimedPort
 from bench.report import RESULTS, Figure, publish
-from host.layers import LayerSpec, LayerTable, Phase, Timeline
+from host.layers import LayerSpec, LayerTable, Timeline
 from host.optimizer import NodeOptions
 from host.optimizer.store import UNIT, Geometry, Store, StoreOptions
 from host.optimizer.streaming import StreamingNode, StreamingOptions
-from host.optimizer.streaming.task import Buffers
+from host.optimizer.streaming.task import Buffers, Work
 
 UNLIMITED = 1e12
 READ, WRITTEN = 16, 14
@@ -53,7 +53,7 @@ def store_in(folder: Path, table: LayerTable, devices: int, **options: Any) -> I
 
 def arena_of(store: Store, layers: int) -> int:
     """Bytes for `layers` of the first layer."""
-    return layers * Buffers.size(store.geometry, 0, Phase.BACKWARD)
+    return layers * Buffers.size(store.geometry, 0, Work.BACKWARD)
 
 
 def step_seconds(

@@ -56,6 +56,7 @@ class Store:
         self.updater = _optimizer.Updater(options.threads, options.kernels)
         self._lock = threading.RLock()
         self._pending: dict[int, LayerVersion] = {}
+        self._spare: set[int] = set()
         self._failure: StoreError | None = None
         self._closed = False
         self._commit = Commit(0, ModelState(()), {})
@@ -241,9 +242,23 @@ class Store:
             self._check()
             if layer in self._pending:  # not committed yet, so nobody needs it
                 return self._pending[layer].plane
-            used = self._commit.used_planes(layer)
-            free = next((plane for plane in range(self._planes) if plane not in used), None)
-            return self._grow() if free is None else free
+            free = set(range(self._planes)) - self._taken(layer)
+            return min(free) if free else self._grow()
+
+    def spare_plane(self) -> int:
+        """A plane for what need not outlive this object, with room for a section of every layer.
+
+        Raises:
+            StoreError: kind ``full``: there is none, and no space to make one.
+        """
+        with self._lock:
+            self._check()
+            taken = [self._taken(layer) for layer in range(len(self.geometry.table))]
+            planes = set(range(self._planes))
+            free = [plane for plane in planes if all(plane not in each and planes - each - {plane} for each in taken)]
+            plane = free[0] if free else self._grow()
+            self._spare.add(plane)
+            return plane
 
     def write(self, plane: int, layer: int, section: Section, memory: Memory) -> Transfer:
         """Start to write a section; `memory` must stay as it is until the transfer is done."""
@@ -320,6 +335,10 @@ class Store:
         return StoreError(f"there is no snapshot {name!r}", kind="argument", hint=f"there are: {there}")
 
     # ---- inside --------------------------------------------------------------------------------
+
+    def _taken(self, layer: int) -> set[int]:
+        pending = {self._pending[layer].plane} if layer in self._pending else set()
+        return self._commit.used_planes(layer) | self._spare | pending
 
     def _parts(
         self, plane: int, layer: int, section: Section, memory: Memory

@@ -26,15 +26,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from host.layers import ParamHeader, Phase, Timeline, TrainingError, TransferPort, WireType, pack_header
+from host.layers import ParamHeader, Timeline, TrainingError, TransferPort, WireType, pack_header
 from host.optimizer.exponents import LayerExponents
 from host.optimizer.layer_update import Step, update_layer
 from host.optimizer.node import PassRecord
 from host.optimizer.options import NodeOptions
 from host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
 from host.optimizer.streaming.arena import Arena
+from host.optimizer.streaming.clipping import Clip, GlobalNorm
+from host.optimizer.streaming.kept import KeptGradients
 from host.optimizer.streaming.queues import Channel, Stages
-from host.optimizer.streaming.task import Buffers, Reading, Task, Ticket
+from host.optimizer.streaming.task import Buffers, Reading, Task, Ticket, Work, schedule
 
 if TYPE_CHECKING:
     from host.optimizer.store import Transfer
@@ -48,12 +50,14 @@ class StreamingOptions:
         arena: bytes for all buffers; 0: three times what the largest layer takes.
         commit_every: training passes between two commits; what a crash may cost. The last one is always committed.
         snapshot_every: training passes between two snapshots (an epoch); 0: none. keep: the last so many are kept.
+        clip: clipping of the gradients by their global norm, None: they are used as they are.
     """
 
     arena: int = 0
     commit_every: int = 1
     snapshot_every: int = 0
     keep: int = 2
+    clip: Clip | None = None
 
     def __post_init__(self) -> None:
         if self.arena < 0 or self.commit_every < 1 or self.snapshot_every < 0 or self.keep < 1:
@@ -92,7 +96,7 @@ class StreamingNode:
         self._streaming = StreamingOptions() if streaming is None else streaming
         self._timeline = Timeline() if timeline is None else timeline
         self._on_pass = on_pass
-        largest = max(Buffers.size(geometry, layer.index, Phase.BACKWARD) for layer in self._table)
+        largest = max(Buffers.size(geometry, layer.index, Work.BACKWARD) for layer in self._table)
         size = self._streaming.arena or 3 * largest
         if size < largest:
             raise TrainingError(f"an arena of {size} bytes: one layer needs {largest} of them")
@@ -104,6 +108,10 @@ class StreamingNode:
         self._change = threading.Condition()
         self._ready = [store.state.trained] * len(self._table)
         self._committed = store.state.trained
+        self._written = [store.state.trained] * len(self._table)
+        self._norm = GlobalNorm(self._streaming.clip, store.state.notes.get("norm"))
+        self._normed = store.state.trained  # training passes whose norm is known
+        self._kept = KeptGradients(store) if self._norm.exact else None
         self._fresh: dict[int, Memory] = {}  # parameters of layers that are updated, but not yet written
         self._skipped: list[str] = []
         self._stages = Stages(self._stop)
@@ -133,8 +141,9 @@ class StreamingNode:
             TrainingError: gradients are not finite. EndpointError: the network failed.
         """
         first = self._committed
+        tickets = schedule(len(self._table), passes, first, self._norm.exact)
         stages = self._stages
-        stages.start("admit", lambda: self._admit(self._schedule(passes, first)))
+        stages.start("admit", lambda: self._admit(tickets))
         stages.start("push", lambda: self._each(self._to_push, self._push, self._to_release, self._to_update))
         stages.start("release", lambda: self._each(self._to_release, self._release))
         stages.start("update", lambda: self._each(self._to_update, self._update, self._to_retire))
@@ -145,16 +154,6 @@ class StreamingNode:
         except StoreError as error:
             self._store.fail(error)
             raise
-
-    def _schedule(self, passes: Sequence[bool], first: int) -> Iterator[Ticket]:
-        trained = first
-        for number, train in enumerate(passes):
-            last_pass = number == len(passes) - 1
-            for layer in range(len(self._table)):
-                yield Ticket(number, trained, layer, Phase.FORWARD, train, last_pass)
-            for layer in reversed(range(len(self._table))) if train else ():
-                yield Ticket(number, trained, layer, Phase.BACKWARD, train, last_pass)
-            trained += train
 
     def _stop(self) -> None:
         self.arena.close()
@@ -174,13 +173,22 @@ class StreamingNode:
 
     def _admit(self, tickets: Iterator[Ticket]) -> None:
         for ticket in tickets:
-            region = self.arena.take(Buffers.size(self._geometry, ticket.layer, ticket.phase))
-            if region is None or not self._await(lambda t=ticket: self._ready[t.layer] >= t.trained):  # type: ignore[misc]
+            region = self.arena.take(Buffers.size(self._geometry, ticket.layer, ticket.work))
+            if region is None or not self._await(lambda t=ticket: self._may_begin(t)):  # type: ignore[misc]
                 return
-            buffers = Buffers(region, self._geometry, ticket.layer, ticket.phase)
-            reading = None if self._copy_fresh(ticket, buffers) else self._read_sent(ticket, buffers)
-            self._to_push.put(Task(ticket, buffers, reading))
+            buffers = Buffers(region, self._geometry, ticket.layer, ticket.work)
+            # An update changes the parameters in place: those of tensors that it leaves alone must be there.
+            needed = ticket.work.sends or "parameters" in buffers.sections
+            there = not needed or self._copy_fresh(ticket, buffers)
+            self._to_push.put(Task(ticket, buffers, None if there else self._read_sent(ticket, buffers)))
         self._to_push.close()
+
+    def _may_begin(self, ticket: Ticket) -> bool:
+        """What it needs of earlier tasks is there: parameters in memory at least, states on disk, the norm."""
+        if ticket.work is Work.APPLY and self._normed <= ticket.trained:
+            return False
+        done = self._written if ticket.work.updates else self._ready
+        return done[ticket.layer] >= ticket.trained
 
     def _copy_fresh(self, ticket: Ticket, buffers: Buffers) -> bool:
         """The layer was updated, and is on its way to the disk: its parameters need not be read."""
@@ -202,23 +210,32 @@ class StreamingNode:
             self._note_span("read", ticket.layer, task.reading.transfer)
             digests = self._store.digests(ticket.layer, sent, buffers.parameters)
             self._store.verify(task.reading.version, ticket.layer, sent, digests)
+        if ticket.work.sends:
+            self._send(task)
+        if ticket.work is Work.FORWARD:
+            self._to_release.put(task)
+            return
+        if ticket.work.gathers:
+            gradients = buffers.gradients.view(np.float32)
+            task.sums = tuple(self._port.pull(gradients[tensor.span]) for tensor in self._table[ticket.layer].tensors)
+        if ticket.work.updates:
+            version = self._store.version(ticket.layer)
+            task.states = [
+                Reading(version, self._store.read(version, ticket.layer, section, buffers.sections[section.name]))
+                for section in self._geometry.state
+            ]
+        if self._kept is not None and ticket.work is Work.APPLY:
+            task.kept = self._kept.read(ticket.layer, buffers.gradients)
+        self._to_update.put(task)
+
+    def _send(self, task: Task) -> None:
+        ticket, buffers = task.ticket, task.buffers
         header = ParamHeader(
-            ticket.layer, ticket.number, ticket.phase, self._exponents[ticket.layer].current, ticket.last_pass
+            ticket.layer, ticket.number, ticket.work.phase, self._exponents[ticket.layer].current, ticket.last_pass
         )
         packed = pack_header(header, self._table, self._options.wire)
         task.asked = time.monotonic()
         task.pushed = self._port.push(buffers.message(packed, self._table, ticket.layer, self._options.wire))
-        if ticket.phase is Phase.FORWARD:
-            self._to_release.put(task)
-            return
-        gradients = buffers.gradients.view(np.float32)
-        task.sums = tuple(self._port.pull(gradients[tensor.span]) for tensor in self._table[ticket.layer].tensors)
-        version = self._store.version(ticket.layer)
-        task.states = [
-            Reading(version, self._store.read(version, ticket.layer, section, buffers.sections[section.name]))
-            for section in self._geometry.state
-        ]
-        self._to_update.put(task)
 
     def _release(self, task: Task) -> None:
         self._await_pushed(task)
@@ -228,53 +245,81 @@ class StreamingNode:
             self._on_pass(PassRecord(ticket.number, False, ()))
 
     def _update(self, task: Task) -> None:
-        ticket, layer = task.ticket, self._table[task.ticket.layer]
-        self._await_pushed(task)
-        for completion in task.sums:
-            completion.wait()
-        self._timeline.add("pull", ticket.layer, task.asked, task.asked + task.sums[-1].latency)
+        ticket = task.ticket
+        if ticket.work.gathers:
+            self._await_pushed(task)
+            for completion in task.sums:
+                completion.wait()
+            self._timeline.add("pull", ticket.layer, task.asked, task.asked + task.sums[-1].latency)
         for reading in task.states:
             reading.transfer.wait()
             self._note_span("read", ticket.layer, reading.transfer)
-        version = task.states[0].version
         every = self._streaming.commit_every
         if not self._await(lambda: self._committed >= ticket.trained // every * every):
             return
-        exponents = self._exponents[ticket.layer]
         with self._timeline.span("update", ticket.layer):
-            usable = exponents.observe(task.sums)
-            rule = self._options.rule
-            updated = update_layer(
-                self._store.updater,
-                layer,
-                task.buffers.sections,
-                task.buffers.gradients,
-                version.steps,
-                usable,
-                Step(rule, rule.lr * self._options.rate(ticket.trained), self._options.scale),
-                self._geometry.shard_units(ticket.layer),
-            )
+            usable = self._usable(task)
+            if ticket.work.updates:
+                self._apply(task, usable)
+        if ticket.work.updates:
+            names = [tensor.name for i, tensor in enumerate(self._table[ticket.layer].tensors) if i not in usable]
+            self._report(ticket, names)
+            with self._change:
+                self._fresh[ticket.layer] = task.buffers.sections[self._geometry.sent.name]
+                self._ready[ticket.layer] = ticket.trained + 1
+                self._change.notify_all()
+        self._to_retire.put(task)
+
+    def _usable(self, task: Task) -> list[int]:
+        """The numbers of the tensors whose gradients may be used; their squares are added up."""
+        ticket, layer = task.ticket, self._table[task.ticket.layer]
+        if task.kept is not None and self._kept is not None:
+            return self._kept.arrived(ticket.layer, task.kept, task.buffers.gradients)
+        usable = self._exponents[ticket.layer].observe(task.sums)
+        if self._norm.wanted:
+            for number in usable:
+                span = layer.tensors[number].span
+                gradients = task.buffers.gradients[4 * span.start : 4 * span.stop]
+                self._norm.add(self._store.updater.squares(gradients, self._options.scale))
+        if self._kept is not None:
+            task.written = [self._kept.write(ticket.layer, task.buffers.gradients, usable)]
+        return usable
+
+    def _apply(self, task: Task, usable: Sequence[int]) -> None:
+        ticket, version = task.ticket, task.states[0].version
+        rule, notes = self._options.rule, self._exponents[ticket.layer].notes()
+        factor = self._factor(ticket)
+        updated = update_layer(
+            self._store.updater,
+            self._table[ticket.layer],
+            task.buffers.sections,
+            task.buffers.gradients,
+            version.steps,
+            usable,
+            Step(rule, rule.lr * self._options.rate(ticket.trained), self._options.scale * factor),
+            self._geometry.shard_units(ticket.layer),
+        )
         for section in self._geometry.state:
             self._store.verify(version, ticket.layer, section, updated.before[:, section.column].tolist())
-        if usable:
-            plane = self._store.place(ticket.layer)
-            task.next_version = LayerVersion(plane, updated.after, updated.steps, exponents.notes())
-            task.written = [
-                self._store.write(plane, ticket.layer, section, task.buffers.sections[section.name])
-                for section in self._geometry.sections
-            ]
-        else:  # nothing changed: the same copy serves the next version
-            task.next_version = replace(version, notes=exponents.notes())
-        self._report(ticket, [tensor.name for i, tensor in enumerate(layer.tensors) if i not in usable])
-        with self._change:
-            self._fresh[ticket.layer] = task.buffers.sections[self._geometry.sent.name]
-            self._ready[ticket.layer] = ticket.trained + 1
-            self._change.notify_all()
-        self._to_retire.put(task)
+        if not usable:  # nothing changed: the same copy serves the next version
+            task.next_version = replace(version, notes=notes)
+            return
+        plane = self._store.place(ticket.layer)
+        task.next_version = LayerVersion(plane, updated.after, updated.steps, notes)
+        task.written = [
+            self._store.write(plane, ticket.layer, section, task.buffers.sections[section.name])
+            for section in self._geometry.sections
+        ]
+
+    def _factor(self, ticket: Ticket) -> float:
+        factor = self._norm.factor
+        if ticket.closes and not self._norm.exact:
+            self._norm.close()
+        return factor
 
     def _report(self, ticket: Ticket, skipped: Sequence[str]) -> None:
         self._skipped += skipped
-        if ticket.layer == 0:
+        if ticket.closes:
             if self._on_pass is not None:
                 self._on_pass(PassRecord(ticket.number, True, tuple(self._skipped)))
             self._skipped = []
@@ -284,12 +329,22 @@ class StreamingNode:
         for transfer in task.written:
             transfer.wait()
             self._note_span("write", ticket.layer, transfer)
+        if ticket.work is Work.GATHER:
+            self.arena.give_back(task.buffers.region)
+            if ticket.closes:  # all gradients are kept, and added up
+                with self._change:
+                    self._norm.close()
+                    self._normed = ticket.trained + 1
+                    self._change.notify_all()
+            return
         assert task.next_version is not None
         self._store.put(ticket.layer, task.next_version)
         with self._change:
             del self._fresh[ticket.layer]
+            self._written[ticket.layer] = ticket.trained + 1
+            self._change.notify_all()
         self.arena.give_back(task.buffers.region)
-        if ticket.layer == 0:
+        if ticket.closes:
             trained = ticket.trained + 1
             if trained % self._streaming.commit_every == 0 or trained == last:
                 self._commit(trained)
@@ -300,7 +355,7 @@ class StreamingNode:
         with self._timeline.span("commit", 0):
             older = [name for name in self._store.snapshots if name.startswith("step-") and name != snapshot]
             drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else ()
-            self._store.commit(trained, snapshot=snapshot, drop=drop)
+            self._store.commit(trained, {"norm": self._norm.last}, snapshot=snapshot, drop=drop)
         with self._change:
             self._committed = trained
             self._change.notify_all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,28 +14,79 @@ from host.optimizer.store.geometry import PAGE
 from host.optimizer.streaming.arena import Region
 
 
+class Work(enum.Enum):
+    """What a task does with its layer."""
+
+    FORWARD = enum.auto()
+    BACKWARD = enum.auto()
+    GATHER = enum.auto()
+    """A backward whose gradients are only kept, until the norm of all is known (streaming.clipping)."""
+    APPLY = enum.auto()
+    """The update with gradients that were kept."""
+
+    @property
+    def sends(self) -> bool:
+        """Parameters go down."""
+        return self is not Work.APPLY
+
+    @property
+    def gathers(self) -> bool:
+        """Gradients come up."""
+        return self in (Work.BACKWARD, Work.GATHER)
+
+    @property
+    def updates(self) -> bool:
+        """States are read, changed and written."""
+        return self in (Work.BACKWARD, Work.APPLY)
+
+    @property
+    def phase(self) -> Phase:
+        """Which half of a pass it belongs to."""
+        return Phase.FORWARD if self is Work.FORWARD else Phase.BACKWARD
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One layer of one half of pass `number`, before which the model was trained `trained` times."""
+    """One layer of one half of pass `number`, before which the model was trained `trained` times.
+
+    `closes`: it is the last one of its kind in its pass. `last_pass`: there will be no further pass.
+    """
 
     number: int
     trained: int
     layer: int
-    phase: Phase
+    work: Work
     train: bool
+    closes: bool
     last_pass: bool
+
+
+def schedule(layers: int, passes: Sequence[bool], trained: int, exact_clipping: bool) -> Iterator[Ticket]:
+    """All tasks of all passes, in order; `trained`: training passes before the first."""
+    upward, downward = range(layers), range(layers - 1, -1, -1)
+    for number, train in enumerate(passes):
+        halves: list[tuple[Work, range]] = [(Work.FORWARD, upward)]
+        if train and exact_clipping:
+            halves += [(Work.GATHER, downward), (Work.APPLY, upward)]
+        elif train:
+            halves += [(Work.BACKWARD, downward)]
+        for work, order in halves:
+            for layer in order:
+                yield Ticket(number, trained, layer, work, train, layer == order[-1], number == len(passes) - 1)
+        trained += train
 
 
 class Buffers:
     """A region of the arena cut up for one task.
 
     forward:   | zeros, header | parameters |
-    backward:  | zeros, header | parameters | gradients | master | first | second |
+    gather:    | zeros, header | parameters | gradients |
+    backward:  | zeros, header | parameters | gradients | master | first | second |, and so for apply
 
     The header ends where the parameters begin, which is on a page, as devices want it: one message without a copy.
     """
 
-    def __init__(self, region: Region, geometry: Geometry, layer: int, phase: Phase) -> None:
+    def __init__(self, region: Region, geometry: Geometry, layer: int, work: Work) -> None:
         self.region = region
         self._header = header_size(geometry.table[layer])
         at = -(-self._header // PAGE) * PAGE
@@ -43,10 +96,11 @@ class Buffers:
         self.sections: dict[str, Memory] = {}
         self.gradients: Memory = region.memory[:0]
         at += sent
-        if phase is Phase.BACKWARD:
+        if work is not Work.FORWARD:
             size = geometry.units(layer) * PAGE * 2
             self.gradients = region.memory[at : at + size]
             at += size
+        if work.updates:
             for section in geometry.state:
                 size = geometry.section_bytes(layer, section)
                 self.sections[section.name] = region.memory[at : at + size]
@@ -55,11 +109,12 @@ class Buffers:
                 self.sections["parameters"] = self.parameters
 
     @staticmethod
-    def size(geometry: Geometry, layer: int, phase: Phase) -> int:
+    def size(geometry: Geometry, layer: int, work: Work) -> int:
         """Bytes of the region."""
         size = -(-header_size(geometry.table[layer]) // PAGE) * PAGE + geometry.section_bytes(layer, geometry.sent)
-        if phase is Phase.BACKWARD:
+        if work is not Work.FORWARD:
             size += geometry.units(layer) * PAGE * 2
+        if work.updates:
             size += sum(geometry.section_bytes(layer, section) for section in geometry.state)
         return size
 
@@ -80,13 +135,17 @@ class Reading:
 
 @dataclass(slots=True)
 class Task:
-    """What one layer owns while it is in flight. `reading`: None when its parameters were copied from memory."""
+    """What one layer owns while it is in flight.
+
+    `reading`: of the parameters, None when they were copied from memory. `kept`: of gradients that were kept.
+    """
 
     ticket: Ticket
     buffers: Buffers
     reading: Reading | None
     pushed: Completion | None = None
     states: list[Reading] = field(default_factory=list)
+    kept: Transfer | None = None
     sums: tuple[Completion, ...] = ()
     asked: float = 0.0
     written: list[Transfer] = field(default_factory=list)

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,11 +20,10 @@ from out_of_core import create, digest, train
 from host import _optimizer
 from host.optimizer.store import Store, StoreError, StoreOptions
 from host.optimizer.store.check import check
-from host.optimizer.streaming import StreamingOptions
+from host.optimizer.streaming import Clip, StreamingOptions
 
 STEPS = 5
 SECTOR = 512
-STREAMING = StreamingOptions(snapshot_every=2, keep=1)
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,7 @@ class Template:
     """A new store, and what an uninterrupted training makes of it."""
 
     places: list[Path]
+    streaming: StreamingOptions
     digest: str
 
     def copy(self, folder: Path) -> list[Path]:
@@ -39,16 +39,24 @@ class Template:
         return [Path(shutil.copy(place, folder / place.name)) for place in self.places]
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
-    folder = tmp_path_factory.mktemp("template")
+def _make(folder: Path, streaming: StreamingOptions) -> Template:
     places = [folder / "new" / f"device{index}" for index in range(2)]
     places[0].parent.mkdir()
     create(places).close()
-    made = Template(places, "")
+    made = Template(places, streaming, "")
     with Store.open(made.copy(folder / "whole")) as store:
-        train(store, STEPS, streaming=STREAMING)
-        return Template(places, digest(store))
+        train(store, STEPS, streaming=streaming)
+        return replace(made, digest=digest(store))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return _make(tmp_path_factory.mktemp("template"), StreamingOptions(snapshot_every=2, keep=1))
+
+
+@pytest.fixture(scope="module")
+def clipping(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return _make(tmp_path_factory.mktemp("clipping"), StreamingOptions(commit_every=2, clip=Clip(3.0)))
 
 
 def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int = 0) -> int:
@@ -57,7 +65,7 @@ def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int
         found = store.state.trained
         assert found >= least
         assert check(store) == []
-        train(store, STEPS, streaming=STREAMING)
+        train(store, STEPS, streaming=template.streaming)
         assert digest(store) == template.digest
     return found
 
@@ -65,7 +73,7 @@ def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int
 def _boundaries(template: Template, folder: Path) -> int:
     counting = _optimizer.Faults()
     with Store.open(template.copy(folder), StoreOptions(faults=counting)) as store:
-        train(store, STEPS, streaming=STREAMING)
+        train(store, STEPS, streaming=template.streaming)
     return counting.seen
 
 
@@ -77,11 +85,12 @@ def _fail_at(template: Template, folder: Path, boundary: int, torn: bool) -> int
         Store.open(places, StoreOptions(faults=faults)) as store,
         pytest.raises(StoreError, match="Input/output error") as caught,
     ):
-        train(store, STEPS, streaming=STREAMING, on_pass=lambda record: done.append(record.index))
+        train(store, STEPS, streaming=template.streaming, on_pass=lambda record: done.append(record.index))
     assert caught.value.kind == "device"
     assert str(folder) in caught.value.path
-    # a pass is reported when it is updated, which waits for the commit of the one before
-    return _goes_on_to_the_same_bits(places, template, least=len(done) - 1 if done else 0)
+    # a pass is reported when it is updated, which waits for the commit before it
+    every = template.streaming.commit_every
+    return _goes_on_to_the_same_bits(places, template, least=(len(done) - 1) // every * every if done else 0)
 
 
 def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: random.Random) -> None:
@@ -91,6 +100,11 @@ def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: ra
     found = [_fail_at(template, tmp_path / str(at), at, rng.random() < 0.5) for at in chosen]
     assert found == sorted(found)
     assert len(set(found)) > 2
+
+
+def test_an_error_while_gradients_wait_for_their_norm(clipping: Template, tmp_path: Path, rng: random.Random) -> None:
+    for at in rng.sample(range(_boundaries(clipping, tmp_path / "count")), 6):
+        _fail_at(clipping, tmp_path / str(at), at, rng.random() < 0.5)
 
 
 @pytest.mark.slow
@@ -160,7 +174,7 @@ def _log_of_a_training(template: Template, folder: Path) -> tuple[list[Event], l
     faults = _optimizer.Faults(log=str(log))
     with Store.open(template.copy(folder), StoreOptions(faults=faults)) as store:
         for step in range(1, STEPS + 1):
-            train(store, step, streaming=STREAMING)
+            train(store, step, streaming=template.streaming)
             ends.append(len(_read_log(log)))
     return _read_log(log), ends
 

@@ -18,11 +18,11 @@ import torch
 from out_of_core import TABLE, WORKERS, Worker, create, digest, gradient, initial, node_options, train
 
 from host import EndpointError
-from host.layers import LayerSpec, LayerTable, Phase, Timeline, TrainingError, WireType, message_size
+from host.layers import LayerSpec, LayerTable, Timeline, TrainingError, WireType, message_size
 from host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, Sgd, UpdateRule
 from host.optimizer.store import Geometry, Precision, Store, StoreOptions
-from host.optimizer.streaming import Arena, StreamingNode, StreamingOptions
-from host.optimizer.streaming.task import Buffers
+from host.optimizer.streaming import Arena, Clip, Clipping, StreamingNode, StreamingOptions
+from host.optimizer.streaming.task import Buffers, Work
 from sim.demo.fabric import MemoryFabric
 from sim.golden import optimizers
 
@@ -110,6 +110,82 @@ def test_resumed_runs_equal_one_run(tmp_path: Path, rng: random.Random) -> None:
         assert digest(store) == wanted
 
 
+# ---- clipping --------------------------------------------------------------------------------
+
+
+def _clipped_by_hand(steps: int, clip: Clip) -> list[np.ndarray[Any, Any]]:
+    """The slow model, with every gradient in memory: weights of all layers after `steps`."""
+    rule, options = Adam(lr=0.01), node_options(Adam(lr=0.01))
+    master = [initial(layer).numpy() for layer in range(len(TABLE))]
+    moments = [[optimizers.Moments.zeros(tensor.numel) for tensor in layer.tensors] for layer in TABLE]
+    last = None
+    for step in range(steps):
+        totals = {
+            (layer.index, number): np.sum(
+                [gradient(step, worker, layer.index, number).astype(np.float64) for worker in range(WORKERS)], axis=0
+            )
+            for layer in TABLE
+            for number in range(len(layer.tensors))
+            if (step, layer.index, number) != (2, 1, 1)  # saturated, and so left alone
+        }
+        norm = float(np.sqrt(sum(((total / WORKERS) ** 2).sum() for total in totals.values())))
+        known = norm if clip.how is Clipping.EXACT else last
+        factor = 1.0 if known is None else min(1.0, clip.norm / (known + 1e-6))
+        last = norm
+        for (layer, number), total in totals.items():
+            span = TABLE[layer].tensors[number].span
+            master[layer][span] = optimizers.step(
+                rule, master[layer][span], moments[layer][number], total.astype(np.float32),
+                rule.lr * options.rate(step), factor / WORKERS,
+            )  # fmt: skip
+    return master
+
+
+@pytest.mark.parametrize("how", list(Clipping))
+def test_clipping_is_by_the_norm_of_all_layers(tmp_path: Path, how: Clipping) -> None:
+    rule, clip = Adam(lr=0.01), Clip(3.0, how)  # norms here are about 80
+    with create([tmp_path / "a", tmp_path / "b"], rule) as store:
+        node, _ = train(store, 4, options=node_options(rule), streaming=StreamingOptions(clip=clip))
+        for layer, wanted in enumerate(_clipped_by_hand(4, clip)):
+            # Adam divides by the gradient's size: where it is near to nothing, the rounding of the sums shows
+            close = np.isclose(node.weights(layer).numpy(), wanted, rtol=1e-4, atol=2e-5)
+            assert close.mean() > 0.999
+        wanted_digest = digest(store)
+    create([tmp_path / "c", tmp_path / "d"], rule).close()
+    for steps in (1, 3, 4):
+        with Store.open([tmp_path / "c", tmp_path / "d"]) as store:
+            train(store, steps, options=node_options(rule), streaming=StreamingOptions(clip=clip))
+    with Store.open([tmp_path / "c", tmp_path / "d"]) as store:
+        assert digest(store) == wanted_digest
+    with pytest.raises(TrainingError, match="positive number"):
+        Clip(0.0)
+
+
+def test_clipping_by_a_norm_never_reached_changes_no_bit(tmp_path: Path) -> None:
+    digests = set()
+    for number, clip in enumerate((None, Clip(1e9), Clip(1e9, Clipping.DELAYED))):
+        with create([tmp_path / str(number)]) as store:
+            train(store, 3, streaming=StreamingOptions(clip=clip))
+            digests.add(digest(store))
+    assert len(digests) == 1
+
+
+def test_a_step_waits_for_the_states_that_the_one_before_wrote(tmp_path: Path) -> None:
+    """One layer, a slow device and a large arena: parameters come from memory long before the states are on disk."""
+    table = _long(1)
+    finals = []
+    for number, options in enumerate((StoreOptions(rate=1e6), StoreOptions())):
+        fabric = MemoryFabric(1)
+        geometry = Geometry(table, 1)
+        with Store.create([tmp_path / str(number)], geometry, lambda _layer: torch.zeros(3000), options) as store:
+            node = StreamingNode(fabric.root(), store, NodeOptions(1), StreamingOptions(arena=1 << 22))
+            PushOnes(fabric, table, 4).start()
+            node.run([True] * 4)
+            assert store.version(0).steps == (4,)
+            finals.append(node.weights(0))
+    assert torch.equal(*finals)
+
+
 # ---- memory ----------------------------------------------------------------------------------
 
 
@@ -140,7 +216,7 @@ class PushOnes(threading.Thread):
 def test_memory_does_not_grow_with_the_model(tmp_path: Path, layers: int) -> None:
     table = _long(layers)
     geometry = Geometry(table, 1)
-    largest = Buffers.size(geometry, 0, Phase.BACKWARD)
+    largest = Buffers.size(geometry, 0, Work.BACKWARD)
     fabric = MemoryFabric(1)
     arena = 2 * largest
     with Store.create([tmp_path / "s"], geometry, lambda _layer: torch.zeros(3000)) as store:
@@ -258,7 +334,7 @@ def test_slow_devices_hold_the_network_back_and_lose_nothing(tmp_path: Path) -> 
         train(store, 2)
         wanted = digest(store)
     with luwu(WORKERS) as cluster, _slow_store(tmp_path, 3e6) as store:
-        largest = max(Buffers.size(store.geometry, layer, Phase.BACKWARD) for layer in range(len(TABLE)))
+        largest = max(Buffers.size(store.geometry, layer, Work.BACKWARD) for layer in range(len(TABLE)))
         node = StreamingNode(cluster.root, store, node_options(), StreamingOptions(arena=largest))
         crew = [Worker(endpoint, index, [True] * 2, 0, WireType.BF16) for index, endpoint in enumerate(cluster.workers)]
         for worker in crew:
