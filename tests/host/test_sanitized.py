@@ -12,7 +12,13 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "sanitize"
-TESTS = ["test_state_machines.py", "test_numbers.py", "test_bad_input.py", "test_transfer.py"]
+TESTS = [
+    "test_state_machines.py",
+    "test_numbers.py",
+    "test_bad_input.py",
+    "test_transfer.py",
+    "optimizer/test_native.py",
+]
 # They start threads and signals that the preloaded runtime does not survive, or import torch.
 LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million"
 
@@ -34,14 +40,16 @@ def test_no_sanitizer_finding() -> None:
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
     subprocess.run(configure, check=True, capture_output=True)
-    subprocess.run([cmake, "--build", BUILD, "--target", "_native", "_machines", "_reflector"], check=True)
+    subprocess.run(
+        [cmake, "--build", BUILD, "--target", "_native", "_machines", "_reflector", "_optimizer"], check=True
+    )
     environment = os.environ | {
         "CATCHMENT_NATIVE_DIR": str(BUILD / "host"),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
-    files = [str(Path(__file__).with_name(name)) for name in TESTS]
+    files = [str(Path(__file__).parent / name) for name in TESTS]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-k", LEFT_OUT, *files],
         cwd=REPOSITORY,

@@ -2,7 +2,7 @@
 
 exact    A layer's gradients are written to the store's spare plane as they come, and their squares added up. When the
          last layer's are there the norm is known, and a second sweep, first layer first, reads gradients and states
-         and updates. The same as torch.nn.utils.clip_grad_norm_, for 8 more bytes of disk per parameter and step;
+         and updates. The same as torch.nn.utils.clip_grad_norm_, for 10 more bytes of disk per parameter and step;
          updates no longer overlap the backward, they overlap the next forward instead.
 delayed  The factor comes from the norm of the step before, as delayed scaling takes its exponents. Everything streams
          as without clipping, but a spike is clipped one step late, and the first step not at all.

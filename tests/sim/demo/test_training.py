@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import torch
 from relay_network import RelayNetwork
 from rich.console import Console
 
+from host.optimizer.store import Store
+from host.optimizer.store.check import check
 from sim.demo import DemoError, DemoOptions, events, reference, run
 from sim.demo.compare import TOLERANCE
 from sim.demo.data import load_corpus
@@ -72,6 +75,17 @@ def test_the_run_is_near_to_one_process_with_float_sums_but_not_the_same(
     assert losses.rows() == outcome.reference_losses
     assert np.abs(np.array(losses.rows()) - np.array(outcome.losses)).max() < TOLERANCE[options.wire_type] / 10
     assert digest_of(trained.master) != outcome.digest
+
+
+def test_out_of_core_the_bits_are_the_same(finished: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+    options, outcome = finished
+    stored = replace(options, out_of_core=True, reference=False, output=tmp_path)
+    for _ in range(2):  # the second run replaces the store of the first
+        assert run(stored, _quiet()).digest == outcome.digest
+    with Store.open(stored.store_places) as store:
+        assert store.state.trained == options.steps
+        assert list(store.snapshots) == ["step-5", "step-10"]
+        assert check(store) == []
 
 
 def test_the_loss_falls(finished: tuple[DemoOptions, Outcome]) -> None:
