@@ -43,7 +43,7 @@ class ParserStates(Statements):
         for case in transition.cases:
             if self._matches(case.matches, subjects):
                 return case.next_state
-        raise RejectSignal("NoMatch")
+        raise RejectSignal("NoError")  # BMv2 sets no error here
 
     def _matches(self, matches: Sequence[ir.Match], subjects: list[tuple[int, Type]]) -> bool:
         if len(matches) == 1 and matches[0].kind is ir.MatchValueKind.VALUE_SET:

@@ -121,7 +121,7 @@ class _States:
                 out.line(self.jump(state.name, case.next_state))
                 return
             out.line(f"if ({condition}) {{ {self.jump(state.name, case.next_state)} }}")
-        out.line(self.scope.reject("NoMatch"))
+        out.line(self.jump(state.name, "reject"))  # BMv2 sets no error
 
     def _condition(self, statements: Statements, case: ir.SelectCase, subjects: list[tuple[Type, str]]) -> str:
         if len(case.matches) == 1 and case.matches[0].kind is ir.MatchValueKind.VALUE_SET:

@@ -72,7 +72,7 @@ class SelectCase(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """`select (exprs) {...}`: the first case that matches; none: error.NoMatch and reject."""
+    """`select (exprs) {...}`: the first case that matches; none: reject, on v1model without an error."""
 
     exprs: tuple[Expr, ...]
     cases: tuple[SelectCase, ...]

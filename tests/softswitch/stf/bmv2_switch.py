@@ -6,6 +6,7 @@ pause.
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import shutil
@@ -79,7 +80,7 @@ class Bmv2Switch:
             stderr=subprocess.STDOUT,
         )
         self._channel = grpc.insecure_channel(f"127.0.0.1:{data}")
-        grpc.channel_ready_future(self._channel).result(timeout=60)
+        self._wait_ready(directory)
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._inbox: queue.Queue[tuple[int, bytes]] = queue.Queue()
         self._open_packets()
@@ -90,6 +91,18 @@ class Bmv2Switch:
             stderr=subprocess.STDOUT,
         )
         self._answer()
+
+    def _wait_ready(self, directory: Path) -> None:
+        ready = grpc.channel_ready_future(self._channel)
+        for _ in range(120):
+            try:
+                ready.result(timeout=0.5)
+                return
+            except grpc.FutureTimeoutError:
+                if self.process.poll() is not None:
+                    said = (directory / "bmv2.log").read_text(errors="replace")[:300]
+                    raise RuntimeError(f"simple_switch_grpc ended: {said}") from None
+        raise RuntimeError("simple_switch_grpc does not answer")
 
     def _open_packets(self) -> None:
         self._request, response = _packet_types()
@@ -113,10 +126,10 @@ class Bmv2Switch:
         assert self._cli.stdout is not None
         text = b""
         while not text.endswith(_PROMPT.encode()):
-            byte = self._cli.stdout.read1(65536)  # type: ignore[union-attr]
-            if not byte:
+            more = os.read(self._cli.stdout.fileno(), 65536)
+            if not more:
                 raise RuntimeError(f"simple_switch_CLI ended: {text.decode(errors='replace')}")
-            text += byte
+            text += more
         return text.decode(errors="replace").removesuffix(_PROMPT)
 
     def command(self, line: str) -> str:

@@ -202,22 +202,28 @@ class V1Model {
     copies_.pop();
   }
 
-  void clone_egress(PacketContext& packet, const State& state, const Requests& asked) {
+  /// The original leaves first: BMv2 puts the clone into a queue.
+  void leave_with_clone(PacketContext& packet, State& state, std::uint32_t port,
+                        const Requests& asked) {
     const CloneTarget& target = packet.engine.sessions[asked.clone_session % kSessions];
     if (!target.present) {
+      send(packet, state, port, asked);
       return;
     }
+    PacketContext copy = packet;
+    copy.requests = {};
+    State& cloned = copies_.emplace();
+    cloned.headers = state.headers;
+    cloned.metadata = state.metadata;
+    send(packet, state, port, asked);
     if (++clone_depth_ > packet.engine.max_passes) {
       packet.engine.ports[packet.ingress_port % kPorts].drops[kLoopLimit] += 1;
     } else {
-      PacketContext copy = packet;
-      copy.requests = {};
-      State& cloned = copies_.emplace();
-      cloned.headers = state.headers;
-      finish_clone(copy, cloned, state.metadata, asked, target, InstanceType::egress_clone);
-      copies_.pop();
+      const Metadata original = cloned.metadata;
+      finish_clone(copy, cloned, original, asked, target, InstanceType::egress_clone);
     }
     --clone_depth_;
+    copies_.pop();
   }
 
   void finish_clone(PacketContext& copy, State& cloned, const Metadata& original,
@@ -233,8 +239,7 @@ class V1Model {
   }
 
   void leave(PacketContext& packet, State& state, std::uint32_t port) {
-    Engine& engine = packet.engine;
-    PortCounters& counters = engine.ports[packet.ingress_port % kPorts];
+    const Engine& engine = packet.engine;
     state.standard.f_egress_port = static_cast<std::uint16_t>(port);
     state.standard.f_egress_spec = 0;
     state.standard.f_packet_length = packet.length;
@@ -245,8 +250,16 @@ class V1Model {
     packet.requests = {};
     packet.requests.truncate_to = asked.truncate_to;
     if (asked.clone_session != 0) [[unlikely]] {
-      clone_egress(packet, state, asked);
+      leave_with_clone(packet, state, port, asked);
+    } else {
+      send(packet, state, port, asked);
     }
+  }
+
+  /// What follows egress.
+  void send(PacketContext& packet, State& state, std::uint32_t port, const Requests& asked) {
+    Engine& engine = packet.engine;
+    PortCounters& counters = engine.ports[packet.ingress_port % kPorts];
     if (state.standard.f_egress_spec == engine.drop_port) {
       counters.drops[kProgram] += 1;
       return;

@@ -1,0 +1,121 @@
+"""Our own STF tests: a program per feature of v1model, here and on BMv2."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import stf_fuzz
+from bmv2_stf import Bmv2Stf
+from bmv2_switch import Bmv2Switch, compile_program, missing
+from typer.testing import CliRunner
+
+from controlplane.cli import app
+from softswitch.stf import find_tests, parse, run_test
+from softswitch.stf.language import Expect
+from softswitch.stf.runner import judge
+
+PROGRAMS = Path(__file__).parent / "programs"
+TESTS = find_tests(PROGRAMS)
+NOT_ON_BMV2 = {"loops"}
+"""Its header says why."""
+
+needs_bmv2 = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+def sample(rng: random.Random, count: int) -> list[tuple[Path, Path]]:
+    return rng.sample(TESTS, count)
+
+
+def names(tests: list[tuple[Path, Path]]) -> list[str]:
+    return [program.stem for program, _ in tests]
+
+
+def passes(program: Path, test: Path) -> None:
+    outcome = run_test(program, test)
+    assert outcome.result == "passed", "\n".join(outcome.reasons)
+
+
+def test_every_program_has_a_test() -> None:
+    assert len(TESTS) >= 13
+    assert names(TESTS) == sorted(p.stem for p in PROGRAMS.glob("*.p4"))
+
+
+def test_some_programs(rng: random.Random) -> None:
+    for program, test in sample(rng, 4):
+        passes(program, test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "test"), TESTS, ids=names(TESTS))
+def test_program(program: Path, test: Path) -> None:
+    passes(program, test)
+
+
+def test_a_wrong_or_missing_expectation_fails(rng: random.Random, tmp_path: Path) -> None:
+    program, test = PROGRAMS / "types.p4", tmp_path / "types.stf"
+    lines = (PROGRAMS / "types.stf").read_text().splitlines()
+    expects = [i for i, line in enumerate(lines) if line.startswith("expect")]
+    for at in rng.sample(expects, 2):
+        data = lines[at].rstrip("$")
+        other = data[:-1] + ("0" if data[-1] != "0" else "1")
+        for changed in (other, data[:-2] + "$", data.replace("expect 1", "expect 2"), ""):
+            test.write_text("\n".join([*lines[:at], changed, *lines[at + 1 :]]))
+            assert run_test(program, test).result == "failed", changed
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    folder = tmp_path / "tests"
+    (folder / "include").mkdir(parents=True)
+    (folder / "include" / "pipeline.p4").write_text((PROGRAMS / "include" / "pipeline.p4").read_text())
+    (folder / "types.p4").write_text((PROGRAMS / "types.p4").read_text())
+    (folder / "types.stf").write_text((PROGRAMS / "types.stf").read_text())
+    runner = CliRunner()
+    one = [str(folder / "types.p4"), str(folder / "types.stf")]
+    assert runner.invoke(app, ["p4", "stf", *one]).exit_code == 0
+    (folder / "types-broken.stf").write_text("packet 0 01\nexpct 1 02\n")
+    shown = runner.invoke(app, ["p4", "stf", str(folder)])
+    assert shown.exit_code == 1
+    assert "passed" in shown.output and "types-broken.stf:2: unknown statement expct" in shown.output
+    as_json = runner.invoke(app, ["p4", "stf", str(folder), "--json"])
+    results = {Path(o["test"]).name: o["result"] for o in json.loads(as_json.output)}
+    assert results == {"types.stf": "passed", "types-broken.stf": "error"}
+    assert runner.invoke(app, ["p4", "stf", str(tmp_path)]).exit_code == 2
+
+
+def bmv2_agrees(program: Path, test: Path, folder: Path) -> None:
+    json_path = compile_program(program, folder)
+    statements = parse(test.read_text(), str(test))
+    switch = Bmv2Switch(json_path, folder)
+    try:
+        received = Bmv2Stf(switch, json_path).run(statements)
+    finally:
+        switch.close()
+    expected = [(s.line, s.body) for s in statements if isinstance(s.body, Expect)]
+    assert not judge(str(test), expected, received)
+
+
+@needs_bmv2
+def test_bmv2_agrees_on_some(rng: random.Random, tmp_path: Path) -> None:
+    for program, test in rng.sample([t for t in TESTS if t[0].stem not in NOT_ON_BMV2], 2):
+        bmv2_agrees(program, test, tmp_path)
+
+
+@needs_bmv2
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "test"), TESTS, ids=names(TESTS))
+def test_bmv2_agrees(program: Path, test: Path, tmp_path: Path) -> None:
+    if program.stem in NOT_ON_BMV2:
+        pytest.skip("not taken by p4c's back end for BMv2")
+    bmv2_agrees(program, test, tmp_path)
+
+
+@needs_bmv2
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["arithmetic", "hashing", "initialisers", "parsing", "switches", "tables"])
+def test_random_packets_on_both(name: str, seed: int) -> None:
+    program = PROGRAMS / f"{name}.p4"
+    found = stf_fuzz.differences(program, program.with_suffix(".stf"), seed, rounds=2)
+    assert not [text for text in found if "no packet alone does" not in text]
