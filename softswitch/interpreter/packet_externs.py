@@ -27,10 +27,10 @@ def extract(machine: ParserStates, call: ir.ExternCall) -> None:
     varbits = to_bits(machine.value(call.args[1]), call.args[1].type) if len(call.args) > 1 else 0
     if varbits % 8 != 0:
         raise RejectSignal("ParserInvalidArgument")
-    if varbits > varbit_limit(t):
-        raise RejectSignal("HeaderTooShort")
     place = machine.place(target)
     packet.need(fixed_bits(t) + varbits)
+    if varbits > varbit_limit(t):
+        raise RejectSignal("HeaderTooShort")
     header = default_value(t)
     assert isinstance(header, Header)
     packet.at += read_header(packet, header, varbits)

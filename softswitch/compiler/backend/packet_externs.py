@@ -46,7 +46,6 @@ def extract(ex: Expressions, call: ir.ExternCall) -> str:
     if len(call.args) > 1:
         varbits = ex.keep(call.args[1].type, ex.value(call.args[1]), call.args[1])
         scope.out.line(f"if ({varbits} % 8 != 0) {{ {scope.reject('ParserInvalidArgument')} }}")
-        scope.out.line(f"if ({varbits} > {varbit_width(header)}U) {{ {scope.reject('HeaderTooShort')} }}")
         size = f"{size} + {varbits} / 8"
     if isinstance(target, ir.DontCare):
         scope.out.line(f"if ({packet}.left() < {size}) {{ {scope.reject('PacketTooShort')} }}")
@@ -55,6 +54,8 @@ def extract(ex: Expressions, call: ir.ExternCall) -> str:
     place = ex.place(target)
     if fixed_bits(header) or varbits:
         scope.out.line(f"if ({packet}.left() < {size}) {{ {scope.reject('PacketTooShort')} }}")
+    if varbits:
+        scope.out.line(f"if ({varbits} > {varbit_width(header)}U) {{ {scope.reject('HeaderTooShort')} }}")
     scope.out.line(f"{place}.load({packet}.at{', ' + varbits if varbits else ''});")
     scope.out.line(f"{packet}.at += {size};")
     ex.after_write(target, place)

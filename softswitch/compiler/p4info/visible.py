@@ -45,13 +45,19 @@ def visible(block: ir.Instance, *, unique_names: bool) -> Visible:
     """What the control plane sees of one block. `unique_names`: two actions of one name are an error."""
     result = Visible()
     local_actions: dict[str, tuple[ir.Action, bool]] = {}
+    used: dict[int, dict[ir.Action, bool]] = {}
     for instance, item in _in_order(block):
         if isinstance(item, ir.ExternInstance):
             result.externs.append(item)
         elif isinstance(item, ir.ValueSet):
             result.value_sets.append((ir.full_name(instance.path, item.cp_name), item))
         elif isinstance(item, ir.ControlUnit):
-            _collect(instance, item, result, local_actions, unique_names)
+            used[id(instance)] = _collect(instance, item, result)
+        elif isinstance(item, ir.Action) and item in used[id(instance)]:
+            name = action_name(instance, item)
+            first, _ = local_actions.setdefault(name, (item, used[id(instance)][item]))
+            if unique_names and first.loc != item.loc:
+                raise CompileError([Diagnostic(item.loc, f"{name}: conflicting control plane name of this action")])
         elif isinstance(item, ir.Table) and _is_applied(instance, item):
             result.tables.append((instance, item))
     for name, action in local_actions.items():
@@ -59,16 +65,16 @@ def visible(block: ir.Instance, *, unique_names: bool) -> Visible:
     return result
 
 
-_Item = ir.ExternInstance | ir.ValueSet | ir.Table | ir.ControlUnit
+_Item = ir.ExternInstance | ir.ValueSet | ir.Table | ir.Action | ir.ControlUnit
 
 
 def _in_order(instance: ir.Instance) -> Iterator[tuple[ir.Instance, _Item]]:
     """Declarations of an instance and of those inside it; a unit itself stands before its declarations."""
     unit = instance.unit
-    declared: list[ir.InstanceDecl | ir.Table | ir.ValueSet] = [d for d in unit.instances if not d.alias]
+    declared: list[ir.InstanceDecl | ir.Table | ir.Action | ir.ValueSet] = [d for d in unit.instances if not d.alias]
     if isinstance(unit, ir.ControlUnit):
         yield instance, unit
-        declared += unit.tables
+        declared += [*unit.actions, *unit.tables]
     else:
         declared += unit.value_sets
     if len({d.loc.file for d in declared}) <= 1:
@@ -93,13 +99,8 @@ def _is_applied(instance: ir.Instance, table: ir.Table) -> bool:
     return table in _applied(_nodes(instance.unit))
 
 
-def _collect(
-    instance: ir.Instance,
-    unit: ir.ControlUnit,
-    result: Visible,
-    local_actions: dict[str, tuple[ir.Action, bool]],
-    unique_names: bool,
-) -> None:
+def _collect(instance: ir.Instance, unit: ir.ControlUnit, result: Visible) -> dict[ir.Action, bool]:
+    """Adds global actions and digests; the unit's actions that can run, each with whether a table may run it."""
     nodes = _nodes(unit)
     called = {node.action: None for node in nodes if isinstance(node, ir.ActionCall)}
     applied = _applied(nodes)
@@ -107,12 +108,6 @@ def _collect(
     for action in (*by_table, *called):
         if action.is_global:
             result.actions.setdefault(action_name(instance, action), (action, action in by_table))
-    for action in unit.actions:
-        if action in by_table or action in called:
-            name = action_name(instance, action)
-            first, _ = local_actions.setdefault(name, (action, action in by_table))
-            if unique_names and first.loc != action.loc:
-                raise CompileError([Diagnostic(action.loc, f"{name}: conflicting control plane name of this action")])
     for action in (*by_table, *called):
         nodes += ir.walk(action.body)
     for node in nodes:
@@ -120,6 +115,7 @@ def _collect(
             result.calls_externs = True
             if node.method == "digest" and node.type_args[0] not in result.digests:
                 result.digests.append(node.type_args[0])
+    return {action: action in by_table for action in (*by_table, *called)}
 
 
 def _applied(nodes: list[ir.Node]) -> set[ir.Table]:

@@ -54,6 +54,18 @@ def test_aliases_are_the_shortest_unique_suffixes() -> None:
     assert [symbols.alias(n) for n in ("in.a.t", "in.b.t", "in.b.u", "t2")] == ["a.t", "b.t", "u", "t2"]
 
 
+def test_actions_of_sub_controls_come_where_the_instance_is_declared(tmp_path: Path) -> None:
+    """As p4c orders them: it puts a sub-control's declarations in the place of its instance."""
+    table = "table t { key = { hdr.h.a : exact; } actions = { A } } apply { INNERt.apply(); }"
+    inner = f"control Inner(inout headers hdr) {{ action deep() {{ }} {table} }}"
+    inner = inner.replace("A }", "deep; }").replace("INNER", "")
+    outer = "control Outer(inout headers hdr) { action early() { } Inner() inner; action late() { } "
+    outer += table.replace("A }", "early; late; }").replace("INNER", "inner.apply(hdr); ") + " }"
+    source = program(top=inner + outer, locals_="Outer() outer; action own() { }", body="outer.apply(hdr); own();")
+    names = [a.preamble.alias for a in info_of(tmp_path, source).actions]
+    assert [n for n in names if n != "NoAction"] == ["early", "deep", "late", "own"]
+
+
 def annotation(name: str, value: int) -> Any:
     from softswitch.compiler.ir import Annotation
 

@@ -44,14 +44,18 @@ class Bmv2Stf:
         self.actions = {a["id"]: a for a in description["actions"]}
         self.widths = _field_widths(description)
 
-    def run(self, statements: list[Statement], pause: float = 0.3) -> dict[int, list[bytes]]:
-        """All of them; what left."""
+    def run(
+        self, statements: list[Statement], pause: float = 0.3, *, one_by_one: bool = False
+    ) -> dict[int, list[bytes]]:
+        """All of them; what left. `one_by_one`: no packet comes in before the last one has left."""
         sent = 0
         for statement in statements:
             body = statement.body
             if isinstance(body, Packet):
                 self.switch.send(body.port, body.data)
                 sent += 1
+                if one_by_one:
+                    self.gather(pause)
                 continue
             if isinstance(body, Expect | CheckCounter):
                 continue
