@@ -17,6 +17,7 @@ from controlplane.controller.core import Controller
 from controlplane.controller.errors import ControllerError, RefusedError
 from controlplane.controller.identity import require_host, require_operator
 from controlplane.controller.members import Members
+from controlplane.controller.roster import Presence
 from controlplane.errors import ControlPlaneError
 from controlplane.jobs import JobKind
 from controlplane.lifecycle import JobRequest
@@ -161,6 +162,9 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
                     news.cancel()
                     break
                 told = news.result()
+                if seat.session != session or seat.presence is not Presence.JOINED:
+                    # It must not learn the new generations: it has missed what happened.
+                    await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{seat.host} was given up for lost")
                 yield messages.notice(told, seat.host)
                 if told.removed:
                     break

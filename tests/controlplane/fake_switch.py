@@ -164,7 +164,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
                     cell.counter_id = query.counter_entry.counter_id
                     cell.index.index, cell.data.packet_count = index, packets
                 continue
-            for key, entity in self.entities.items():
+            for key, entity in list(self.entities.items()):
                 if kind == "direct_counter_entry":
                     if entity.table_entry.table_id == query.direct_counter_entry.table_entry.table_id:
                         out = reply.entities.add().direct_counter_entry

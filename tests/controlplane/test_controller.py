@@ -223,6 +223,29 @@ def test_a_member_that_is_lost_is_named_and_the_generations_change(place: Place)
         assert on_r1 == generations(members["w0"])
 
 
+def test_a_member_that_stands_still_is_counted_out(place: Place) -> None:
+    """Its connection stands, it just says nothing; when it wakes up it must not go on as if nothing had been."""
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(request()).token
+        other = exits.enter_context(place.controller.join("train", "w0", token))
+        sleeper = place.controller.join("train", "w1", token)
+        other.endpoint()
+        pending = sleeper.endpoint(timeout=60.0).pull(np.zeros(64, np.uint8))
+        old = generations(sleeper)
+        sleeper._interval = 60.0
+        assert other.superseded(10)
+        assert "w1 is lost: not heard for" in other.cause
+        until(lambda: sleeper.error, "the sleeper learns of it")
+        assert generations(sleeper) == old, "it was told the new generations"
+        with pytest.raises(EndpointError, match="closed"):
+            pending.wait(10)
+        with pytest.raises(MembershipError, match="counted w1 out"):
+            sleeper.endpoint()
+        sleeper.leave()
+        with place.controller.join("train", "w1", token) as again:
+            assert again.epoch == 2
+
+
 def test_whoever_leaves_is_not_lost_and_comes_back_with_new_generations(place: Place) -> None:
     with place.controller.operator() as operator:
         token = operator.create(request()).token
