@@ -14,7 +14,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from controlplane.cli.pcapng import INBOUND, OUTBOUND, PcapngWriter
-from controlplane.cli.signals import wake_up_on
+from controlplane.cli.signals import woken_by
 from controlplane.cli.tap import CaptureError, Listener, Tap, switch_port_taps
 from controlplane.cli.target import Place, TopologyOption, find_place
 from controlplane.topology import Host
@@ -49,8 +49,8 @@ def capture(
         for name, found in _taps(word, topology, len(names)):
             names.append(name)
             taps += found
-    wake = wake_up_on(signal.SIGINT, signal.SIGTERM)
     with ExitStack() as stack:
+        wake = stack.enter_context(woken_by(signal.SIGINT, signal.SIGTERM))
         listeners = [stack.enter_context(Listener(tap)) for tap in taps]
         out: BinaryIO = sys.stdout.buffer if str(output) == "-" else stack.enter_context(_create(output))
         writer = PcapngWriter(out, snap=snap)

@@ -14,7 +14,7 @@ import typer
 
 from controlplane import networks
 from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.signals import wake_up_on
+from controlplane.cli.signals import woken_by
 from controlplane.fabric import Fabric
 from controlplane.networks import NetworkError
 from controlplane.programs import programs_of
@@ -45,18 +45,18 @@ def up(
 
     if ready_fd is not None:
         os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
-    signals = wake_up_on(signal.SIGTERM, signal.SIGINT)
-    programs = programs_of(loaded)
-    with MininetNetwork(loaded, source=str(topology.resolve())) as net:
-        with Fabric.connect(loaded, net.addresses) as fabric:
-            fabric.push(programs)
-        net.announce_ready()
-        typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs in "
-                   f"{net.log_folder}; Ctrl-C ends it")  # fmt: skip
-        if ready_fd is not None:
-            os.write(ready_fd, _READY)
-            os.close(ready_fd)
-        net.watch(signals)
+    with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
+        programs = programs_of(loaded)
+        with MininetNetwork(loaded, source=str(topology.resolve())) as net:
+            with Fabric.connect(loaded, net.addresses) as fabric:
+                fabric.push(programs)
+            net.announce_ready()
+            typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs "
+                       f"in {net.log_folder}; Ctrl-C ends it")  # fmt: skip
+            if ready_fd is not None:
+                os.write(ready_fd, _READY)
+                os.close(ready_fd)
+            net.watch(stop)
     typer.echo(f"network {loaded.name} is down")
 
 

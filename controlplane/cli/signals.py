@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-def wake_up_on(*numbers: signal.Signals) -> int:
-    """A descriptor that becomes readable when one of these signals comes; the signals do nothing else any more."""
+@contextmanager
+def woken_by(*numbers: signal.Signals) -> Iterator[int]:
+    """A descriptor that becomes readable when one of these signals comes; inside, the signals do nothing else."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(writer)
-    for number in numbers:
-        signal.signal(number, lambda *_: None)
-    return reader
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    wakeup = signal.set_wakeup_fd(writer)
+    try:
+        yield reader
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reader)
+        os.close(writer)
