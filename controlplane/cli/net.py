@@ -51,8 +51,8 @@ def up(
             with Fabric.connect(loaded, net.addresses) as fabric:
                 fabric.push(programs)
             net.announce_ready()
-            typer.echo(f"network {loaded.name} is up ({len(loaded.switches)} switches, {len(loaded.hosts)} hosts); logs "
-                       f"in {net.log_folder}; Ctrl-C ends it")  # fmt: skip
+            size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
+            typer.echo(f"network {loaded.name} is up ({size}); logs in {net.log_folder}; Ctrl-C ends it")
             if ready_fd is not None:
                 os.write(ready_fd, _READY)
                 os.close(ready_fd)
