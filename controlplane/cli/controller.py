@@ -22,7 +22,8 @@ app = typer.Typer(help="The controller of a topology: restores switches, keeps j
 @app.command("run")
 def run(
     topology: Annotated[
-        Path | None, typer.Argument(help="Topology file; the network that is up when left out.")
+        Path | None,
+        typer.Argument(envvar="CATCHMENT_TOPOLOGY", help="Topology file; else the network that is up."),
     ] = None,
     *,
     listen: Annotated[

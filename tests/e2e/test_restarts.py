@@ -84,6 +84,7 @@ def test_who_does_not_come_back_is_named(controlled: ControlledLab, victim: str,
             assert f"{victim} is lost" in event.get("trouble", ""), (host, event)
 
 
+@pytest.mark.slow
 def test_whoever_never_joins_is_named(controlled: ControlledLab, rng: random.Random) -> None:
     with controlled.job("train", WORKERS) as token:
         members = controlled.start(
@@ -115,10 +116,11 @@ def test_several_jobs_on_a_tree_at_once_with_loss(controlled: ControlledLab, rng
             assert all_done(members) == 1
 
 
-def test_two_hundred_jobs_leave_nothing(controlled: ControlledLab, rng: random.Random) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: random.Random) -> None:
     before = controlled.contents()
     names: list[str] = []
-    for number in range(200):
+    for number in range(count):
         while len(names) > rng.randrange(6):
             controlled.operator.remove(names.pop(rng.randrange(len(names))))
         workers = rng.sample(WORKERS, rng.randint(1, 4))

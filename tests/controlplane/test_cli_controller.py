@@ -1,0 +1,107 @@
+# ruff: noqa: F811, F401
+"""The `job` verbs where a controller runs: the same words, another way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_switch import FakeSwitch, RunningFake
+from running_controller import RunningController, until, use_fake_programs
+from test_cli import Run, run, topology
+
+from controlplane.client import SwitchClient
+from controlplane.topology import Topology
+from host.membership import Membership
+
+
+@pytest.fixture
+def fake() -> Iterator[RunningFake]:
+    """A switch without a program: the controller loads it."""
+    with RunningFake(FakeSwitch()) as running:
+        yield running
+
+
+@pytest.fixture
+def controller(
+    topology: Path,
+    fake: RunningFake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[RunningController]:
+    use_fake_programs(monkeypatch, tmp_path)
+    with RunningController(Topology.load(topology), {"s1": fake.address}, tmp_path / "state") as running:
+        with running.operator() as operator:
+            until(lambda: operator.switches()[0].state == "up", "the switch is up")
+        yield running
+
+
+def test_a_job_through_the_controller(
+    run: Run, controller: RunningController, fake: RunningFake, tmp_path: Path
+) -> None:
+    secret = tmp_path / "token"
+    words = ("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "16")
+    created = json.loads(run(*words, "--token-file", str(secret), "--json"))
+    assert "token" not in created
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert created["presence"] == {"w0": "absent", "w1": "absent", "opt": "absent"}
+    assert json.loads(run("job", "show", "train", "--host", "w1", "--json")) == created["members"]["w1"]
+    with SwitchClient.connect(fake.address, read_only=True) as client:
+        assert len(client.read("jobs")) == 6
+    member: Membership = controller.join("train", "w0", secret.read_text())
+    assert json.loads(run("job", "show", "train", "--json"))["presence"]["w0"] == "joined"
+    found = json.loads(run_code(run, "doctor", "train", "--seconds", "0.05", "--json"))["train"]
+    assert [one["subject"] for one in found if "says the controller" in one["what"]] == ["w1", "opt"]
+    member.leave()
+    assert "train" in run("job", "list")
+    assert "exists" in run(*words, code=1)
+    assert "job train is removed" in run("job", "remove", "train")
+    assert json.loads(run("job", "list", "--json")) == []
+    assert "token: " in run("job", "create", "other", "--workers", "w0", "--root", "opt")
+    assert "needs --root" in run("job", "create", "x", "--workers", "w0", code=1)
+
+
+def run_code(call: Run, *words: str) -> str:
+    """What a verb prints that ends with code 3."""
+    from test_cli import run_with_code
+
+    return run_with_code(call, 3, *words)
+
+
+def test_a_job_made_without_a_controller_is_taken_over(
+    run: Run,
+    controller: RunningController,
+    fake: RunningFake,
+) -> None:
+    controller.stop()
+    run("job", "create", "early", "--workers", "w0", "--root", "opt")
+    with SwitchClient.connect(fake.address, read_only=True) as client:
+        before = client.read()
+    controller.start()
+    with controller.operator() as operator:
+        until(lambda: operator.switches()[0].state == "up", "the switch is up")
+    assert [job["name"] for job in json.loads(run("job", "list", "--json"))] == ["early"]
+    with SwitchClient.connect(fake.address, read_only=True) as client:
+        assert client.read() == before
+
+
+def test_the_controller_is_shown_and_alone(run: Run, controller: RunningController) -> None:
+    shown = json.loads(run("controller", "show", "--json"))
+    assert [(s["switch"], s["state"], s["restores"]) for s in shown["switches"]] == [("s1", "up", 1)]
+    assert "s1" in run("controller", "show")
+    assert "a controller of lab runs already" in run("controller", "run", code=1)
+    controller.stop()
+    assert "no controller of lab runs" in run("controller", "show", code=1)
+
+
+def test_certificates_for_a_topology(run: Run, topology: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "authority"
+    made = run("controller", "certificates", str(folder)).split()
+    assert {Path(name).name for name in made} == {
+        "catchment-controller.crt", "operator.crt", "host-w0.crt", "host-w1.crt", "host-opt.crt",
+    }  # fmt: skip
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in folder.glob("*.key"))
+    assert run("controller", "certificates", str(folder)) == "", "what is there is kept"
+    assert "cannot read" in run("controller", "run", "--certificates", str(tmp_path / "nothing"), code=1)
