@@ -15,10 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from controlplane import cli
 from controlplane.cli.stats import port_statistics
 from controlplane.cli.target import find_place
+from controlplane.client import SwitchError, TableEntry
 from controlplane.metrics.dashboard import FILE, dashboard, text
 from controlplane.metrics.definitions import METRICS
 from controlplane.metrics.exporter import SwitchCollector, serve
-from controlplane.stats import JobTraffic, Lag, SwitchStats
+from controlplane.stats import JobTraffic, Lag, SwitchStats, switch_stats
+from controlplane.topology import Topology
 from sim.switch_process import embedded_command, free_address, start_switch
 
 PORT = {
@@ -70,6 +72,50 @@ def test_the_dashboard_shows_every_metric_and_no_other() -> None:
         assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= set(BY_NAME[name].labels)
         assert ("rate(" in target["expr"]) == BY_NAME[name].is_counter
     assert shown == set(BY_NAME)
+
+
+class HeartbeatSwitch:
+    """A client of a switch on which two members of generation 7, and one of an older generation, have spoken."""
+
+    def __init__(self, *, registers: bool = True) -> None:
+        self.p4info = self
+        self._registers = registers
+        end = (1 << 32) - 1
+        # Sequence numbers wrap: w1 is 3 ahead in ack, w0 is 10 ahead in credit.
+        self.cells = {
+            "I.heartbeats.worker0.heartbeat": {4: 7 << 64 | end << 32 | 20},
+            "I.heartbeats.worker1.heartbeat": {4: 7 << 64 | 2 << 32 | 10},
+            "I.heartbeats.worker2.heartbeat": {4: 6 << 64 | 1000 << 32 | 1000},
+        }
+
+    def names(self, _kind: str) -> list[str]:
+        return [*self.cells, "I.slot.tag"]
+
+    def has(self, kind: str, _name: str) -> bool:
+        return kind == "table"
+
+    def direct_counters(self, _table: str) -> list[TableEntry]:
+        return []
+
+    def read(self, _table: str) -> list[TableEntry]:
+        workers = [
+            TableEntry("jobs", {"gen": 7, "port": wid + 1}, "worker", {"wid": wid, "job": 4}) for wid in range(4)
+        ]
+        return [*workers, TableEntry("jobs", {"gen": 7, "port": 9}, "root", {"job": 4})]
+
+    def register(self, name: str, index: int) -> dict[int, int]:
+        if not self._registers:
+            raise SwitchError("no registers", code="UNIMPLEMENTED")
+        return {index: self.cells[name][index]}
+
+
+def test_lags_are_counted_on_the_circle(tmp_path: Path) -> None:
+    path = tmp_path / "lab.yaml"
+    path.write_text(TOPOLOGY.format(address="127.0.0.1:1"))
+    topology = Topology.load(path)
+    found = switch_stats(topology, "s1", HeartbeatSwitch())  # type: ignore[arg-type]
+    assert [(lag.member, lag.ack, lag.credit) for lag in found.lags] == [("w0", 3, 0), ("?", 0, 10)]
+    assert switch_stats(topology, "s1", HeartbeatSwitch(registers=False)).lags == ()  # type: ignore[arg-type]
 
 
 TOPOLOGY = """\
