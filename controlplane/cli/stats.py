@@ -23,7 +23,6 @@ from controlplane.diagnosis import Missing, waiting_for
 from controlplane.diagnosis import diagnose as look_for_missing
 from controlplane.errors import ControlPlaneError
 from controlplane.metrics.dashboard import text as dashboard_text
-from controlplane.metrics.exporter import SwitchCollector, serve
 from controlplane.networks import admin_socket
 from controlplane.stats import switch_stats
 from softswitch.admin import SwitchAdmin, SwitchAdminError
@@ -90,6 +89,8 @@ def port_statistics(address: str) -> list[dict[str, Any]]:
 
 
 def _serve(place: Place, names: Sequence[str], where: str) -> None:
+    from controlplane.metrics.exporter import SwitchCollector, serve  # noqa: PLC0415  slow to import
+
     host, _, text = where.rpartition(":")
     if not text.isdecimal() or int(text) > MAX_PORT:
         raise ControlPlaneError(f"--prometheus {where}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
