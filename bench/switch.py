@@ -200,7 +200,7 @@ def bmv2(load: Load, folder: Path, ours: Rate) -> list[Figure]:
     if shutil.which("simple_switch_grpc") is None or shutil.which("p4c-bm2-ss") is None:
         return []
     with luwu(Target.BMV2, 64, folder):
-        theirs = load.rate(1, window=16)
+        theirs = load.rate(1, window=64)
     return [Figure("luwu.p4 on AF_PACKET, 64 lanes", ours.passed, "frames/s", "BMv2", theirs)]
 
 

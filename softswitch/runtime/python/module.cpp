@@ -270,7 +270,7 @@ std::pair<double, std::uint64_t> replay(
                       static_cast<std::uint32_t>(bytes[i].size()), frames[i].first});
   }
   Packets& packets = dataplane.packets();
-  rt::Output& out = packets.output();
+  std::vector<rt::OutFrame> out;
   std::uint64_t left = 0;
   const double start = thread_seconds();
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -279,12 +279,10 @@ std::pair<double, std::uint64_t> replay(
       rt::store_be<std::uint32_t>(p, rt::load_be<std::uint32_t>(p) + step);
     }
     for (std::size_t at = 0; at < inputs.size(); at += kBatch) {
-      packets.process({inputs.data() + at, std::min(kBatch, inputs.size() - at)});
+      packets.process({inputs.data() + at, std::min(kBatch, inputs.size() - at)}, out);
       left += out.size();
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        out.release(out[i].data);
-      }
-      out.truncate(0);
+      packets.sent(0, 0, 0, out);
+      out.clear();
     }
   }
   return {thread_seconds() - start, left};

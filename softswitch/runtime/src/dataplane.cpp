@@ -107,15 +107,33 @@ void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames, rt::Outp
   out.truncate(kept);
 }
 
-void Dataplane::Impl::process(std::span<const rt::InputFrame> frames) {
+void Dataplane::Impl::process(std::span<const rt::InputFrame> frames,
+                              std::vector<rt::OutFrame>& out) {
   const Gate::Batch batch(gate);
   run_batch(frames, packet_output);
+  for (std::size_t i = 0; i < packet_output.size(); ++i) {
+    out.push_back(packet_output[i]);
+  }
+  packet_output.truncate(0);
 }
 
-void Dataplane::Impl::count_sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes) {
+void Dataplane::Impl::sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,
+                           std::span<const rt::OutFrame> frames) {
   const Gate::Batch lock(gate);
   engine.ports[port % rt::kPorts].tx_packets += packets;
   engine.ports[port % rt::kPorts].tx_bytes += bytes;
+  for (const rt::OutFrame& frame : frames) {
+    packet_output.release(frame.data);
+  }
+}
+
+void Dataplane::Impl::dropped(std::uint32_t port, DropCause cause,
+                              std::span<const rt::OutFrame> frames) {
+  const Gate::Batch lock(gate);
+  engine.ports[port % rt::kPorts].drops[static_cast<std::size_t>(cause)] += frames.size();
+  for (const rt::OutFrame& frame : frames) {
+    packet_output.release(frame.data);
+  }
 }
 
 void Dataplane::Impl::count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) {

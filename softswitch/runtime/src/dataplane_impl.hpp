@@ -15,9 +15,10 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
  public:
   explicit Impl(DataplaneOptions given);
 
-  void process(std::span<const rt::InputFrame> frames) override;
-  rt::Output& output() override { return packet_output; }
-  void count_sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes) override;
+  void process(std::span<const rt::InputFrame> frames, std::vector<rt::OutFrame>& out) override;
+  void sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,
+            std::span<const rt::OutFrame> frames) override;
+  void dropped(std::uint32_t port, DropCause cause, std::span<const rt::OutFrame> frames) override;
   void count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) override;
   void digest(std::uint32_t digest_id, std::vector<std::string> members) override;
   void log(const std::string& message) override;

@@ -1,16 +1,16 @@
 // A port of the switch, below the P4 program: what the packet loop asks of every kind of port.
 //
-// Threads: one thread calls receive(), arm() and check_link(). send() is called by one thread at a
-// time, perhaps another one, perhaps while receive() runs. The rest may be called by anybody who
-// holds the loop's lock.
+// Threads: one thread, the port's owner, calls receive(), arm() and check_link(). send() is called
+// by one thread at a time, perhaps another one, perhaps while receive() or arm() runs, never while
+// check_link() does. The rest is called while none of these runs.
 //
 // Waiting: descriptor() is readable when frames wait; the loop sleeps on it with epoll. A port that
 // is cheaper to look at than to sleep on (memory shared with a peer) answers polled() with true.
 // The loop then calls receive() again and again while frames come, without looking at the
 // descriptor. Before it sleeps it calls arm(): the port asks its peer for a wake-up through the
 // descriptor (an eventfd, say) from now on, looks once more, and returns false if a frame is there
-// already. After a wake-up the loop calls receive(), which must take the wake-up back (read the
-// eventfd).
+// already. After a wake-up the loop calls check_link(), which takes the wake-up back (reads the
+// eventfd), and receive().
 #pragma once
 
 #include <cstddef>

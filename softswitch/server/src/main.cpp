@@ -134,7 +134,7 @@ void run(const Options& options, const sigset_t& endings) {
   dataplane_options.cpu_port = options.cpu_port;
   dataplane_options.drop_port = options.drop_port;
   softswitch::Dataplane dataplane(dataplane_options);
-  softswitch::PortLoop loop(dataplane);
+  softswitch::PortLoop loop(dataplane, options.workers);
   loop.on_event([&](const std::string& text) { log.info(text); });
   bind_ports(options, loop);
   std::optional<Admin> admin;

@@ -10,6 +10,8 @@ namespace catchment::server {
 
 namespace {
 
+constexpr std::uint32_t kMostWorkers = 64;
+
 template <class Number>
 Number parse_number(const std::string& text, const std::string& option, Number least, Number most) {
   Number value{};
@@ -104,6 +106,10 @@ std::map<std::string, Setter> setters() {
       {"--port", parse_port},
       {"--fault", add_fault},
       {"--admin", path(&Options::admin)},
+      {"--workers",
+       [](const std::string& text, Options& options) {
+         options.workers = parse_number<std::uint32_t>(text, "--workers", 1, kMostWorkers);
+       }},
       {"--program", path(&Options::program)},
       {"--p4info", path(&Options::p4info)},
       {"--program-dir", path(&Options::program_dir)},
@@ -169,6 +175,7 @@ A P4 switch (v1model) on network interfaces, programmed through P4Runtime.
   --fault N:SPEC           faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1),
                            delay=T,jitter=T (200us, 1ms), each for both directions or with in. or
                            out. before it, and seed=S
+  --workers N              packet threads, which share out the ports (default 1)
   --admin PATH             a Unix socket for `ports` (statistics as JSON) and `fault N:SPEC`
   --program FILE.so        a compiled program to run from the start; needs --p4info
   --p4info FILE            the P4Info of --program (protobuf text)

@@ -30,6 +30,7 @@ struct Options {
   std::filesystem::path program;                           // with p4info: runs from the start
   std::filesystem::path p4info;
   std::filesystem::path program_dir;
+  std::uint32_t workers = 1;  // packet threads
   std::uint32_t cpu_port = 510;
   std::uint32_t drop_port = 511;
   std::size_t max_status_bytes = 8192;

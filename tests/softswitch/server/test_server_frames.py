@@ -43,7 +43,10 @@ def forward(names: Names, action: str = "forward", value: int = OUT_PORT) -> p4r
 
 
 def test_a_miss_drops_and_an_entry_forwards(wired: RawClient, ports: FramePorts, names: Names) -> None:
+    wired.insert(names.entry("exact_t", {1: DST + 1, 2: IN_PORT}, ("forward", [OUT_PORT])))
     ports.send(IN_PORT, probe(DST, tail=b"dropped"))
+    ports.send(IN_PORT, probe(DST + 1, tail=b"after it"))
+    assert ports.receive(OUT_PORT).endswith(b"after it")
     wired.insert(forward(names))
     ports.send(IN_PORT, probe(DST, tail=b"first"))
     assert ports.receive(OUT_PORT).endswith(b"first")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import EXECUTABLE, Program, compiled
 from frame_ports import PROBE_TYPE, FramePorts, ip
+from server_programs import EXECUTABLE, Program, compiled
 
 from softswitch.admin import SwitchAdmin, SwitchAdminError
 from softswitch.process import SwitchProcess

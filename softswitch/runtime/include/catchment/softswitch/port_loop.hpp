@@ -1,4 +1,4 @@
-// The packet thread: ports, one loop, batches in and out.
+// The packet threads: ports, loops, batches in and out.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct PortStatus {
 
 class PortLoop {
  public:
-  /// `dataplane` must outlive the loop.
-  explicit PortLoop(Dataplane& dataplane);
+  /// `dataplane` must outlive the loop. `workers`: packet threads; each owns some of the ports.
+  explicit PortLoop(Dataplane& dataplane, std::size_t workers = 1);
   ~PortLoop();
   PortLoop(const PortLoop&) = delete;
   PortLoop& operator=(const PortLoop&) = delete;
@@ -46,8 +46,8 @@ class PortLoop {
   /// on_event what is in force, with the seed.
   Status set_faults(std::uint32_t port, const PortFaults& faults);
 
-  /// Moves frames until stop(); run it on a thread of its own. A removed or downed interface is
-  /// reported through on_event and served again when it is back up.
+  /// Moves frames until stop(); run it on a thread of its own, which is the first worker. A removed
+  /// or downed interface is reported through on_event and served again when it is back up.
   void run();
   /// From any thread or a signal handler.
   void stop();
@@ -56,7 +56,8 @@ class PortLoop {
   void packet_out(std::string frame);
 
   [[nodiscard]] std::vector<PortStatus> ports() const;
-  /// Messages for an operator ("port 3 (s1-eth3): network is down"). Runs on the packet thread.
+  /// Messages for an operator ("port 3 (s1-eth3): network is down"). Runs on any
+  /// thread, one at a time, and must not call back.
   void on_event(std::function<void(const std::string&)> hook);
 
  private:

@@ -1,0 +1,77 @@
+// One packet thread: receives on the ports that it owns, runs the program, sends.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "descriptor.hpp"
+#include "link_watch.hpp"
+#include "switchboard.hpp"
+
+struct epoll_event;
+
+namespace catchment::softswitch {
+
+class PacketWorker {
+ public:
+  /// The first one also serves packet-outs and looks for idle entries. `wake_owner` wakes the
+  /// worker of that index.
+  PacketWorker(Switchboard& board, std::size_t index, std::function<void(std::size_t)> wake_owner);
+
+  /// In a Change: the slot is this worker's from now on, or no more; or it has faults now.
+  void adopt(Slot& slot);
+  void forget(Slot& slot);
+  void refresh();
+  [[nodiscard]] std::size_t owned() const { return owned_.size(); }
+
+  /// Until the board is stopped.
+  void run();
+  void wake();
+  void packet_out(std::string frame);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::chrono::nanoseconds wait_at_most();
+  void tick();
+  void serve(const epoll_event& event);
+  void poll();
+  void serve_held();
+  bool receive(Slot& slot);
+  void run_packet_outs();
+  void run_program(std::span<const rt::InputFrame> frames);
+  void queue(const rt::OutFrame& frame);
+  void flush_all();
+  void flush(Slot& slot);
+  void send(Slot& slot);
+  void clear_queue(Slot& slot);
+  void watch(int fd, std::uint32_t events, std::uint64_t tag, int operation) const;
+  void rewatch(Slot& slot);
+  void check_links();
+  void check_link(Slot& slot, int error);
+
+  Switchboard& board_;
+  const std::size_t index_;
+  std::function<void(std::size_t)> wake_owner_;
+  Descriptor epoll_;
+  Descriptor wake_;
+  LinkWatch links_;
+  std::vector<Slot*> owned_;
+  std::vector<Slot*> polled_;  // of them
+  std::vector<Slot*> faulty_;  // of them: those with a FaultPort
+  std::vector<rt::InputFrame> frames_;
+  std::vector<rt::OutFrame> out_;
+  std::vector<Slot*> touched_;  // with frames of ours to send
+  bool polled_frames_ = false;  // in the last turn
+  Clock::time_point last_polled_frame_;
+  std::mutex packet_out_mutex_;
+  std::vector<std::string> packet_outs_;
+};
+
+}  // namespace catchment::softswitch
