@@ -8,11 +8,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Launch
 
 from softswitch.shm import Port
+
+if TYPE_CHECKING:
+    from shm_switch import Launch
+
+pytest_plugins = ["shm_switch"]
 
 REPOSITORY = Path(__file__).parents[3]
 PAGE = (REPOSITORY / "docs" / "shared-memory.md").read_text("utf-8")

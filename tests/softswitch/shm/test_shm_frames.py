@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 import select
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Launch
 from raw_end import FROM_SWITCH, RawPeer
 
 from softswitch.shm import Port, ShmError
+
+if TYPE_CHECKING:
+    from shm_switch import Launch
+
+pytest_plugins = ["shm_switch"]
 
 
 def frame(rng: random.Random, most: int) -> bytes:

@@ -6,13 +6,18 @@ import random
 import socket
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Launch
 from raw_end import FROM_SWITCH, HEADER, PEER_WAITING, SWITCH_WAITING, TO_SWITCH, RawPeer
 
 from softswitch.process import SwitchProcess
 from softswitch.shm import Port
+
+if TYPE_CHECKING:
+    from shm_switch import Launch
+
+pytest_plugins = ["shm_switch"]
 
 FRAME = bytes(range(60))
 READ = 128  # from a ring's `written` to its `read`

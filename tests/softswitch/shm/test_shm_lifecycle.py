@@ -10,16 +10,20 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import EXECUTABLE, Launch
 from raw_end import Layout, memory, welcome
 
-from softswitch.process import SwitchProcessError
+from softswitch.process import DEFAULT_EXECUTABLE, SwitchProcessError
 from softswitch.shm import DetachedError, Port, ShmError
 
 FRAME = bytes(range(60))
 PEER = """
 import sys
 from softswitch.shm import Port
+
+if TYPE_CHECKING:
+    from shm_switch import Launch
+
+pytest_plugins = ["shm_switch"]
 port = Port.attach(sys.argv[1])
 print("attached", flush=True)
 while True:
@@ -130,7 +134,7 @@ def test_two_switches_do_not_share_a_path(launch: Launch, folder: Path) -> None:
 def test_a_wrong_port_is_refused_at_the_start(spec: str, says: str, folder: Path) -> None:
     (folder / "file").write_text("precious")
     run = subprocess.run(
-        [EXECUTABLE, "--grpc=127.0.0.1:0", f"--port=1={spec.format(folder)}"],
+        [DEFAULT_EXECUTABLE, "--grpc=127.0.0.1:0", f"--port=1={spec.format(folder)}"],
         capture_output=True,
         text=True,
         timeout=20,

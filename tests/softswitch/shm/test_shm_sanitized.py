@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["shm_switch"]
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 BUILD = REPOSITORY / "build" / "sanitize"
 TESTS = ["test_shm_frames.py", "test_shm_hostile.py", "test_shm_lifecycle.py"]
