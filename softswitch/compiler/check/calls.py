@@ -322,6 +322,8 @@ class CallChecker(ArgumentChecker):
             return ir.SetValidity(call.loc, base, name == "setValid")
         if _is_stack(type_) and name in ("push_front", "pop_front"):
             self._writable(base, name)
+            if self.place is Place.PARSER:
+                raise Refusal(call.loc, f"{name}: of a header stack cannot be used in a parser")
             if len(call.args) != 1 or call.args[0].value is None:
                 raise Refusal(call.loc, f"{name}: takes one argument")
             count = self.constant_int(call.args[0].value, f"the argument of {name}")

@@ -261,7 +261,7 @@ class ExpressionChecker(OperatorChecker):
             return self.is_writable(expr.variable)
         if isinstance(expr, ir.FieldRef | ir.Slice | ir.PlusSlice | ir.Index):
             return self.is_lvalue(expr.base)
-        if isinstance(expr, ir.StackNext | ir.StackLast):
+        if isinstance(expr, ir.StackNext):
             return self.is_lvalue(expr.stack)
         return False
 

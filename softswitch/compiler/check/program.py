@@ -123,7 +123,11 @@ class ProgramChecker(UnitChecker):
             for member in decl.members:
                 if member.value is None:
                     raise Refusal(member.loc, f"{member.name}: a member of a serializable enum needs a value")
-                value = self.value(member.value, underlying)
+                given = self.expr(member.value)
+                value = self.convert(given, underlying)
+                if isinstance(given, ir.Literal) and isinstance(value, ir.Literal) and given.value != value.value:
+                    message = f"{member.name}: the value {given.value} is out of bounds of {underlying}"
+                    raise Refusal(member.value.loc, message)
                 if not isinstance(value, ir.Literal):
                     raise Refusal(member.value.loc, f"{member.name}: the value must be a compile-time constant")
                 members.append((member.name, fold.wrap(int(value.value), underlying)))

@@ -102,6 +102,15 @@ def add_profile_tables(info: Any, profile_id: int, table_id: int) -> None:
             profile.table_ids.append(table_id)
 
 
+def sort_profile_tables(info: Any) -> None:
+    """A profile's tables are listed by name."""
+    names = {table.preamble.id: table.preamble.name.encode() for table in info.tables}
+    for profile in info.action_profiles:
+        ordered = sorted(profile.table_ids, key=lambda number: names[number])
+        del profile.table_ids[:]
+        profile.table_ids.extend(ordered)
+
+
 def _size(value: ir.Expr) -> int:
     assert isinstance(value, ir.Literal), "constructor arguments are known"
     return int(value.value)

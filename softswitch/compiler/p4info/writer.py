@@ -10,7 +10,7 @@ from p4.config.v1 import p4info_pb2
 from softswitch.compiler import ir
 from softswitch.compiler.diagnostics import CompileError, Diagnostic
 from softswitch.compiler.p4info.annotate import add_annotations, add_documentation, is_hidden, set_preamble
-from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind
+from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind, sort_profile_tables
 from softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
 from softswitch.compiler.p4info.typespec import TypeTable, cp_name, flat_fields, newtype_of, runtime_width, value_bytes
 from softswitch.compiler.p4info.visible import action_name, digest_name, visible
@@ -52,6 +52,7 @@ class P4InfoWriter:
                 self._table(instance, table)
             for type_ in seen.digests:
                 self._digest(type_)
+        sort_profile_tables(self._info)
         self._controller_headers()
         self._keep_type_info()
         return self._info

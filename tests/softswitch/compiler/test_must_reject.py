@@ -116,6 +116,8 @@ TOPS = [
     ("union of bits", "header_union u { bit<8> <!>x; }", "a header union cannot have a field of type bit<8>"),
     ("width", "struct s { bit<<!>-1> x; }", "invalid width"),
     ("enum value", "enum bit<8> e { A = 1, <!>B }", "needs a value"),
+    ("enum value out of bounds", "enum bit<8> e { A = <!>300 }", "out of bounds of bit<8>"),
+    ("negative enum value", "enum bit<8> e { A = <!>-1 }", "out of bounds of bit<8>"),
     ("enum without type", "enum e { <!>A = 1 }", "underlying type"),
     ("recursion", "bit<8> f(in bit<8> x) { return <!>f(x); }", "recursive"),
     ("no return", "bit<8> f(in bit<8> x) <!>{ if (x == 1) { return 2; } }", "on all paths"),

@@ -66,6 +66,17 @@ def test_actions_of_sub_controls_come_where_the_instance_is_declared(tmp_path: P
     assert [n for n in names if n != "NoAction"] == ["early", "deep", "late", "own"]
 
 
+def test_a_profile_lists_its_tables_by_name(tmp_path: Path) -> None:
+    tables = "".join(
+        f"table {t} {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} implementation = shared; }}"
+        for t in "zma"
+    )
+    source = program(locals_="action_profile(8) shared; " + tables, body="z.apply(); m.apply(); a.apply();")
+    info = info_of(tmp_path, source)
+    names = {t.preamble.id: t.preamble.alias for t in info.tables}
+    assert [names[i] for i in info.action_profiles[0].table_ids] == ["a", "m", "z"]
+
+
 def annotation(name: str, value: int) -> Any:
     from softswitch.compiler.ir import Annotation
 
