@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from raw_end import Layout, memory, welcome
@@ -15,15 +16,15 @@ from raw_end import Layout, memory, welcome
 from softswitch.process import DEFAULT_EXECUTABLE, SwitchProcessError
 from softswitch.shm import DetachedError, Port, ShmError
 
-FRAME = bytes(range(60))
-PEER = """
-import sys
-from softswitch.shm import Port
-
 if TYPE_CHECKING:
     from shm_switch import Launch
 
 pytest_plugins = ["shm_switch"]
+
+FRAME = bytes(range(60))
+PEER = """
+import sys
+from softswitch.shm import Port
 port = Port.attach(sys.argv[1])
 print("attached", flush=True)
 while True:
