@@ -148,6 +148,9 @@ class Members:
             except ControlPlaneError as error:
                 _log.error("job %s: its generations cannot be replaced: %s", watch.record.plan.name, error)
                 watch.trouble("generations", str(error))
+            except Exception:  # one job's accident must not end the watch over the others
+                _log.exception("job %s: its generations cannot be replaced", watch.record.plan.name)
+                watch.trouble("generations", "the controller failed; see its log")
             await self._store(watch)
         watch.announce()
 

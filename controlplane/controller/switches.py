@@ -18,6 +18,7 @@ from controlplane.diagnosis import Sample, sample
 _log = logging.getLogger(__name__)
 
 _PROBE_SECONDS = 0.05
+_RETRY_SECONDS = 1.0
 SAMPLE_SECONDS = 0.4
 _SAMPLES = 4
 
@@ -106,6 +107,10 @@ class SwitchAgent:
             except SwitchError as error:
                 self._set(SwitchState.DOWN, str(error))
                 await asyncio.sleep(_PROBE_SECONDS)
+            except Exception as error:  # of ours, or of the stored jobs: it may be over at the next try
+                _log.exception("switch %s cannot be brought up", self.name)
+                self._set(SwitchState.DOWN, f"switch {self.name} cannot be brought up: {error}")
+                await asyncio.sleep(_RETRY_SECONDS)
 
     @contextlib.asynccontextmanager
     async def _connection(self) -> AsyncIterator[SwitchClient]:
