@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,18 @@ Memory = npt.NDArray[np.uint8]
 """Flat bytes; what devices read and write begins on a page."""
 
 
-def page_aligned(size: int) -> Memory:
-    """Zeroed memory that begins on a page, `size` rounded up to whole pages."""
-    return np.frombuffer(mmap.mmap(-1, max(PAGE, -(-size // PAGE) * PAGE)), dtype=np.uint8)
+def page_aligned(size: int, *, resident: bool = False) -> Memory:
+    """Zeroed memory that begins on a page, `size` rounded up to whole pages.
+
+    `resident`: have all of it at once, in huge pages where the system gives them, rather than page by page when used.
+    """
+    memory = mmap.mmap(-1, max(PAGE, -(-size // PAGE) * PAGE))
+    array = np.frombuffer(memory, dtype=np.uint8)
+    if resident:
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        array[::PAGE] = 0
+    return array
 
 
 def as_type(memory: Memory, dtype: Any) -> npt.NDArray[Any]:

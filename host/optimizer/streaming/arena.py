@@ -23,7 +23,7 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         """Take `size` bytes, rounded up to pages, from the system."""
-        self._memory = page_aligned(size)
+        self._memory = page_aligned(size, resident=True)
         self._change = threading.Condition()
         self._free: list[tuple[int, int]] = [(0, self._memory.size)]  # (start, length), by start, never adjacent
         self._next_turn = 0
