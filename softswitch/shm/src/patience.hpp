@@ -24,13 +24,16 @@ class Patience {
     while (true) {
       for (int i = 0; i < kLooksPerClock; ++i) {
         if (ready()) {
-          longer();
+          paid();
           return true;
         }
         __builtin_ia32_pause();
       }
       const auto looked = Clock::now() - since_;
       if (looked >= limit_) {
+        if (limit_ == kMost) {
+          give_up();
+        }
         return false;
       }
       if (looked >= kAlone) {
@@ -40,10 +43,12 @@ class Patience {
   }
   /// After a sleep that followed look().
   void woken() {
-    if (Clock::now() - since_ <= kMost) {
-      longer();
-    } else {
+    if (Clock::now() - since_ > kMost) {
       limit_ = std::max(limit_ / 2, kLeast);
+    } else if (sleeps_left_ > 0) {
+      --sleeps_left_;
+    } else {
+      limit_ = std::min(limit_ * 2, kMost);
     }
   }
 
@@ -51,12 +56,26 @@ class Patience {
   static constexpr Clock::duration kLeast = std::chrono::microseconds(1);
   static constexpr Clock::duration kMost = std::chrono::microseconds(50);
   static constexpr Clock::duration kAlone = std::chrono::microseconds(2);
+  static constexpr int kFewSleeps = 16;
+  static constexpr int kManySleeps = 1024;
   static constexpr int kLooksPerClock = 16;
 
-  void longer() { limit_ = std::min(limit_ * 2, kMost); }
+  void paid() {
+    limit_ = std::min(limit_ * 2, kMost);
+    sleeps_ = kFewSleeps;
+  }
+  /// Looked as long as we may, for nothing. The other side may even be waiting for this processor:
+  /// sleep at once the next times, and try again more and more seldom.
+  void give_up() {
+    limit_ = kLeast;
+    sleeps_left_ = sleeps_;
+    sleeps_ = std::min(2 * sleeps_, kManySleeps);
+  }
 
   Clock::time_point since_;
   Clock::duration limit_ = kMost;
+  int sleeps_ = kFewSleeps;  // after the next give_up()
+  int sleeps_left_ = 0;      // that do not lengthen the looks
 };
 
 }  // namespace catchment::shm
