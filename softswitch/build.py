@@ -58,27 +58,30 @@ def build(
     sanitize: bool = False,
     strict: bool = False,
     unique_names: bool = True,
+    flags: Sequence[str] = (),
     cache_dir: Path = CACHE,
 ) -> BuiltProgram:
     """Compiles `source`. Raises CompileError for a program that is refused, SwitchError if the C++ compiler fails.
 
     `strict`: a warning of the C++ compiler is an error (for tests of the back end). `sanitize`: with Address- and
-    UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info.
+    UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info. `flags`
+    come last, e.g. -O0 for many small programs.
     """
     checked = check_file(source, include_dirs, defines)
     p4info = make_p4info(checked.program, unique_names=unique_names)
     code = generate(checked.program, p4info, source.stem)
     compiler, identity = _toolchain()
-    flags = [
+    options = [
         *FLAGS,
         *(["-fsanitize=address,undefined", "-g", "-O1"] if sanitize else []),
         *(["-Werror"] if strict else []),
+        *flags,
     ]
-    key = hashlib.sha256("\0".join([identity, *flags, code]).encode()).hexdigest()[:20]
+    key = hashlib.sha256("\0".join([identity, *options, code]).encode()).hexdigest()[:20]
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():
-        _compile([compiler, *flags, f"-I{INCLUDE}"], code, shared_object, cpp)
+        _compile([compiler, *options, f"-I{INCLUDE}"], code, shared_object, cpp)
     return BuiltProgram(shared_object, cpp, p4info, checked.warnings)
 
 

@@ -116,7 +116,7 @@ class TableState:
         """Whether entries may be written, and with this priority."""
         if self.table.const_entries:
             raise SwitchError(PERMISSION_DENIED, f"the entries of {self.name} are const")
-        if self.has_priority != (priority > 0):
+        if priority <= 0 if self.has_priority else priority != 0:
             raise SwitchError(INVALID_ARGUMENT, f"{self.name}: {'a' if self.has_priority else 'no'} priority is due")
 
     def find(self, wants: tuple[Want, ...], priority: int) -> Row | None:

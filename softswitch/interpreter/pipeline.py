@@ -24,6 +24,7 @@ from softswitch.interpreter.trace import Trace
 from softswitch.interpreter.values import Struct, copy_of, default_value, overwrite
 
 MAX_PASSES = 64
+MAX_EGRESS_CLONES = 1024
 
 
 class InstanceType(IntEnum):
@@ -86,10 +87,12 @@ class Pipeline:
         self._out: list[tuple[int, bytes]] = []
         self._again: list[Again] = []
         self._clone_depth = 0
+        self._clones = 0
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves for one packet that came in by `port`, in order."""
         self._out, self._again, self.drops = [], [], []
+        self._clones = 0
         self._ingress(data, port, InstanceType.NORMAL, None, 0)
         passes = 0
         while self._again:
@@ -190,9 +193,14 @@ class Pipeline:
 
         asked = packet.requests
         packet.requests = Requests(truncate=asked.truncate)
-        if asked.clone is not None:
-            self._clone_egress(packet, blocks, asked.clone)
-        if standard["egress_spec"] == DROP_PORT:
+        clone = (replace(packet, requests=Requests()), blocks.copy()) if asked.clone is not None else None
+        self._send(packet, blocks, port, asked)
+        if clone is not None and asked.clone is not None:
+            self._clone_egress(*clone, asked.clone)  # the original leaves first: BMv2 queues the clone
+
+    def _send(self, packet: Packet, blocks: Blocks, port: int, asked: Requests) -> None:
+        """What follows egress."""
+        if blocks.standard.fields["egress_spec"] == DROP_PORT:
             self._drop("dropped by the program")
             return
         self._run("ck", packet, blocks.headers, blocks.metadata)
@@ -234,17 +242,18 @@ class Pipeline:
         copy.requests = Requests()
         self._finish_clone(copy, cloned, blocks.metadata, asked, InstanceType.INGRESS_CLONE)
 
-    def _clone_egress(self, packet: Packet, blocks: Blocks, asked: tuple[int, int]) -> None:
-        """The packet as it is now."""
+    def _clone_egress(self, copy: Packet, cloned: Blocks, asked: tuple[int, int]) -> None:
+        """The packet as it was when egress ended."""
         if asked[0] not in self.replication.sessions:
             return
         self._clone_depth += 1
-        if self._clone_depth > MAX_PASSES:
+        self._clones += 1
+        if self._clone_depth > MAX_PASSES or self._clones > MAX_EGRESS_CLONES:
             self._drop("resubmitted or recirculated too often")
         else:
-            cloned = blocks.copy()
-            copy = replace(packet, requests=Requests())
-            self._finish_clone(copy, cloned, blocks.metadata, asked, InstanceType.EGRESS_CLONE)
+            original = copy_of(cloned.metadata)
+            assert isinstance(original, Struct)
+            self._finish_clone(copy, cloned, original, asked, InstanceType.EGRESS_CLONE)
         self._clone_depth -= 1
 
     def _finish_clone(

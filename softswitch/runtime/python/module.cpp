@@ -10,6 +10,7 @@
 #include "catchment/softswitch/packets.hpp"
 #include "catchment/softswitch/rt/wire_bits.hpp"
 #include "faults.hpp"
+#include "fuzz.hpp"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -307,6 +308,16 @@ double copy_limit(const std::vector<std::pair<std::uint32_t, std::string>>& fram
 PYBIND11_MODULE(_softswitch, module) {
   module.def("replay", &replay);
   module.def("copy_limit", &copy_limit);
+  module.def("fuzz",
+             [](Dataplane& d, const std::vector<std::pair<std::uint32_t, std::string>>& seeds,
+                std::uint64_t count, std::uint32_t ports, std::uint64_t seed) {
+               const FuzzReport report = fuzz(d, seeds, count, ports, seed);
+               py::dict drops;
+               for (std::size_t i = 0; i < kDropCauses; ++i) {
+                 drops[drop_cause_name(static_cast<DropCause>(i))] = report.drops[i];
+               }
+               return py::make_tuple(report.in, report.out, drops);
+             });
   py::class_<Dataplane> cls(module, "Dataplane");
   cls.def(py::init([](std::uint64_t seed) {
             DataplaneOptions options;

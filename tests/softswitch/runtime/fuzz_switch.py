@@ -1,68 +1,81 @@
-"""Random and mutated frames through luwu.p4, every one accounted for. Run by test_fuzz.py, also under the sanitizers.
+"""Random and mutated frames through a program, every one accounted for. Run by test_fuzz.py, also under the sanitizers.
 
-python fuzz_switch.py SEED FRAMES [sanitize]
+python fuzz_switch.py SEED FRAMES [sanitize] PROGRAM...     a PROGRAM is luwu, p4sgd, copies, or a file
 """
 
 from __future__ import annotations
 
 import random
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from bench.aggregation import GEN  # noqa: E402
 from bench.aggregation import frame as worker_frame  # noqa: E402
 from bench.switch_inprocess import set_up  # noqa: E402
+from softswitch import native  # noqa: E402
 from softswitch.build import build  # noqa: E402
 from softswitch.inprocess import Switch  # noqa: E402
 
 LANES, WORKERS, PORTS = 8, 4, 24
+P4SRC = ROOT / "p4src"
+
+Frames = list[tuple[int, bytes]]
+"""(port, frame)."""
 
 
-def mutate(dice: random.Random, frame: bytes) -> bytes:
-    """Bits flipped, bytes replaced, cut, repeated or lengthened."""
-    data = bytearray(frame)
-    for _ in range(dice.randrange(4)):
-        choice = dice.randrange(5)
-        at = dice.randrange(len(data)) if data else 0
-        if choice == 0 and data:
-            data[at] ^= 1 << dice.randrange(8)
-        elif choice == 1 and data:
-            data[at] = dice.choice((0, 1, 0x7F, 0x80, 0xFF))
-        elif choice == 2:
-            del data[at:]
-        elif choice == 3:
-            data[at:at] = dice.randbytes(dice.randrange(1, 64))
-        else:
-            data += bytes(dice.randrange(1, 1500))
-    return bytes(data)
+def _luwu(seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
+    program = build(P4SRC / "luwu.p4", defines={"LANES": str(LANES), "SLOTS": "256"}, sanitize=sanitize)
+    switch = Switch(program, seed=seed)
+    set_up(switch, WORKERS)
+    return switch, [(w + 1, worker_frame(LANES, w, seq)) for seq in range(64) for w in range(WORKERS)]
 
 
-def total_drops(switch: Switch) -> int:
-    return sum(sum(switch.statistics(port)["drops"].values()) for port in range(PORTS))
+def _p4sgd(seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
+    """Its tables are empty: what is under test is its parser, and that every frame is dropped with a reason."""
+    program = build(P4SRC / "p4sgd.p4", defines={"LANES": str(LANES)}, sanitize=sanitize)
+    return Switch(program, seed=seed), [
+        (w + 1, worker_frame(LANES, w, seq)) for seq in range(16) for w in range(WORKERS)
+    ]
+
+
+def _copies(seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
+    switch = Switch(build(Path(__file__).with_name("copies.p4"), sanitize=sanitize), seed=seed)
+    for number in range(1, 8):
+        switch.multicast(number, [(port, port + number) for port in range(number)])
+        switch.clone_session(number, [(number, 0), (number + 1, 7)][: 1 + number % 2], 20 * (number % 3))
+    dice = random.Random(seed)
+    frames = []
+    for what in range(256):
+        head = bytes([what, dice.randrange(10), 0, dice.randrange(10), 0, dice.randrange(80), 0, 0])
+        items = bytes([1, 2, 3, 4] * dice.randrange(6)) + bytes(4)
+        frames.append((dice.randrange(PORTS), head + items + dice.randbytes(dice.randrange(100))))
+    return switch, frames
+
+
+def _file(source: Path, seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
+    dice = random.Random(seed)
+    switch = Switch(build(source, sanitize=sanitize), seed=seed)
+    return switch, [(dice.randrange(PORTS), dice.randbytes(dice.randrange(300))) for _ in range(200)]
 
 
 def main() -> None:
     seed, count = int(sys.argv[1]), int(sys.argv[2])
     sanitize = "sanitize" in sys.argv[3:]
-    dice = random.Random(seed)
-    program = build(ROOT / "p4src" / "luwu.p4", defines={"LANES": str(LANES), "SLOTS": "256"}, sanitize=sanitize)
-    switch = Switch(program, seed=seed)
-    set_up(switch, WORKERS)
-    good = [worker_frame(LANES, worker, seq) for seq in range(64) for worker in range(WORKERS)]
-    for number in range(count):
-        frame = dice.randbytes(dice.randrange(400)) if dice.random() < 0.1 else mutate(dice, dice.choice(good))
-        out = switch.inject(dice.randrange(PORTS), frame)
-        assert all(length <= len(frame) + 512 for length in (len(f) for _, f in out)), (seed, number)
-        if number % 1000 == 0 or number == count - 1:
-            received = sum(switch.statistics(port)["rx_packets"] for port in range(PORTS))
-            sent = sum(switch.statistics(port)["tx_packets"] for port in range(512))
-            # One frame becomes one frame, none (a counted drop), or several: none goes without a trace.
-            assert received == number + 1, (seed, number)
-            assert sent + total_drops(switch) >= received, (seed, number, sent, total_drops(switch))
-    print(f"seed {seed}: {count} frames, {total_drops(switch)} dropped, gen {GEN}")
+    known = {"luwu": _luwu, "p4sgd": _p4sgd, "copies": _copies}
+    for name in (a for a in sys.argv[3:] if a != "sanitize"):
+        if name in known:
+            switch, frames = known[name](seed, sanitize=sanitize)
+        else:
+            switch, frames = _file(Path(name), seed, sanitize=sanitize)
+        begin = time.monotonic()
+        received, left, drops = native.runtime().fuzz(switch.dataplane, frames, count, PORTS, seed)
+        assert received == count, (name, received)
+        causes = ", ".join(f"{number} {cause}" for cause, number in drops.items() if number)
+        took = time.monotonic() - begin
+        print(f"{name}: seed {seed}, {received} frames in, {left} out, dropped: {causes or 'none'}; {took:.0f} s")
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("fuzz_switch.py")
 ROOT = SCRIPT.parents[3]
+PROGRAMS = ("luwu", "p4sgd", "copies")
 
 
 def test_mutated_frames_are_all_counted(seed: int) -> None:
-    command = [sys.executable, str(SCRIPT), str(seed), "20000"]
+    command = [sys.executable, str(SCRIPT), str(seed), "100000", *PROGRAMS]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert result.returncode == 0, f"seed {seed}\n{result.stdout}{result.stderr}"
 
@@ -25,6 +26,7 @@ def _sanitizer(name: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_mutated_frames_under_the_sanitizers(seed: int) -> None:
     build = ROOT / "build" / "sanitize"
     configure = ["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", "-DCATCHMENT_SANITIZE=ON"]
@@ -37,6 +39,6 @@ def test_mutated_frames_under_the_sanitizers(seed: int) -> None:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "CATCHMENT_NATIVE_DIR": str(build),
     }
-    command = [sys.executable, str(SCRIPT), str(seed), "1000000", "sanitize"]
+    command = [sys.executable, str(SCRIPT), str(seed), "1000000", "sanitize", *PROGRAMS]
     result = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert result.returncode == 0, f"seed {seed}\n{result.stdout}{result.stderr[-6000:]}"

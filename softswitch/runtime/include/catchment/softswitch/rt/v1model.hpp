@@ -74,6 +74,7 @@ class V1Model {
       counters.rx_packets += 1;
       counters.rx_bytes += frame.length;
       again_.clear();
+      egress_clones_ = 0;
       enter(engine, frame, frame.port, InstanceType::normal, nullptr, 0);
       for (std::size_t i = 0; i < again_.size(); ++i) {
         if (i >= engine.max_passes) {
@@ -95,6 +96,7 @@ class V1Model {
   static constexpr std::size_t kTooLong = 4;
   static constexpr std::size_t kLoopLimit = 6;
   static constexpr std::size_t kNoGroup = 7;
+  static constexpr std::uint32_t kMaxEgressClones = 1024;  // of one frame
 
   /// A packet that starts over: resubmitted or recirculated.
   struct Again {
@@ -216,7 +218,10 @@ class V1Model {
     cloned.headers = state.headers;
     cloned.metadata = state.metadata;
     send(packet, state, port, asked);
-    if (++clone_depth_ > packet.engine.max_passes) {
+    // Clones that are cloned again in pairs would double with every level: their number is bounded,
+    // too.
+    egress_clones_ += 1;
+    if (++clone_depth_ > packet.engine.max_passes || egress_clones_ > kMaxEgressClones) {
       packet.engine.ports[packet.ingress_port % kPorts].drops[kLoopLimit] += 1;
     } else {
       const Metadata original = cloned.metadata;
@@ -320,6 +325,7 @@ class V1Model {
   Copies copies_;
   std::vector<Again> again_;
   std::uint32_t clone_depth_ = 0;
+  std::uint32_t egress_clones_ = 0;
 };
 
 }  // namespace catchment::softswitch::rt
