@@ -202,12 +202,18 @@ class SwitchClient:
                 yield entries.from_message(entity.table_entry, self.p4info)
 
     def _write_entries(self, kind: UpdateKind, items: Sequence[TableEntry]) -> None:
-        updates = []
-        for item in items:
-            entity = p4runtime_pb2.Entity()
-            entries.to_message(item, self.p4info, with_action=kind != "delete", into=entity.table_entry)
-            updates.append((kind, entity, f"{kind} {item.key()}"))
-        self.write_entities(updates)
+        # Filled in place: a copy of a message costs as much as making it. All are made before the first is sent.
+        number = p4runtime_pb2.Update.Type.Value(kind.upper())
+        requests = []
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            request = p4runtime_pb2.WriteRequest()
+            for item in batch:
+                update = request.updates.add(type=number)
+                entries.to_message(item, self.p4info, with_action=kind != "delete", into=update.entity.table_entry)
+            requests.append((request, [f"{kind} {item.key()}" for item in batch]))
+        for request, words in requests:
+            self._write_batch(request, words)
 
     # Multicast groups
 
@@ -340,19 +346,21 @@ class SwitchClient:
 
     def write_entities(self, updates: Sequence[tuple[UpdateKind, Any, str]]) -> None:
         """Write P4Runtime entities, each with its kind of update and what errors call it."""
-        if not self._session.primary:
-            raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
         for start in range(0, len(updates), _BATCH):
             batch = updates[start : start + _BATCH]
             request = p4runtime_pb2.WriteRequest()
             for kind, entity, _ in batch:
                 update = request.updates.add(type=p4runtime_pb2.Update.Type.Value(kind.upper()))
                 update.entity.CopyFrom(entity)
-            words = [word for _, _, word in batch]
-            try:
-                self._write_once(request)
-            except grpc.RpcError as error:
-                raise from_write(self.where, words, error) from None
+            self._write_batch(request, [word for _, _, word in batch])
+
+    def _write_batch(self, request: Any, words: Sequence[str]) -> None:
+        if not self._session.primary:
+            raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
+        try:
+            self._write_once(request)
+        except grpc.RpcError as error:
+            raise from_write(self.where, words, error) from None
 
     def _write_once(self, request: Any) -> None:
         try:
