@@ -50,7 +50,9 @@ class JobRequest:
                 raise JobError(f"job {self.name}: a luwu job needs --root HOST, its optimizer node")
             return JobPlan.luwu(topology, root=self.root, **common)  # type: ignore[arg-type]
         if self.root is not None:
-            raise JobError(f"job {self.name}: an allreduce job has no --root")
+            raise JobError(f"job {self.name}: --root is for luwu jobs, and this one is of kind {self.kind}")
+        if self.kind is JobKind.SLOTS:
+            return JobPlan.slots_job(topology, **common)  # type: ignore[arg-type]
         return JobPlan.allreduce(topology, **common)  # type: ignore[arg-type]
 
 

@@ -27,7 +27,12 @@ def create(
     *,
     workers: Annotated[str, typer.Option("--workers", "-w", help="Host names, comma between: w0,w1,w2.")],
     root: Annotated[str | None, typer.Option(help="The optimizer node's host name (luwu).")] = None,
-    kind: Annotated[JobKind, typer.Option(help="luwu: sums to the root, parameters back; allreduce.")] = JobKind.LUWU,
+    kind: Annotated[
+        JobKind,
+        typer.Option(
+            help="luwu: sums to the root, parameters back; allreduce; slots: allreduce of few values, on p4sgd.p4."
+        ),
+    ] = JobKind.LUWU,
     slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = 64,
     token_file: Annotated[
         Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")

@@ -28,6 +28,14 @@ class JobKind(StrEnum):
 
     LUWU = "luwu"
     ALLREDUCE = "allreduce"
+    SLOTS = "slots"
+
+
+_SERVES = {
+    "luwu.p4": frozenset({JobKind.LUWU, JobKind.ALLREDUCE}),
+    "p4sgd.p4": frozenset({JobKind.SLOTS}),
+}
+"""What each of our switch programs can do; what another program does is its author's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +61,14 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
-    """A job; make one with `luwu` or `allreduce`.
+    """A job; make one with `luwu`, `allreduce` or `slots`.
 
     Attributes:
         name: for people and the state file.
         kind: what it does.
         topology: name of the topology that it was planned on.
         workers: host names, in the order of the worker indices.
-        root: the optimizer node's host name; None for an all-reduce.
+        root: the optimizer node's host name; None for all-reduces.
         lanes: 32-bit lanes per frame.
         slots: T of every adding stream.
         param_bytes: largest payload of a PARAM frame.
@@ -153,6 +161,41 @@ class JobPlan:
         )
 
     @classmethod
+    def slots_job(
+        cls,
+        topology: Topology,
+        *,
+        name: str,
+        workers: Sequence[str],
+        lanes: int | None = None,
+        slots: int = 64,
+        allocator: Allocator | None = None,
+    ) -> Self:
+        """As `allreduce`, on one switch that runs p4sgd.p4: a few small vectors, as soon as may be (`host.AllReducer`).
+
+        Raises:
+            JobError: as `luwu`, or the workers are on several switches.
+        """
+        switches = dict.fromkeys(topology.host(worker).link.switch for worker in workers)
+        if len(switches) > 1:
+            raise JobError(
+                f"job {name}: its workers are on {len(switches)} switches ({', '.join(switches)}), and a slots job has "
+                "one; take workers of one switch, or an allreduce job"
+            )
+        return cls._plan(
+            topology,
+            kind=JobKind.SLOTS,
+            name=name,
+            workers=workers,
+            root=None,
+            lanes=lanes,
+            slots=slots,
+            param_bytes=None,
+            allocator=allocator,
+            modes={"sums": Mode.ALLREDUCE},
+        )
+
+    @classmethod
     def _plan(
         cls,
         topology: Topology,
@@ -173,6 +216,7 @@ class JobPlan:
         members = [*workers, *([root] if root is not None else [])]
         _check_members(name, workers, members, slots)
         tree = tree_of(topology, hosts, root_host)
+        _check_programs(name, kind, topology, tree)
         lanes = lanes or topology.switch(tree[0].switch).lanes
         param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
         streams: list[StreamPlan] = []
@@ -215,7 +259,7 @@ class JobPlan:
     def describe(self, host: str) -> dict[str, Any]:
         """What a host's endpoint needs, as plain JSON values.
 
-        Keys: job, kind, host, role (worker, root, peer), wid, local and switch ([ip, port]), and one
+        Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), and one
         key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`.
 
         Raises:
@@ -235,7 +279,10 @@ class JobPlan:
             }
             for stream in self.streams
         }
-        role = "peer" if self.root is None else "root" if host == self.root else "worker"
+        if self.root is None:
+            role = "slots" if self.kind is JobKind.SLOTS else "peer"
+        else:
+            role = "root" if host == self.root else "worker"
         return {
             "job": self.name,
             "kind": str(self.kind),
@@ -286,6 +333,17 @@ def _check_members(name: str, workers: Sequence[str], members: Sequence[str], sl
         raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
     if slots < 1 or slots & (slots - 1):
         raise JobError(f"job {name}: {slots} slots; the number must be a power of two")
+
+
+def _check_programs(name: str, kind: JobKind, topology: Topology, tree: Sequence[Branch]) -> None:
+    for branch in tree:
+        program = topology.switch(branch.switch).program.name
+        if kind not in _SERVES.get(program, (kind,)):
+            wanted = next(other for other, kinds in _SERVES.items() if kind in kinds)
+            raise JobError(
+                f"job {name}: switch {branch.switch} runs {program}, for jobs of kind "
+                f"{' and '.join(sorted(_SERVES[program]))}; kind {kind} needs {wanted} (`program:` in the topology)"
+            )
 
 
 def _check_sizes(name: str, topology: Topology, tree: Sequence[Branch], lanes: int, param_bytes: int | None) -> int:

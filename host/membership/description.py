@@ -17,9 +17,9 @@ class Description:
 
     Attributes:
         job: name of the job.
-        kind: luwu or allreduce.
+        kind: luwu, allreduce or slots.
         host: this host's name.
-        role: worker, root or peer.
+        role: worker, root, peer or slots.
         wid: its worker index.
         local: address to bind.
         switch: address of its switch.

@@ -89,7 +89,7 @@ def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
     [
         (["job", "create", "x", "--workers", "w0,w9", "--root", "opt"], "no host 'w9' in topology lab; it has: w0, w1"),
         (["job", "create", "x", "--workers", "w0"], "a luwu job needs --root HOST"),
-        (["job", "create", "x", "--kind", "allreduce", "--workers", "w0", "--root", "opt"], "has no --root"),
+        (["job", "create", "x", "--kind", "allreduce", "--workers", "w0", "--root", "opt"], "--root is for luwu jobs"),
         (["job", "create", "x", "--workers", "w0", "--root", "opt", "--slots", "9"], "power of two"),
         (["job", "show", "absent"], "no job 'absent' on topology lab; there are: none; make one with"),
         (["table", "list", "s9"], "no switch 's9' in topology lab; it has: s1"),
