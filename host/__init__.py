@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from host import build_path as _build_path
+from host.all_reducer import AllReducer, Reduction
 from host.endpoint import Endpoint, Stall
 from host.errors import EndpointError
 from host.request import Request
@@ -10,4 +11,4 @@ from host.stream import Stream
 
 __path__ = _build_path.extended(__path__)
 
-__all__ = ["Endpoint", "EndpointError", "Request", "Stall", "Stream"]
+__all__ = ["AllReducer", "Endpoint", "EndpointError", "Reduction", "Request", "Stall", "Stream"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
+from host.addresses import Address, cannot_open, checked_address, shm_path
 from host.buffers import bytes_of, lanes_of
 from host.errors import EndpointError
 from host.request import Request
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
     from host.buffers import Buffer
     from host.stream import Stream
-
-Address = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,6 @@ class Endpoint:
 
         self._push_bytes = role == "root"
         self._pull_bytes = role == "worker"
-        peer = "{}:{}".format(*options["switch"])
         config = {
             "role": role,
             "streams": {
@@ -67,27 +63,10 @@ class Endpoint:
             },
             **options,
         }
-        path = options["port"]
-        what = "a UDP socket on {}:{}".format(*options["local"]) if path is None else "the shared-memory port"
         try:
             self._native = _native.Endpoint(config)
-        except OSError as error:
-            too_long = error.errno == errno.EMSGSIZE
-            raise EndpointError(
-                f"cannot open {what}: {error.strerror}",
-                kind="system",
-                peer=peer,
-                hint="lower param_bytes or lanes, or raise the MTU of the interface (bytes=N of a shared-memory port)"
-                if too_long
-                else "is the address of this host right, and the port free?",
-            ) from error
-        except _native.AttachError as error:
-            raise EndpointError(
-                f"cannot open {what}: {error}",
-                kind="system",
-                peer=peer,
-                hint="is the switch on this machine running with --port N=shm:PATH, and may this user attach?",
-            ) from error
+        except (OSError, _native.AttachError) as error:
+            raise cannot_open(error, local=options["local"], switch=options["switch"], path=options["port"]) from error
 
     @classmethod
     def worker(
@@ -268,35 +247,9 @@ def _options(
         raise EndpointError(f"a window of {window} frames", kind="argument", hint="give 1..slots")
     return {
         "wid": wid,
-        "local": _address("local", local, least=0 if port is None else 1),
-        "port": None if port is None else _shm_path(port),
-        "switch": _address("switch", switch, least=1),
+        "local": checked_address("local", local, least=0 if port is None else 1),
+        "port": None if port is None else shm_path(port),
+        "switch": checked_address("switch", switch, least=1),
         "timeout": float(timeout),
         "window": window or 0,
     }
-
-
-def _shm_path(port: str) -> str:
-    kind, _, path = port.partition(":")
-    if kind != "shm" or not path:
-        raise EndpointError(
-            f"a port {port!r}",
-            kind="argument",
-            hint='give "shm:PATH", the path that the switch was started with (--port N=shm:PATH), or leave it out',
-        )
-    return path
-
-
-def _address(name: str, address: Address, *, least: int) -> Address:
-    try:
-        host, port = address
-        host = str(ipaddress.IPv4Address(host))
-        if not least <= port <= 0xFFFF:
-            raise ValueError(f"port {port}")
-    except (TypeError, ValueError) as error:
-        raise EndpointError(
-            f"the {name} address {address!r} is not one: {error}",
-            kind="argument",
-            hint='give ("10.0.0.3", 51836): an IPv4 address and a port',
-        ) from error
-    return host, port

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from host.endpoint import Address, Endpoint
+from host.addresses import Address
+from host.endpoint import Endpoint
 from host.membership.errors import MembershipError
 from host.stream import Stream
 

@@ -9,82 +9,20 @@
 #include <utility>
 #include <vector>
 
+#include "all_reducer_binding.hpp"
+#include "binding_values.hpp"
 #include "endpoint.hpp"
 #include "numbers.hpp"
+#include "open_port.hpp"
 #include "shm_port.hpp"
-#include "udp_port.hpp"
 
 namespace py = pybind11;
 
 namespace catchment::host {
 namespace {
 
-constexpr double kNanosPerSecond = 1e9;
 // How long a wait goes without looking for signals.
 constexpr std::chrono::milliseconds kSignalInterval{50};
-constexpr int kAttachPieceMs = 50;
-
-template <typename Integer>
-double seconds(Integer nanos) {
-  return static_cast<double>(nanos) / kNanosPerSecond;
-}
-
-py::object to_dict(const std::optional<Failure>& failure) {
-  if (!failure) return py::none();
-  py::dict result;
-  result["message"] = failure->message;
-  result["kind"] = failure->kind;
-  result["stream"] = failure->stream;
-  result["seq"] = failure->seq ? py::object(py::int_(*failure->seq)) : py::object(py::none());
-  result["peer"] = failure->peer;
-  result["hint"] = failure->hint;
-  result["fatal"] = failure->fatal;
-  return result;
-}
-
-py::dict to_dict(const Durations& durations) {
-  py::dict result;
-  const std::uint64_t count = durations.count.get();
-  result["count"] = count;
-  result["total"] = seconds(durations.total.get());
-  result["min"] = seconds(durations.least.get());
-  result["max"] = seconds(durations.most.get());
-  result["mean"] = count == 0 ? 0.0 : seconds(durations.total.get()) / static_cast<double>(count);
-  return result;
-}
-
-py::dict to_dict(const Stats& stats) {
-  py::dict result;
-  result["frames_sent"] = stats.frames_sent.get();
-  result["frames_received"] = stats.frames_received.get();
-  result["bytes_sent"] = stats.bytes_sent.get();
-  result["bytes_received"] = stats.bytes_received.get();
-  result["retransmissions"] = stats.retransmissions.get();
-  result["timeouts"] = stats.timeouts.get();
-  result["heartbeats_sent"] = stats.heartbeats_sent.get();
-  result["heartbeats_received"] = stats.heartbeats_received.get();
-  result["frames_asked_for"] = stats.frames_asked_for.get();
-  result["saturated"] = stats.saturated.get();
-  result["nonfinite"] = stats.nonfinite.get();
-  result["socket_errors"] = stats.socket_errors.get();
-  py::dict rejects;
-  for (std::size_t i = 0; i < kRejectCount; ++i) {
-    rejects[py::str(std::string(name(static_cast<Reject>(i))))] = stats.rejects[i].get();
-  }
-  result["rejects"] = rejects;
-  py::dict stalls;
-  stalls["credit"] = to_dict(stats.credit_stalls);
-  stalls["pull"] = to_dict(stats.pull_stalls);
-  stalls["socket"] = to_dict(stats.socket_stalls);
-  result["stalls"] = stalls;
-  result["push_latency"] = to_dict(stats.push_latency);
-  result["pull_latency"] = to_dict(stats.pull_latency);
-  result["round_trip"] = seconds(stats.round_trip.get());
-  result["retransmit_timeout"] = seconds(stats.retransmit_timeout.get());
-  result["in_flight"] = stats.in_flight.get();
-  result["held"] = stats.held.get();
-  return result;
-}
 
 // A buffer held in place for as long as this lives.
 class Pinned {
@@ -222,39 +160,6 @@ class BoundEndpoint {
   std::vector<std::pair<std::shared_ptr<Request>, py::object>> kept_;  // under the GIL
 };
 
-StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32_t window) {
-  StreamConfig config;
-  config.name = name + " gen " + std::to_string(fields["gen"].cast<int>());
-  config.gen = fields["gen"].cast<std::uint16_t>();
-  config.workers = fields["workers"].cast<std::uint32_t>();
-  config.slots = fields["slots"].cast<std::uint32_t>();
-  config.window = window == 0 ? config.slots : std::min(window, config.slots);
-  config.base = fields["base_seq"].cast<std::uint32_t>();
-  config.lanes = fields["lanes"].cast<std::uint32_t>();
-  config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();
-  return config;
-}
-
-UdpAddress address(const py::handle& pair) {
-  const auto both = pair.cast<std::pair<std::string, std::uint16_t>>();
-  return {both.first, both.second};
-}
-
-// In short pieces, so that Ctrl-C ends it.
-std::unique_ptr<Port> attach(const std::string& path, const UdpAddress& local,
-                             const UdpAddress& peer, Nanos timeout) {
-  const Nanos until = monotonic_now() + timeout;
-  while (true) {
-    try {
-      const py::gil_scoped_release release;
-      return std::make_unique<ShmPort>(path, local, peer, kAttachPieceMs);
-    } catch (const AttachError& error) {
-      if (error.final() || monotonic_now() >= until) throw;
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  }
-}
-
 std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
   EndpointConfig config;
   const auto role = fields["role"].cast<std::string>();
@@ -273,26 +178,14 @@ std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
     config.in = pick(role == "root" ? "gradients" : "parameters");
   }
   config.wid = fields["wid"].cast<std::uint8_t>();
-  const UdpAddress local = address(fields["local"]);
   const UdpAddress peer = address(fields["switch"]);
   config.peer = peer.host + ":" + std::to_string(peer.port);
-  config.timeout =
-      static_cast<Nanos>(std::min(fields["timeout"].cast<double>(), 1e8) * kNanosPerSecond);
-  try {
-    if (!fields["port"].is_none()) {
-      const auto path = fields["port"].cast<std::string>();
-      return std::make_unique<BoundEndpoint>(std::move(config),
-                                             attach(path, local, peer, config.timeout), local);
-    }
-    auto port =
-        std::make_unique<UdpPort>(local, peer, longest_frame(config), largest_window(config));
-    auto bound = port->local();
-    return std::make_unique<BoundEndpoint>(std::move(config), std::move(port), std::move(bound));
-  } catch (const std::system_error& error) {
-    errno = error.code().value();
-    PyErr_SetFromErrno(PyExc_OSError);
-    throw py::error_already_set();
-  }
+  config.timeout = nanos(fields["timeout"]);
+  OpenPort open = open_port(fields, longest_frame(config), largest_window(config));
+  return as_os_error([&] {
+    return std::make_unique<BoundEndpoint>(std::move(config), std::move(open.port),
+                                           std::move(open.local));
+  });
 }
 
 std::pair<std::uint32_t, std::uint32_t> quantize_buffer(const Pinned& source, int dtype,
@@ -357,6 +250,8 @@ PYBIND11_MODULE(_native, module) {
       .def("stats", &BoundEndpoint::stats)
       .def("close", &BoundEndpoint::close, py::arg("linger"))
       .def_property_readonly("local", &BoundEndpoint::local);
+
+  bind_all_reducer(module);
 
   module.def("quantize", &quantize_buffer);
   module.def("dequantize", &dequantize_buffer);

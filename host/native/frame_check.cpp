@@ -43,6 +43,11 @@ std::optional<Reject> check_content(const wire::Header& header, std::size_t fram
     if (payload != 0) return Reject::kLength;
     return std::nullopt;
   }
+  if (type == PacketType::kCNF && acceptance.confirmations) {
+    if (header.lanes != 0) return Reject::kLanes;
+    if (payload != 0) return Reject::kLength;
+    return std::nullopt;
+  }
   return Reject::kType;
 }
 

@@ -65,6 +65,7 @@ struct Acceptance {
   bool merged = false;      // MH
   std::uint32_t lanes = 0;
   std::uint32_t param_bytes = 0;
+  bool confirmations = false;  // CNF
 };
 
 // Reads version and generation; the rest needs the stream that the generation names.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "consumer_window.hpp"
@@ -14,6 +15,7 @@
 #include "heartbeat.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
+#include "slot_ring.hpp"
 #include "udp_port.hpp"
 
 namespace py = pybind11;
@@ -55,17 +57,36 @@ std::string classify(const ConsumerWindow& window, Seq seq) {
   return "";
 }
 
+std::string name_of(RoundEvent event) {
+  switch (event) {
+    case RoundEvent::kTaken:
+      return "taken";
+    case RoundEvent::kRepeated:
+      return "repeated";
+    case RoundEvent::kImpossible:
+      return "impossible";
+  }
+  return "";
+}
+
+// (seq, vector, ack)
+std::optional<std::tuple<Seq, bool, bool>> take_retry(SlotRing& ring, Nanos now) {
+  const auto retry = ring.take_retry(now);
+  if (!retry) return std::nullopt;
+  return std::tuple{retry->seq, retry->vector, retry->ack};
+}
+
 // What is wrong with a frame, or "" when a stream with these rules takes it.
 std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool parameters,
-                  bool merged, std::uint32_t lanes, std::uint32_t param_bytes) {
+                  bool merged, std::uint32_t lanes, std::uint32_t param_bytes, bool confirmations) {
   const auto text = static_cast<std::string_view>(frame);
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   catchment::wire::Header header;
   auto reject = check_envelope(bytes, header);
   if (!reject && header.gen != gen) reject = Reject::kGeneration;
   if (!reject) {
-    reject =
-        check_content(header, bytes.size(), {gen, sums, parameters, merged, lanes, param_bytes});
+    reject = check_content(header, bytes.size(),
+                           {gen, sums, parameters, merged, lanes, param_bytes, confirmations});
   }
   return reject ? std::string(name(*reject)) : "";
 }
@@ -211,7 +232,27 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("socket_stalls", &ChokedPeer::socket_stalls)
       .def_property_readonly("local", &ChokedPeer::local);
 
-  module.def("check", &check);
+  py::class_<SlotRing>(module, "SlotRing")
+      .def(py::init([](Seq base, std::uint32_t window, std::uint32_t slots, Nanos first,
+                       Nanos least, Nanos most, std::uint32_t seed) {
+        return SlotRing(base, window, slots, {first, least, most}, seed);
+      }))
+      .def("begin", &SlotRing::begin)
+      .def("on_sum",
+           [](SlotRing& ring, Seq seq, Nanos now) { return name_of(ring.on_sum(seq, now)); })
+      .def("on_confirmation", [](SlotRing& ring, Seq seq,
+                                 Nanos now) { return name_of(ring.on_confirmation(seq, now)); })
+      .def("take_retry", &take_retry)
+      .def("awaits_sum", &SlotRing::awaits_sum)
+      .def_property_readonly("deadline", &SlotRing::deadline)
+      .def_property_readonly("open", &SlotRing::open)
+      .def_property_readonly("idle", &SlotRing::idle)
+      .def_property_readonly("oldest", &SlotRing::oldest)
+      .def_property_readonly("next", &SlotRing::next);
+
+  module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),
+             py::arg("parameters"), py::arg("merged"), py::arg("lanes"), py::arg("param_bytes"),
+             py::arg("confirmations") = false);
   module.def("newer", &newer);
   module.def("later", &later);
   module.def("earlier", &earlier);

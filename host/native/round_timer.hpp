@@ -1,0 +1,50 @@
+// How long a round may take before it is asked for again.  Pure: times are nanoseconds that the
+// caller passes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "retransmit_timer.hpp"
+
+namespace catchment::host {
+
+// Each round has a deadline of its own; the estimate of the round trip is shared by all.
+class RoundTimer {
+ public:
+  RoundTimer(RetransmitLimits limits, std::uint32_t jitter_seed)
+      : limits_(limits), random_(jitter_seed * 2'654'435'761U + 1U) {}
+
+  // An answer to a frame that was sent once arrived after `sample`.
+  void on_answer(Nanos sample) {
+    if (smoothed_ == 0) {
+      smoothed_ = std::max<Nanos>(sample, 1);
+      variation_ = sample / 2;
+      return;
+    }
+    variation_ += (std::abs(sample - smoothed_) - variation_) / 4;
+    smoothed_ += (sample - smoothed_) / 8;
+  }
+
+  // When to ask again after `attempts` frames went unanswered.
+  Nanos deadline(std::uint32_t attempts, Nanos now) {
+    const Nanos wait = std::min(base() << std::min(attempts, 8U), limits_.most);
+    random_ = random_ * 1'664'525U + 1'013'904'223U;
+    return now + wait + wait / 4 * (random_ >> 16) / 65'536;
+  }
+
+  Nanos round_trip() const { return smoothed_; }
+  Nanos base() const {
+    if (smoothed_ == 0) return limits_.first;
+    return std::clamp(smoothed_ + 4 * variation_, limits_.least, limits_.most);
+  }
+
+ private:
+  RetransmitLimits limits_;
+  std::uint32_t random_;
+  Nanos smoothed_ = 0;
+  Nanos variation_ = 0;
+};
+
+}  // namespace catchment::host
