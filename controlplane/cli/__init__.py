@@ -29,6 +29,7 @@ from controlplane.cli import (
     switch,
     table,
     topology,
+    traffic,
 )
 from controlplane.errors import ControlPlaneError
 
@@ -57,6 +58,7 @@ app.command("stats")(stats.stats)
 app.command("diagnose")(stats.diagnose)
 app.command("doctor")(doctor.doctor)
 app.command("capture")(capture.capture)
+app.command("traffic")(traffic.traffic)
 app.command("shell")(shell.shell)
 app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
 

@@ -84,13 +84,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """What the members of a job need to know."""
-    place = find_place(topology)
-    if (presence := place.controller()) is not None:
-        with OperatorClient.to(presence, timeout=patience()) as controller:
-            job = _of_message(controller.job(name))
-    else:
-        with place.store() as store:
-            job = _of_record(store.record(name))
+    job = find_job(find_place(topology), name)
     if host is not None:
         if host not in job["members"]:
             raise JobError(f"host {host} is not in job {name}; in it are: {', '.join(job['members'])}")
@@ -139,6 +133,19 @@ def remove(
         with place.fabric() as fabric:
             remove_job(place.store, name, place.topology, fabric.clients)
     typer.echo(f"job {name} is removed")
+
+
+def find_job(place: Place, name: str) -> dict[str, Any]:
+    """A job as `job show --json` prints it.
+
+    Raises:
+        ControlPlaneError: there is no such job.
+    """
+    if (presence := place.controller()) is not None:
+        with OperatorClient.to(presence, timeout=patience()) as controller:
+            return _of_message(controller.job(name))
+    with place.store() as store:
+        return _of_record(store.record(name))
 
 
 def _of_record(record: JobRecord) -> dict[str, Any]:

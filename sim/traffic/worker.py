@@ -11,63 +11,70 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.traffic.frames import Sender
+from sim.traffic.pace import Pace, PacedPort, PaceError
 from sim.traffic.raw_port import RawPort
 from sim.traffic.serial import later, newer
+from sim.traffic.values import value
 from wire.generated.constants import Flag, PacketType
 
 _TIMEOUT = 0.05
 
 
-def value(wid: int, seq: int, lane: int) -> int:
-    """What worker `wid` sends in a lane: different for each worker, number and lane."""
-    return (wid + 1) * 1_000_003 + seq * 257 + lane
+@dataclass(slots=True)
+class SentCount:
+    """A worker's vectors: new ones sent, acknowledged by the root, and how many were sent again."""
+
+    started: int = 0
+    acknowledged: int = 0
+    resent: int = 0
 
 
-def send_vectors(
-    port: RawPort, sender: Sender, told: Mapping[str, Any], count: int, *, delay: float, patience: float
-) -> int:
-    """Send `count` vectors as fast as credit allows; returns how many were sent again.
+def send_vectors(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> SentCount:
+    """Send `count` vectors as fast as credit and the port's pace allow, or as many as its time allows.
 
     Args:
         port: where.
         sender: own addresses.
         told: what the job tells this member.
         count: vectors to send, from sequence number 0.
-        delay: seconds to wait before each new one.
         patience: seconds without progress after which to give up.
 
     Raises:
         TimeoutError: no progress.
     """
     stream, wid = told["gradients"], told["wid"]
-    acked = credit = following = resent = 0
+    acked = credit = following = 0
+    done = SentCount()
     kept: dict[int, bytes] = {}
     last_progress = last_resend = time.monotonic()
-    while acked != count:
-        while following != count and newer(credit, following):
-            time.sleep(delay)
+    while acked != count and not port.over:
+        while following != count and newer(credit, following) and not port.over:
+            time.sleep(port.lateness())
             port.send(_vector(sender, stream, wid, following, 0))
             # Scapy takes milliseconds for a vector: what may have to go out again is built now.
             kept[following] = _vector(sender, stream, wid, following, Flag.RETX)
             following += 1
+            done.started = following
         heard = port.receive_ours(_TIMEOUT, stream["gen"])
         now = time.monotonic()
         if heard is not None and heard.type == PacketType.MH and int(heard.flags) & Flag.ACKV:
             if newer(heard.ack, acked):
                 last_progress = now
             acked, credit = later(heard.ack, acked), later(heard.credit, credit)
+            done.acknowledged = acked
         if now - last_progress > patience:
             raise TimeoutError(f"worker {wid}: nothing acknowledged beyond {acked} for {patience:g} s")
         if now - max(last_progress, last_resend) > _TIMEOUT:
             last_resend = now
             for seq in range(acked, following):
                 port.send(kept[seq])
-                resent += 1
-    return resent
+                done.resent += 1
+    return done
 
 
 def _vector(sender: Sender, stream: Mapping[str, Any], wid: int, seq: int, flags: int) -> bytes:
@@ -84,15 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--patience", type=float, default=10.0)
     options = parser.parse_args(arguments)
     told = json.loads(options.job.read_text("utf-8"))
-    with RawPort() as port:
-        switch_mac = port.resolve(told["switch"][0], told["local"][0])
-        sender = Sender.of(told, port.mac, switch_mac)
-        try:
-            resent = send_vectors(port, sender, told, options.vectors, delay=options.delay, patience=options.patience)
-        except TimeoutError as error:
-            print(error, file=sys.stderr)
-            return 1
-    print(json.dumps({"sent": options.vectors, "resent": resent}))
+    try:
+        pace = Pace(skew=(options.delay, options.delay))
+        with PacedPort(RawPort(), pace) as port:
+            sender = Sender.of(told, port.mac, port.resolve(told["switch"][0], told["local"][0]))
+            done = send_vectors(port, sender, told, options.vectors, patience=options.patience)
+    except (TimeoutError, PaceError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(json.dumps({"sent": done.started, "resent": done.resent}))
     return 0
 
 

@@ -1,0 +1,25 @@
+"""What the players' vectors hold, so that whoever gets a sum can check it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_HALF = 1 << 31
+
+
+def value(wid: int, seq: int, lane: int) -> int:
+    """What worker `wid` sends in a lane, an int32: different for each worker, number and lane."""
+    return _int32((wid + 1) * 1_000_003 + seq * 257 + lane)
+
+
+def fault(seq: int, lanes: Sequence[int], workers: int) -> str | None:
+    """What is wrong with the sum of all workers' vectors `seq`; None when nothing is."""
+    for lane, got in enumerate(lanes):
+        wanted = _int32(sum(value(wid, seq, lane) for wid in range(workers)))
+        if got != wanted:
+            return f"sum {seq}, lane {lane}: {got} instead of {wanted}"
+    return None
+
+
+def _int32(number: int) -> int:
+    return (number + _HALF) % (2 * _HALF) - _HALF

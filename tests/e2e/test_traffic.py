@@ -1,0 +1,101 @@
+"""`catchment traffic` on a network that is up: members, a straggler and attackers, as a person would start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import ROOT
+
+from controlplane.topology import Target
+
+COMMAND = [sys.executable, "-m", "controlplane.cli"]
+TOPOLOGY = """\
+name: {name}
+defaults: {{}}
+switches:
+  s1: {{program: {program}, target: {target}, lanes: 8, ip: 10.0.0.254, mac: 02:00:00:00:fe:01, grpc: auto}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}}
+  w1: {{ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}}
+  opt: {{ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3}}
+  out: {{ip: 10.0.0.4/24, mac: 02:00:00:00:00:04, link: s1:4}}
+"""
+Network = Callable[[str], None]
+
+
+@pytest.fixture
+def network(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
+    name = f"traffic-{os.getpid()}"
+
+    def up(program: str) -> None:
+        path = tmp_path / "net.yaml"
+        text = TOPOLOGY.format(name=name, program=ROOT / "p4src" / f"{program}.p4", target=target)
+        path.write_text(text.replace("defaults: {}\n", ""))
+        catchment("net", "up", "-d", str(path))
+
+    yield up
+    subprocess.run([*COMMAND, "net", "down", name], cwd=ROOT, check=True)
+
+
+def catchment(*words: str, code: int = 0) -> str:
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=ROOT, timeout=100, check=False)
+    assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
+    return done.stderr if code else done.stdout
+
+
+def traffic(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, "traffic", *words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+def outcome(process: subprocess.Popen[str]) -> Any:
+    output, complaints = process.communicate(timeout=100)
+    assert process.returncode == 0, f"{output}\n{complaints}"
+    return json.loads(output)
+
+
+def drops() -> dict[str, int]:
+    (switch,) = json.loads(catchment("stats", "s1", "--json"))
+    return dict(switch["drops"])
+
+
+def test_members_meet_while_a_host_attacks(network: Network, seed: int) -> None:
+    network("luwu")
+    catchment("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
+    common = ("--count", "30", "--patience", "40", "--seed", str(seed))
+    playing = [
+        traffic("root", "train", "--host", "opt", *common),
+        traffic("worker", "train", "--host", "w0", "--loss", "0.05", *common),
+        traffic("straggler", "train", "--host", "w1", "--skew", "0..0.02", "--rate", "500", *common),
+    ]
+    attacks = {
+        kind: outcome(traffic("attacker", "train", "--host", "out", "--kind", kind, "--count", "40"))
+        for kind in ("spoofed", "arp", "flood")
+    }
+    root, lossy, straggler = map(outcome, playing)
+    assert (root["right"], root["wrong"], root["error"]) == (30, 0, None)
+    assert [worker["acknowledged"] for worker in (lossy, straggler)] == [30, 30]
+    assert lossy["seed"] == seed
+    counted = drops()
+    for kind, done in attacks.items():
+        ((reason, number),) = done["expected_drops"].items()
+        assert number == 40, kind
+        assert counted[reason] >= 40, (kind, counted)
+
+    assert "is not in job train; in it are: w0, w1, opt" in catchment("traffic", "worker", "train", "--host", "out",
+                                                                     code=1)  # fmt: skip
+    assert "attack from one that is not" in catchment("traffic", "attacker", "train", "--host", "w0", code=1)
+    assert "is the root of job train" in catchment("traffic", "worker", "train", "--host", "opt", code=1)
+    assert "loss 2 is not a probability" in catchment("traffic", "worker", "train", "--host", "w0", "--loss", "2",
+                                                      code=1)  # fmt: skip
+    assert "no host 'w9'" in catchment("traffic", "worker", "train", "--host", "w9", code=1)

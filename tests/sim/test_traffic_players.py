@@ -1,0 +1,275 @@
+"""Scapy players against the golden switches, each player a thread with a port of its own."""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from scapy.packet import Packet
+
+from sim.golden.slot_model import SlotModel
+from sim.golden.switch_core import SwitchCore
+from sim.golden.switch_model import SwitchModel
+from sim.golden.switch_tables import Receiver, Root, Worker
+from sim.traffic.attack_kind import AttackKind
+from sim.traffic.frames import Sender
+from sim.traffic.kinds import attacks
+from sim.traffic.pace import Frames, Pace, PacedPort, PaceError, parse_skew
+from sim.traffic.play import play
+from sim.traffic.raw_port import RawPort
+from sim.traffic.root import take_sums
+from sim.traffic.rounds import RoundWorker, stream_of
+from sim.traffic.values import fault, value
+from sim.traffic.worker import send_vectors
+from wire.generated.constants import UDP_PORT, DropReason, Mode
+
+GEN, SLOTS, LANES, WORKERS = 7, 4, 8, 3
+SWITCH_IP, SWITCH_MAC = 0x0A0000FE, 0x02000000FE01
+ROOT_PORT = WORKERS
+
+
+class ModelSwitch:
+    """A golden switch between threads: what comes out of a port waits in its queue."""
+
+    def __init__(self, model: SwitchCore, mode: Mode) -> None:
+        self.model = model
+        self._lock = threading.Lock()
+        self.queues: list[queue.Queue[bytes]] = [queue.Queue() for _ in range(WORKERS + 1)]
+        tables = model.tables
+        tables.own_addresses[SWITCH_IP] = SWITCH_MAC
+        tables.groups[1] = tuple(range(WORKERS))
+        full = (1 << WORKERS) - 1
+        for wid in range(WORKERS):
+            tables.jobs[GEN, wid] = Worker(mode, wid, 1 << wid, 8, SLOTS - 1, full, 1, 1, up_port=ROOT_PORT)
+        if mode == Mode.REDUCE:
+            tables.jobs[GEN, ROOT_PORT] = Root(mode, 1, 1)
+        for port in range(WORKERS + 1):
+            tables.receivers[GEN, port] = Receiver(
+                0x020000000001 + port, 0x0A000001 + port, UDP_PORT, SWITCH_MAC, SWITCH_IP
+            )
+
+    def inject(self, port: int, frame: bytes) -> None:
+        with self._lock:
+            for out, data in self.model.inject(port, frame):
+                self.queues[out].put(data)
+
+
+class ModelPort(RawPort):
+    """A port of `ModelSwitch`."""
+
+    def __init__(self, switch: ModelSwitch, number: int) -> None:
+        self.mac = f"02:00:00:00:00:{number + 1:02x}"
+        self._switch, self._number = switch, number
+
+    def send(self, frame: Packet | bytes) -> None:
+        self._switch.inject(self._number, bytes(frame))
+
+    def receive(self, seconds: float) -> bytes | None:
+        try:
+            return self._switch.queues[self._number].get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def told(wid: int) -> dict[str, Any]:
+    stream = {"gen": GEN, "workers": WORKERS, "slots": SLOTS, "base_seq": 0, "lanes": LANES}
+    return {"wid": wid, "local": [f"10.0.0.{wid + 1}", UDP_PORT], "switch": ["10.0.0.254", UDP_PORT],
+            "gradients": stream}  # fmt: skip
+
+
+def ends(switch: ModelSwitch, number: int, pace: Pace) -> tuple[PacedPort, Sender]:
+    port = PacedPort(ModelPort(switch, number), pace)
+    return port, Sender.of(told(number), port.mac, "02:00:00:00:fe:01")
+
+
+def slot_switch() -> ModelSwitch:
+    return ModelSwitch(SlotModel(LANES, 64), Mode.ALLREDUCE)
+
+
+def play_rounds(switch: ModelSwitch, paces: list[Pace], rounds: int, patience: float = 20.0) -> list[Any]:
+    def play(wid: int) -> Any:
+        port, sender = ends(switch, wid, paces[wid])
+        return RoundWorker(port, sender, told(wid)).play(rounds, patience), port.frames
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(play, range(len(paces))))
+
+
+def test_workers_of_the_slots_get_every_sum(seed: int) -> None:
+    switch = slot_switch()
+    rounds = 20
+    for count, frames in play_rounds(switch, [Pace(seed=seed + wid) for wid in range(WORKERS)], rounds):
+        assert (count.started, count.right, count.wrong, count.confirmed) == (rounds,) * 2 + (0, rounds)
+        assert frames.sent >= 2 * rounds
+        assert (frames.unsent, frames.ignored) == (0, 0)
+
+
+def test_slots_under_loss_with_a_straggler(seed: int) -> None:
+    paces = [Pace(loss=0.15, seed=seed + wid, skew=(0.0, 0.01) if wid == 1 else (0.0, 0.0)) for wid in range(WORKERS)]
+    results = play_rounds(slot_switch(), paces, 12)
+    assert all((count.right, count.wrong, count.confirmed) == (12, 0, 12) for count, _ in results)
+    assert sum(count.resent for count, _ in results) > 0
+    assert sum(frames.unsent + frames.ignored for _, frames in results) > 0
+
+
+def test_a_wrong_sum_of_the_slots_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    switch = slot_switch()
+    send = ModelPort.send
+
+    def spoil(self: ModelPort, frame: Packet | bytes) -> None:
+        data = bytearray(bytes(frame))
+        if len(data) > 64 and self.mac.endswith("02"):
+            data[-1] ^= 1
+        send(self, bytes(data))
+
+    monkeypatch.setattr(ModelPort, "send", spoil)
+    for count, _ in play_rounds(switch, [Pace()] * WORKERS, 4):
+        assert (count.right, count.wrong) == (0, 4)
+        assert "lane 7" in count.first_fault
+
+
+def test_a_missing_worker_is_a_timeout_that_names_the_rounds() -> None:
+    with pytest.raises(TimeoutError, match=r"worker 0: nothing new for 0.3 s; rounds that wait: 0 \(no FA\)"):
+        play_rounds(slot_switch(), [Pace(), Pace()], 8, patience=0.3)
+
+
+def test_time_ends_a_run_that_waits() -> None:
+    for count, _ in play_rounds(slot_switch(), [Pace(seconds=0.3)] * 2, 8):
+        assert (count.started, count.right) == (SLOTS, 0)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_worker_and_root_of_a_luwu_job(seed: int, loss: float) -> None:
+    switch = ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
+    vectors = 20
+
+    def play(number: int) -> Any:
+        port, sender = ends(switch, number, Pace(loss=loss, seed=seed + number))
+        if number == ROOT_PORT:
+            return take_sums(port, sender, told(number), vectors, 20.0)
+        return send_vectors(port, sender, told(number), vectors, patience=20.0)
+
+    with ThreadPoolExecutor(WORKERS + 1) as pool:
+        *workers, root = pool.map(play, range(WORKERS + 1))
+    assert all((worker.started, worker.acknowledged) == (vectors, vectors) for worker in workers)
+    assert (root.right, root.wrong, root.first_fault) == (vectors, 0, None)
+
+
+class Nowhere(RawPort):
+    """Takes frames and gives as many as it is asked for."""
+
+    def __init__(self) -> None:
+        self.mac, self.taken = "02:00:00:00:00:01", 0
+
+    def send(self, frame: Packet | bytes) -> None:
+        self.taken += 1
+
+    def receive(self, seconds: float) -> bytes | None:
+        return b"x"
+
+
+def test_loss_goes_both_ways_and_the_seed_repeats_it(seed: int) -> None:
+    def run() -> tuple[int, Frames]:
+        nowhere = Nowhere()
+        port = PacedPort(nowhere, Pace(loss=0.25, seed=seed))
+        for _ in range(2000):
+            port.send(b"x")
+            port.receive(1.0)
+        return nowhere.taken, port.frames
+
+    taken, frames = run()
+    assert run() == (taken, frames)
+    assert taken == frames.sent
+    assert frames.sent + frames.unsent == frames.received == 2000
+    assert 350 < frames.unsent < 650
+    assert 450 < frames.ignored < 900
+
+
+def test_a_rate_spreads_frames_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    reports: list[int] = []
+    port = PacedPort(Nowhere(), Pace(rate=50), lambda frames: reports.append(frames.sent))
+    for _ in range(151):
+        port.send(b"x")
+    assert now[0] == pytest.approx(103.0)
+    assert len(reports) in (2, 3)
+    assert reports == sorted(set(reports))
+
+
+def test_skew_is_fixed_or_in_a_range(seed: int) -> None:
+    port = PacedPort(Nowhere(), Pace(skew=parse_skew("0.5")))
+    assert port.lateness() == 0.5
+    port = PacedPort(Nowhere(), Pace(skew=parse_skew("0.1..0.3"), seed=seed))
+    times = [port.lateness() for _ in range(100)]
+    assert 0.1 <= min(times) < max(times) <= 0.3
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Pace(rate=0), "rate 0 is not a positive number"),
+        (lambda: Pace(rate=float("nan")), "rate nan"),
+        (lambda: Pace(loss=1.0), "loss 1 is not a probability"),
+        (lambda: Pace(loss=-0.1), "loss -0.1"),
+        (lambda: Pace(skew=(0.2, 0.1)), "skew 0.2..0.1"),
+        (lambda: Pace(skew=(float("nan"), 1)), "skew nan"),
+        (lambda: Pace(seconds=0), "0 seconds"),
+        (lambda: parse_skew("late"), "neither SECONDS nor LOW..HIGH"),
+        (lambda: stream_of({"wid": 0, "parameters": {"gen": 1}}), "no stream whose vectors are added"),
+    ],
+)
+def test_impossible_options_say_so(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says) as caught:
+        make()
+    assert isinstance(caught.value, PaceError) or "stream" in says
+
+
+def test_values_tell_workers_numbers_and_lanes_apart() -> None:
+    seen = {value(wid, seq, lane) for wid in range(8) for seq in range(100) for lane in range(64)}
+    assert len(seen) == 8 * 100 * 64
+    assert fault(3, [sum(value(wid, 3, 0) for wid in range(4))], 4) is None
+    assert fault(3, [sum(value(wid, 3, 0) for wid in range(3))], 4) is not None
+    far = [(sum(value(wid, 1 << 31, 0) for wid in range(4)) + (1 << 31)) % (1 << 32) - (1 << 31)]
+    assert fault(1 << 31, far, 4) is None
+
+
+def test_no_drop_but_the_pace_s() -> None:
+    switch = slot_switch()
+    play_rounds(switch, [Pace()] * WORKERS, 8)
+    assert set(switch.model.drops) <= {DropReason.OLD_SEQ}
+
+
+@pytest.mark.parametrize("kind", list(AttackKind))
+@pytest.mark.parametrize("program", ["luwu", "slots"])
+def test_attacks_of_each_kind_only_count(kind: AttackKind, program: str, rng: random.Random) -> None:
+    slots = program == "slots"
+    switch = slot_switch() if slots else ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
+    switch.model.tables.switch_addresses[SWITCH_IP] = True
+    outside = WORKERS + 1
+    sender = Sender("02:00:00:00:00:77", "10.0.0.77", UDP_PORT, "02:00:00:00:fe:01", "10.0.0.254")
+    source = attacks(kind, sender, {**told(0), "kind": program}, rng)
+    for _ in range(60):
+        what = next(source)
+        before = switch.model.drops[what.reason]
+        assert switch.model.inject(outside, what.frame) == [], what.name
+        assert switch.model.drops[what.reason] == before + 1, what.name
+    assert switch.model.drops.total() == 60
+    assert all(not slot.contributions for slot in switch.model.slots.slots)
+
+
+def test_a_player_refuses_what_its_job_does_not_have() -> None:
+    port, sender = ends(slot_switch(), 0, Pace())
+    with pytest.raises(ValueError, match="has no root"):
+        play("root", port, sender, {**told(0), "kind": "slots"}, count=1, patience=1.0)
+    with pytest.raises(ValueError, match="kind allreduce cannot be played"):
+        play("worker", port, sender, {"kind": "allreduce", "sums": {"gen": 1}}, count=1, patience=1.0)
