@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from controlplane.client import SwitchClient, SwitchError
 from controlplane.desired import JOBS
-from controlplane.jobs import JobPlan
+from controlplane.jobs import JobKind, JobPlan, StreamPlan
 from controlplane.jobs.tree import Branch
 from wire.generated.constants import Mode
 
 _SEQUENCE = 0xFFFF_FFFF
 _HALF = 1 << 31
+_STEPS = {"vector": ("slot_tag", "slot_workers"), "acknowledgement": ("ack_tag", "ack_workers")}
+"""What workers send of each number -> the registers that say which number a slot is at, and who has sent it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +109,34 @@ def _sample_if_up(client: SwitchClient) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A vector that some members of a switch have sent and others have not.
+    """A vector, or an acknowledgement, that some members of a switch have sent and others have not.
 
     Attributes:
         switch: where it waits.
         stream: which stream of the job.
         seq: its sequence number, the first that waits.
         members: who has not sent it: host names, or names of child switches.
+        slot: of the switch program.
+        step: vector, or in slots jobs acknowledgement.
+        registers: those that show it: number and generation, and who has sent.
     """
 
     switch: str
     stream: str
     seq: int
     members: tuple[str, ...]
+    slot: int
+    step: str
+    registers: tuple[str, str]
 
     def __str__(self) -> str:
-        return f"{self.stream}: number {self.seq} waits for {', '.join(self.members)} at switch {self.switch}"
+        return f"{self.stream}: {self.step} {self.seq} waits for {', '.join(self.members)} at switch {self.switch}"
 
 
 def waiting_for(job: JobPlan, clients: Mapping[str, SwitchClient]) -> list[Waiting]:
     """The first incomplete vector of each adding stream on each switch, from the switch's registers.
 
+    In a slots job whose vectors are all complete, the first acknowledgement that somebody has not sent.
     Empty when nothing waits, and on targets without register access (BMv2). It also finds a member
     whose endpoint lives while its program stands still.
 
@@ -145,26 +154,37 @@ def waiting_for(job: JobPlan, clients: Mapping[str, SwitchClient]) -> list[Waiti
         for stream in job.streams:
             if stream.mode is Mode.BCAST:
                 continue
-            share = stream.share(branch.switch)
-            slots = range(share.base, share.base + share.slots)
             try:
-                tags = clients[branch.switch].register_cells("slot_tag.tag", slots)
-                bitmaps = clients[branch.switch].register_cells("slot_workers.bitmap", slots)
+                waiting = _first_waiting(job, branch, stream, clients[branch.switch])
             except SwitchError as error:
                 if error.code == "UNIMPLEMENTED":
                     break
                 raise
-            full = (1 << len(branch.members)) - 1
-            incomplete = {
-                tags[slot] & _SEQUENCE: bitmaps[slot]
-                for slot in slots
-                if tags.get(slot, 0) >> 32 == stream.gen and bitmaps.get(slot, 0) != full
-            }
-            if incomplete:
-                seq = _first(incomplete)
-                absent = (name for wid, (_, name) in enumerate(branch.members) if not incomplete[seq] >> wid & 1)
-                found.append(Waiting(branch.switch, stream.name, seq, tuple(absent)))
+            if waiting is not None:
+                found.append(waiting)
     return found
+
+
+def _first_waiting(job: JobPlan, branch: Branch, stream: StreamPlan, client: SwitchClient) -> Waiting | None:
+    share = stream.share(branch.switch)
+    slots = range(share.base, share.base + share.slots)
+    full = (1 << len(branch.members)) - 1
+    for step, registers in _STEPS.items():
+        if step != "vector" and job.kind is not JobKind.SLOTS:
+            continue
+        tags = client.register_cells(f"{registers[0]}.tag", slots)
+        bitmaps = client.register_cells(f"{registers[1]}.bitmap", slots)
+        incomplete = {
+            tags[slot] & _SEQUENCE: slot
+            for slot in slots
+            if tags.get(slot, 0) >> 32 == stream.gen and bitmaps.get(slot, 0) != full
+        }
+        if incomplete:
+            seq = _first(incomplete)
+            slot = incomplete[seq]
+            absent = (name for wid, (_, name) in enumerate(branch.members) if not bitmaps.get(slot, 0) >> wid & 1)
+            return Waiting(branch.switch, stream.name, seq, tuple(absent), slot, step, registers)
+    return None
 
 
 def _first(sequence_numbers: Iterable[int]) -> int:

@@ -141,13 +141,12 @@ def _what_of(member: str, topology: Topology) -> str:
 def _waiting(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient], silent: set[str]) -> list[Finding]:
     findings = []
     for wait in waiting_for(job, clients):
-        stream = next(s for s in job.streams if s.name == wait.stream)
-        share = stream.share(wait.switch)
-        slot = share.base + (wait.seq & (share.slots - 1))
         for member in wait.members:
-            todo = f"{member} sends, but not this vector: its program does not push, or a receiver does not pull"
+            todo = f"{member} sends, but not this {wait.step}: its program does not push, or a receiver does not pull"
             if member in silent or member not in topology.hosts:
                 todo = "see above"
-            what = f"{wait.stream}: vector {wait.seq} waits at {wait.switch} for {member}"
-            findings.append(Finding(member, f"{what} (registers slot_tag and slot_workers, slot {slot})", todo))
+            what = f"{wait.stream}: {wait.step} {wait.seq} waits at {wait.switch} for {member}"
+            findings.append(
+                Finding(member, f"{what} (registers {' and '.join(wait.registers)}, slot {wait.slot})", todo)
+            )
     return findings

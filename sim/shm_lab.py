@@ -8,13 +8,14 @@
             w0.push(ones, exponent=4); w1.push(ones, exponent=4)
             pull.wait()
 
-The switch is the one that runs everywhere else, `luwu.p4` and the control plane too; only the cables are memory.
+The switch is the one that runs everywhere else, its program and the control plane too; only the cables are memory.
+With `program=P4SGD, lanes=8` it takes jobs of `slots`, and `reducer` in place of `endpoint`.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -25,11 +26,12 @@ from controlplane.fabric import Fabric
 from controlplane.jobs import Allocator, JobPlan, deploy
 from controlplane.programs import cache_folder, programs_of
 from controlplane.topology import star
-from host import Endpoint, Stream
+from host import AllReducer, Endpoint, Stream
 from softswitch.process import SwitchProcess
 from softswitch.shm import Port
 
 ROOT = Path(__file__).parents[1]
+LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
 
 
@@ -55,7 +57,7 @@ class ShmLab:
         self,
         hosts: Sequence[str],
         *,
-        program: Path = ROOT / "p4src" / "luwu.p4",
+        program: Path = LUWU,
         lanes: int = 64,
         slots: int = 1024,
         mtu: int = 1500,
@@ -109,19 +111,28 @@ class ShmLab:
             JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
         )
 
+    def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """Plan and deploy a job; further arguments as for `JobPlan.slots_job`."""
+        return self._deploy(
+            JobPlan.slots_job(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+        )
+
+    def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
+        """A member of a slots job on its port; `options` as for `host.AllReducer` (timeout, window, spin)."""
+        told = job.describe(host)
+        return AllReducer(stream=Stream(**told["sums"]), wid=told["wid"], **{**self._where(host, told), **options})
+
     def endpoint(self, job: JobPlan, host: str, **options: Any) -> Endpoint:
         """A member's endpoint on its port; `options` as for `host.Endpoint` (timeout, window)."""
         told = job.describe(host)
-        where: dict[str, Any] = {
-            "local": tuple(told["local"]),
-            "switch": tuple(told["switch"]),
-            "port": f"shm:{self.path(host)}",
-            **options,
-        }
+        where = {**self._where(host, told), **options}
         if told["role"] == "peer":
             return Endpoint.peer(stream=Stream(**told["sums"]), wid=told["wid"], **where)
         where |= {"gradients": Stream(**told["gradients"]), "parameters": Stream(**told["parameters"])}
         return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
+
+    def _where(self, host: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "port": f"shm:{self.path(host)}"}
 
     def port(self, host: str, *, timeout: float | None = 5.0) -> Port:
         """A host's port itself, for frames of one's own making."""

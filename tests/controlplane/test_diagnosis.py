@@ -85,8 +85,9 @@ def test_the_first_vector_that_waits_across_the_wrap(client: SwitchClient) -> No
     slot(3, 0b001, generation=5)  # what another job left there
     slot(0xFFFF_FFFC, 0b001, at=0)  # another job's slots
     (waiting,) = waiting_for(job, {"s1": client})
-    assert waiting == Waiting("s1", "gradients", 0xFFFF_FFFE, ("w1",))
-    assert str(waiting) == "gradients: number 4294967294 waits for w1 at switch s1"
+    registers = ("slot_tag", "slot_workers")
+    assert waiting == Waiting("s1", "gradients", 0xFFFF_FFFE, ("w1",), base + 6, "vector", registers)
+    assert str(waiting) == "gradients: vector 4294967294 waits for w1 at switch s1"
 
 
 def test_targets_without_registers(client: SwitchClient, fake: RunningFake) -> None:

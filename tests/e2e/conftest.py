@@ -18,7 +18,7 @@ from lab import ROOT, Lab, missing_tools
 
 from controlplane.topology import Target, Topology, racks, star
 
-PROGRAM = ROOT / "p4src" / "luwu.p4"
+PROGRAM, SLOTS_PROGRAM = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 WORKERS = [f"w{i}" for i in range(8)]
 # BMv2 is some hundred times slower and its queues hold 64 packets.
 LANES = {Target.EMBEDDED: 64, Target.BMV2: 8}
@@ -59,6 +59,7 @@ def _labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, T
                 lanes = LANES[target]
                 topology = {
                     "star": lambda: star([*WORKERS, "opt", "out"], program=PROGRAM, target=target, lanes=lanes),
+                    "slots": lambda: star(WORKERS, program=SLOTS_PROGRAM, target=target, lanes=8),
                     "racks": lambda: racks(
                         [WORKERS[:2], WORKERS[2:4]], ["opt"], program=PROGRAM, target=target, lanes=lanes
                     ),
@@ -74,6 +75,12 @@ def _labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, T
 def lab(_labs: Callable[[str, Target], Lab], target: Target) -> Lab:
     """One switch with eight workers, an optimizer node and a host that is in no job."""
     return _labs("star", target)
+
+
+@pytest.fixture
+def slots_lab(_labs: Callable[[str, Target], Lab], target: Target) -> Lab:
+    """One switch with p4sgd.p4 and eight workers."""
+    return _labs("slots", target)
 
 
 @pytest.fixture

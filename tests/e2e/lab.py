@@ -16,14 +16,14 @@ from typing import Any, Self
 from controlplane.client import SwitchClient
 from controlplane.fabric import Fabric
 from controlplane.faults import clear_loss, set_loss
-from controlplane.jobs import Allocator, JobPlan, deploy, remove
+from controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
 from controlplane.programs import programs_of
 from controlplane.stats import drops
 from controlplane.topology import Target, Topology
 from sim.mininet import MininetNetwork
 
 ROOT = Path(__file__).parents[2]
-MEMBER = Path(__file__).with_name("member.py")
+MEMBER, SLOTS_MEMBER = (Path(__file__).with_name(name) for name in ("member.py", "slots_member.py"))
 
 
 def missing_tools(target: Target) -> str:
@@ -140,13 +140,14 @@ class Lab:
     ) -> dict[str, Member]:
         """Start a job's members (or some of them) on their hosts."""
         members = {}
+        script = SLOTS_MEMBER if job.kind is JobKind.SLOTS else MEMBER
         for host in hosts if hosts is not None else job.ports:
             task = {
                 "told": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
                 "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
             }  # fmt: skip
             path = self.write(task)
-            members[host] = Member(host, self.python(host, MEMBER, path), self.complaints(host))
+            members[host] = Member(host, self.python(host, script, path), self.complaints(host))
         return members
 
     def run(self, job: JobPlan, **task: Any) -> dict[str, dict[str, Any]]:
