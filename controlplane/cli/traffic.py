@@ -115,7 +115,7 @@ def _told(role: Role, job: str, host: str, described: Mapping[str, Any]) -> Mapp
     if host not in members:
         raise TrafficError(f"host {host} is not in job {job}; in it are: {', '.join(members)}")
     if (members[host]["role"] == "root") != (role is Role.ROOT):
-        raise TrafficError(f"host {host} is the {members[host]['role']} of job {job}, not its {role}")
+        raise TrafficError(f"host {host} has the role {members[host]['role']} in job {job}; it cannot play the {role}")
     return members[host]
 
 

@@ -54,7 +54,7 @@ class _Round:
 
     number: int
     waits_for: PacketType
-    again: bytes
+    again: list[bytes]
     due: float
 
 
@@ -101,7 +101,7 @@ class RoundWorker:
     def _start(self, number: int) -> None:
         time.sleep(self._port.lateness())
         self._port.send(self._vector(number, Flag(0)))
-        self._wait(number, PacketType.FA, self._vector(number, Flag.RETX))
+        self._wait(number, PacketType.FA, [self._vector(number, Flag.RETX)])
         self.count.started += 1
 
     def _take(self, heard: Catchment, rounds: int) -> bool:
@@ -115,7 +115,8 @@ class RoundWorker:
             self._check(heard)
             acknowledgement = self._acknowledgement(under_way.number)
             self._port.send(acknowledgement)
-            self._wait(under_way.number, PacketType.CNF, acknowledgement)
+            # The vector too: a switch that was restarted has lost the sum that others may still wait for.
+            self._wait(under_way.number, PacketType.CNF, [*under_way.again, acknowledgement])
         else:
             del self._open[slot]
             self.count.confirmed += 1
@@ -131,7 +132,7 @@ class RoundWorker:
             self.count.wrong += 1
             self.count.first_fault = self.count.first_fault or problem
 
-    def _wait(self, number: int, answer: PacketType, again: bytes) -> None:
+    def _wait(self, number: int, answer: PacketType, again: list[bytes]) -> None:
         due = time.monotonic() + _TIMEOUT
         self._open[number % self._stream["slots"]] = _Round(number, answer, again, due)
 
@@ -139,9 +140,10 @@ class RoundWorker:
         now = time.monotonic()
         for waiting in self._open.values():
             if now >= waiting.due:
-                self._port.send(waiting.again)
+                for frame in waiting.again:
+                    self._port.send(frame)
                 waiting.due = time.monotonic() + _TIMEOUT
-                self.count.resent += 1
+                self.count.resent += len(waiting.again)
 
     def _vector(self, number: int, flags: Flag) -> bytes:
         values = [value(self._wid, number, lane) for lane in range(self._stream["lanes"])]

@@ -95,7 +95,26 @@ def test_members_meet_while_a_host_attacks(network: Network, seed: int) -> None:
     assert "is not in job train; in it are: w0, w1, opt" in catchment("traffic", "worker", "train", "--host", "out",
                                                                      code=1)  # fmt: skip
     assert "attack from one that is not" in catchment("traffic", "attacker", "train", "--host", "w0", code=1)
-    assert "is the root of job train" in catchment("traffic", "worker", "train", "--host", "opt", code=1)
+    assert "has the role root in job train" in catchment("traffic", "worker", "train", "--host", "opt", code=1)
     assert "loss 2 is not a probability" in catchment("traffic", "worker", "train", "--host", "w0", "--loss", "2",
                                                       code=1)  # fmt: skip
     assert "no host 'w9'" in catchment("traffic", "worker", "train", "--host", "w9", code=1)
+
+
+def test_workers_of_the_slots_check_every_sum(network: Network, seed: int) -> None:
+    network("p4sgd")
+    catchment("job", "create", "fast", "--kind", "slots", "--workers", "w0,w1,opt", "--slots", "8")
+    common = ("--count", "30", "--patience", "40", "--seed", str(seed))
+    playing = [
+        traffic("worker", "fast", "--host", "w0", "--loss", "0.05", *common),
+        traffic("straggler", "fast", "--host", "w1", "--skew", "0..0.02", *common),
+        traffic("worker", "fast", "--host", "opt", "--rate", "1000", *common),
+    ]
+    stolen = outcome(traffic("attacker", "fast", "--host", "out", "--kind", "stolen", "--count", "40"))
+    for worker in map(outcome, playing):
+        assert (worker["right"], worker["wrong"], worker["confirmed"]) == (30, 0, 30)
+    assert stolen["expected_drops"] == {"UNKNOWN_JOB": 40}
+    assert drops()["UNKNOWN_JOB"] >= 40
+    assert "cannot play the root" in catchment("traffic", "root", "fast", "--host", "w0", code=1)
+    said = catchment("traffic", "worker", "fast", "--host", "w0", "--count", "100", "--patience", "0.5", code=1)
+    assert "nothing new for 0.5 s; rounds that wait: " in said

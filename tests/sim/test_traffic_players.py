@@ -14,6 +14,7 @@ from scapy.packet import Packet
 
 from sim.golden.slot_model import SlotModel
 from sim.golden.switch_core import SwitchCore
+from sim.golden.switch_frames import packet_type
 from sim.golden.switch_model import SwitchModel
 from sim.golden.switch_tables import Receiver, Root, Worker
 from sim.traffic.attack_kind import AttackKind
@@ -26,7 +27,7 @@ from sim.traffic.root import take_sums
 from sim.traffic.rounds import RoundWorker, stream_of
 from sim.traffic.values import fault, value
 from sim.traffic.worker import send_vectors
-from wire.generated.constants import UDP_PORT, DropReason, Mode
+from wire.generated.constants import UDP_PORT, DropReason, Mode, PacketType
 
 GEN, SLOTS, LANES, WORKERS = 7, 4, 8, 3
 SWITCH_IP, SWITCH_MAC = 0x0A0000FE, 0x02000000FE01
@@ -118,6 +119,24 @@ def test_slots_under_loss_with_a_straggler(seed: int) -> None:
     assert all((count.right, count.wrong, count.confirmed) == (12, 0, 12) for count, _ in results)
     assert sum(count.resent for count, _ in results) > 0
     assert sum(frames.unsent + frames.ignored for _, frames in results) > 0
+
+
+def test_a_switch_that_loses_a_sum_after_one_worker_has_it() -> None:
+    switch = slot_switch()
+    inject = switch.model.inject
+
+    def restart_once(port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        out = inject(port, frame)
+        if len(out) < WORKERS or packet_type(out[0][1]) != PacketType.FA:
+            return out
+        switch.model.inject = inject  # type: ignore[method-assign]
+        switch.model.restart()
+        return [(number, data) for number, data in out if number == 0]
+
+    switch.model.inject = restart_once  # type: ignore[method-assign]
+    results = play_rounds(switch, [Pace()] * WORKERS, 6)
+    assert all((count.right, count.wrong, count.confirmed) == (6, 0, 6) for count, _ in results)
+    assert sum(count.resent for count, _ in results) > 0
 
 
 def test_a_wrong_sum_of_the_slots_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
