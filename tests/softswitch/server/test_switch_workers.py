@@ -6,6 +6,7 @@ import os
 import random
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,3 +98,27 @@ def test_a_wrong_number_of_threads_is_refused(threads: str) -> None:
     result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
     assert result.returncode == 2
     assert "--workers" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_the_same_under_the_thread_sanitizer(seed: int) -> None:
+    folder = ROOT / "build" / "thread-sanitizer"
+    # Fences are not modelled; and protobuf lays its objects out differently when it is sanitized, which it is not here.
+    flags = "-fsanitize=thread -U__SANITIZE_THREAD__ -Wno-tsan -g -O1"
+    configure = [
+        "cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None",
+        f"-DCMAKE_CXX_FLAGS={flags}", f"-DPython_EXECUTABLE={sys.executable}",
+    ]  # fmt: skip
+    subprocess.run(configure, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "catchment-switch"], check=True, capture_output=True)
+    environment = os.environ | {
+        "CATCHMENT_SEED": str(seed),
+        "CATCHMENT_SWITCH": str(folder / "softswitch" / "server" / "catchment-switch"),
+        # gRPC and protobuf are not instrumented.
+        "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:halt_on_error=1:exitcode=66",
+    }
+    tests = [__file__, str(Path(__file__).with_name("test_switch_ports.py"))]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+    result = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, f"{result.stdout[-6000:]}"
