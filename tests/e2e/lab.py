@@ -72,6 +72,7 @@ class Lab:
         self.folder = folder
         self.network = MininetNetwork(topology, log_folder=folder)
         self.allocator = Allocator(topology)
+        self._deployed = 0
         self._exits = contextlib.ExitStack()
         self._tasks = 0
         switch = next(iter(topology.switches.values()))
@@ -104,10 +105,14 @@ class Lab:
     def deployed(self, job: JobPlan) -> Iterator[JobPlan]:
         """A job on the switches for the length of a block."""
         deploy(job, self.topology, self.fabric.clients)
+        self._deployed += 1
         try:
             yield job
         finally:
             remove(job, self.topology, self.fabric.clients)
+            self._deployed -= 1
+            if self._deployed == 0:
+                self.allocator = Allocator(self.topology, next_generation=self.allocator.next_generation)
 
     @contextlib.contextmanager
     def loss(self, probability: float) -> Iterator[None]:
