@@ -73,7 +73,7 @@ def build(
     compiler, identity = _toolchain()
     options = [
         *FLAGS,
-        *(["-fsanitize=address,undefined", "-g", "-O1"] if sanitize else []),
+        *(["-fsanitize=address,undefined", "-g1", "-O1"] if sanitize else []),
         *(["-Werror"] if strict else []),
         *flags,
     ]

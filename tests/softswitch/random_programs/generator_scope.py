@@ -70,6 +70,8 @@ class Options:
     """Statements per block, about."""
     depth: int = 3
     """Of expressions."""
+    loops: bool = True
+    """p4c takes loops for BMv2, but runs the body of each just once."""
     huge: float = 0.03
     """How many of the widths go up to 2048 bits."""
 

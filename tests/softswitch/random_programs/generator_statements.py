@@ -54,7 +54,7 @@ class Statements:
         ]
         if depth > 0:
             makers += [(4, self._if), (1, self._braces), (1, self._switch_value)]
-            if not scope.in_action and not scope.in_loop and not scope.in_parser:
+            if self.options.loops and not scope.in_action and not scope.in_loop and not scope.in_parser:
                 makers.append((1, self._loop))
         if not scope.in_function:
             makers += [(3, self._header), (1, self._stack)]
@@ -184,8 +184,8 @@ class Statements:
         dice = self.rng.random()
         same = [n for n, other in scope.headers if other == t and n != name]
         if dice < 0.35:
+            fields = [f"{name}.{f} = {self.ex.of(ft, self._without(scope, name))};" for f, ft in t.fields]
             scope.valid.add(name)
-            fields = [f"{name}.{f} = {self.ex.of(ft, scope)};" for f, ft in t.fields]
             return [f"{name}.setValid();", *fields]
         if dice < 0.5:
             scope.valid.discard(name)
@@ -194,8 +194,16 @@ class Statements:
             other = self.rng.choice(same)
             scope.valid.discard(name)
             return [f"{name} = {other};"]
+        values = [self.ex.of(ft, self._without(scope, name), 1) for _, ft in t.fields]
         scope.valid.add(name)
-        return [f"{name} = {{{', '.join(self.ex.of(ft, scope, 1) for _, ft in t.fields)}}};"]
+        return [f"{name} = {{{', '.join(values)}}};"]
+
+    @staticmethod
+    def _without(scope: Scope, header: str) -> Scope:
+        """What can be read while `header` is being made: p4c writes its fields one after the other."""
+        inner = scope.nested()
+        inner.variables = [v for v in scope.visible() if v.header != header]
+        return inner
 
     def _stack(self, scope: Scope, depth: int) -> Lines:
         if not scope.stacks or scope.in_parser:
