@@ -59,10 +59,11 @@ class Generator(Parsers):
     def _bind(self, params: tuple[tuple[str, Type], ...], scope: Scope) -> tuple[list[str], Lines]:
         """Declarations of parameters, and statements that give those that only go out a value."""
         texts, lines = [], []
+        own = {f"p{i}" for i in range(len(params))}
+        scope.variables = [v for v in scope.variables if v.text not in own]
         for i, (direction, t) in enumerate(params):
             name = f"p{i}"
             texts.append(f"{direction} {t} {name}".strip())
-            scope.variables = [v for v in scope.variables if v.text != name]
             if direction == "out":
                 lines.append(f"{name} = {self.ex.of(t, scope, 1)};")
             scope.variables.append(Variable(name, t, direction in ("out", "inout")))
