@@ -24,7 +24,8 @@ class Tables(Statements):
             if kind == "lpm" and self.options.strict:
                 widths = (8, 16, 32, 64)  # BMv2 counts the prefix of a const entry from the top of its first byte
             t = Num(self.rng.choice(widths))
-            plain = [v for v in scope.of_type(t) if v.header]
+            # p4c copies an element's field before it looks it up: of an invalid one BMv2 has some earlier packet's.
+            plain = [v for v in scope.of_type(t) if v.header and "[" not in v.text]
             text = self.rng.choice(plain).text if plain and self.rng.random() < 0.5 else self.ex.number(t, scope, 1)
             out.append((text, t, kind))
         return out
