@@ -1,0 +1,1 @@
+"""The NICs in SystemVerilog: where the sources are, and how Verilator builds them."""

@@ -1,0 +1,110 @@
+// A stream of lanes to a stream of floats: a whole beat of lanes a clock.
+// A beat of lanes becomes one beat of 32-bit elements; two beats become one of 16-bit elements, the first in the low
+// half, and an odd last one goes alone.  Element 0 is in the low bits.
+module int_to_float
+  import catchment_wire_pkg::*;
+  import format_pkg::*;
+#(
+    // bits of a beat
+    parameter int unsigned WIDTH = 512,
+    // registers of a lane, 1..3
+    parameter int unsigned STAGES = 3
+) (
+    input  logic               clk,
+    input  logic               rst,
+
+    input  logic [WIDTH-1:0]   s_axis_tdata,
+    // whole lanes; a message's beats are full but for the last
+    input  logic [WIDTH/8-1:0] s_axis_tkeep,
+    input  logic               s_axis_tlast,
+    // how to convert; the same for a whole message
+    input  format_t            s_axis_tuser,
+    input  logic               s_axis_tvalid,
+    output logic               s_axis_tready,
+
+    // bytes that are not kept are zero
+    output logic [WIDTH-1:0]   m_axis_tdata,
+    output logic [WIDTH/8-1:0] m_axis_tkeep,
+    output logic               m_axis_tlast,
+    output logic               m_axis_tvalid,
+    input  logic               m_axis_tready
+);
+
+  localparam int unsigned Lanes = WIDTH / 32;
+  localparam int unsigned Half = WIDTH / 2;
+
+  if (WIDTH % 64 != 0) begin : gen_bad_width
+    $fatal(1, "int_to_float: WIDTH must be a multiple of 64");
+  end
+
+  // ---- lanes -----------------------------------------------------------------------------------------------
+  logic             enable;
+  logic [Lanes-1:0] kept;
+  logic [Lanes-1:0] kept_q;
+  logic             last_q;
+  logic             narrow_q;
+  logic             valid_q;
+  logic             ready_q;
+  logic [WIDTH-1:0] wide;    // an element in 32 bits
+  logic [Half-1:0]  packed_half;
+
+  assign s_axis_tready = enable;
+
+  for (genvar i = 0; i < Lanes; i++) begin : gen_lane
+    logic [31:0] value;
+
+    int_lane_to_float #(.STAGES(STAGES)) convert (
+        .clk,
+        .enable,
+        .lane(s_axis_tdata[32*i+:32]),
+        .as(s_axis_tuser),
+        .value
+    );
+
+    assign kept[i]                = &s_axis_tkeep[4*i+:4];
+    assign wide[32*i+:32]         = kept_q[i] ? value : 32'd0;
+    assign packed_half[16*i+:16]  = wide[32*i+:16];
+  end
+
+  stream_delay #(.WIDTH(Lanes + 2), .STAGES(STAGES)) delay (
+      .clk,
+      .rst,
+      .s_data({kept, s_axis_tlast, s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16}),
+      .s_valid(s_axis_tvalid),
+      .enable,
+      .m_data({kept_q, last_q, narrow_q}),
+      .m_valid(valid_q),
+      .m_ready(ready_q)
+  );
+
+  // ---- gather: two beats of 16-bit elements are one -------------------------------------------------------
+  logic [Half-1:0]  low_reg;
+  logic             holding_reg;  // low_reg waits for the other half
+  logic             complete;
+
+  assign complete      = !narrow_q || holding_reg || last_q;
+  assign m_axis_tvalid = valid_q && complete;
+  assign ready_q       = m_axis_tready || !complete;
+  assign m_axis_tlast  = last_q;
+
+  always_comb begin
+    if (!narrow_q) m_axis_tdata = wide;
+    else if (holding_reg) m_axis_tdata = {packed_half, low_reg};
+    else m_axis_tdata = {{Half{1'b0}}, packed_half};
+    for (int unsigned i = 0; i < Lanes; i++) begin
+      if (!narrow_q) begin
+        m_axis_tkeep[4*i+:4] = {4{kept_q[i]}};
+      end else begin
+        m_axis_tkeep[2*i+:2]            = {2{holding_reg || kept_q[i]}};
+        m_axis_tkeep[WIDTH/16+2*i+:2]   = {2{holding_reg && kept_q[i]}};
+      end
+    end
+  end
+
+  always_ff @(posedge clk) begin
+    if (valid_q && ready_q) low_reg <= packed_half;
+    if (rst) holding_reg <= 1'b0;
+    else if (valid_q && ready_q) holding_reg <= !complete;
+  end
+
+endmodule : int_to_float

