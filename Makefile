@@ -69,7 +69,7 @@ test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
 	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
 
-PYTHON_DIRS := wire softswitch controlplane host sim tests bench
+PYTHON_DIRS := wire softswitch controlplane host sim rtl tests bench
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -v '^wire/generated/')
 
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error

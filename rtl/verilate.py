@@ -75,7 +75,8 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
     _run(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
-            "-CFLAGS", "-O2 -fPIC -std=c++20", "-LDFLAGS", "-shared", "--Mdir", work, "--prefix", "Top", "-o", library.name,
+            "-CFLAGS", "-O2 -fPIC -std=c++20", "-LDFLAGS", "-shared", "--Mdir", work, "--prefix", "Top",
+            "-o", library.name,
             *(f"-G{name}={value}" for name, value in parameters.items()),
             LINT_RULES, *sources(), bench.resolve(), "--top", top,
         ]

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from rtl.verilate import build
 
 BEAT_BYTES = 64
-BEAT = np.dtype([("data", np.uint8, BEAT_BYTES), ("keep", "<u8"), ("user", "<u8"), ("last", "<u4"), ("reserved", "<u4")])
+BEAT = np.dtype(
+    [("data", np.uint8, BEAT_BYTES), ("keep", "<u8"), ("user", "<u8"), ("last", "<u4"), ("reserved", "<u4")]
+)
 Beats = NDArray[Any]
 
 
@@ -52,7 +54,7 @@ def beats_of(message: bytes, user: int) -> Beats:
 
 
 def messages_of(beats: Beats) -> list[bytes]:
-    """What the kept bytes say, split at `last`; kept bytes come first in a beat, and only the last beat may be partly kept."""
+    """What the kept bytes say, split at `last`: kept bytes come first in a beat, only the last may be partly kept."""
     messages, current = [], b""
     for beat in beats:
         kept = int(beat["keep"]).bit_length()
@@ -68,7 +70,15 @@ def messages_of(beats: Beats) -> list[bytes]:
 
 
 def run(
-    top: str, bench: str, function: str, beats: Beats, room: int, gaps: Gaps, seed: int, parameters: Mapping[str, int] = {}
+    top: str,
+    bench: str,
+    function: str,
+    beats: Beats,
+    *,
+    room: int,
+    gaps: Gaps,
+    seed: int,
+    parameters: Mapping[str, int] = {},
 ) -> tuple[Beats, int]:
     """The beats that come out (at most `room`), and the clocks until the last one."""
     library = _library(top, bench, tuple(sorted(parameters.items())))

@@ -26,11 +26,29 @@ def how(dtype: DataType, exponent: int, workers: int) -> int:
 
 
 def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
-    return run("float_to_int", "format_bench.cpp", "convert", beats, 2 * len(beats), gaps, seed, {"STAGES": stages})
+    return run(
+        "float_to_int",
+        "format_bench.cpp",
+        "convert",
+        beats,
+        room=2 * len(beats),
+        gaps=gaps,
+        seed=seed,
+        parameters={"STAGES": stages},
+    )
 
 
 def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
-    return run("int_to_float", "format_bench.cpp", "convert", beats, len(beats), gaps, seed, {"STAGES": stages})
+    return run(
+        "int_to_float",
+        "format_bench.cpp",
+        "convert",
+        beats,
+        room=len(beats),
+        gaps=gaps,
+        seed=seed,
+        parameters={"STAGES": stages},
+    )
 
 
 def counts(beats: Beats) -> tuple[int, int]:
@@ -130,8 +148,12 @@ def test_messages_of_all_lengths_and_types_one_after_another(
     expected = [formats.quantize(words.view(VALUES[d]), d, e, w).lanes for d, e, w, words in jobs]
     assert messages == [lanes.tobytes() for lanes in expected]
 
-    beats = np.concatenate([beats_of(lanes.tobytes(), how(d, e, w)) for lanes, (d, e, w, _) in zip(expected, jobs, strict=True)])
+    beats = np.concatenate(
+        [beats_of(lanes.tobytes(), how(d, e, w)) for lanes, (d, e, w, _) in zip(expected, jobs, strict=True)]
+    )
     out, _ = to_float(beats, gaps, seed)
     with np.errstate(over="ignore"):
-        back = [formats.dequantize(lanes, d, e, w).tobytes() for lanes, (d, e, w, _) in zip(expected, jobs, strict=True)]
+        back = [
+            formats.dequantize(lanes, d, e, w).tobytes() for lanes, (d, e, w, _) in zip(expected, jobs, strict=True)
+        ]
     assert messages_of(out) == back
