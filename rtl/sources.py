@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 RTL = Path(__file__).parent
-FOLDERS = ("common", "format")
+FOLDERS = ("common", "format", "transport")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
     RTL / "format" / "format_pkg.sv",
+    RTL / "transport" / "transport_pkg.sv",
 )
 LINT_RULES = RTL / "lint.vlt"
 
