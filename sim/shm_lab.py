@@ -27,6 +27,7 @@ from controlplane.jobs import Allocator, JobPlan, deploy
 from controlplane.programs import cache_folder, programs_of
 from controlplane.topology import star
 from host import AllReducer, Endpoint, Stream
+from host.collectives import Communicator
 from softswitch.process import SwitchProcess
 from softswitch.shm import Port
 
@@ -130,6 +131,10 @@ class ShmLab:
             return Endpoint.peer(stream=Stream(**told["sums"]), wid=told["wid"], **where)
         where |= {"gradients": Stream(**told["gradients"]), "parameters": Stream(**told["parameters"])}
         return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
+
+    def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
+        """A rank of an all-reduce job on its port; `options` as for `host.collectives.Communicator`."""
+        return Communicator.of_job(job.describe(host), **{"port": f"shm:{self.path(host)}", **options})
 
     def _where(self, host: str, told: Mapping[str, Any]) -> dict[str, Any]:
         return {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "port": f"shm:{self.path(host)}"}
