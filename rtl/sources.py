@@ -9,6 +9,7 @@ FOLDERS = ("common", "format", "transport")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
+    RTL / "common" / "keep_pkg.sv",
     RTL / "format" / "format_pkg.sv",
     RTL / "transport" / "transport_pkg.sv",
 )

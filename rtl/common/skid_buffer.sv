@@ -51,4 +51,7 @@ module skid_buffer #(
     end
   end
 
+  stream_check #(.WIDTH(WIDTH)) check_s (.clk, .rst, .data(s_data), .valid(s_valid), .ready(s_ready));
+  stream_check #(.WIDTH(WIDTH)) check_m (.clk, .rst, .data(m_data), .valid(m_valid), .ready(m_ready));
+
 endmodule : skid_buffer

@@ -111,4 +111,25 @@ module float_to_int
       .m_ready(m_axis_tready)
   );
 
+  axis_check #(.WIDTH(WIDTH), .USER_WIDTH($bits(format_t))) check_s (
+      .clk,
+      .rst,
+      .tdata(s_axis_tdata),
+      .tkeep(s_axis_tkeep),
+      .tlast(s_axis_tlast),
+      .tuser(s_axis_tuser),
+      .tvalid(s_axis_tvalid),
+      .tready(s_axis_tready)
+  );
+  axis_check #(.WIDTH(WIDTH), .USER_WIDTH(2 * Lanes)) check_m (
+      .clk,
+      .rst,
+      .tdata(m_axis_tdata),
+      .tkeep(m_axis_tkeep),
+      .tlast(m_axis_tlast),
+      .tuser(m_axis_tuser),
+      .tvalid(m_axis_tvalid),
+      .tready(m_axis_tready)
+  );
+
 endmodule : float_to_int

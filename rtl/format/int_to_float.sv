@@ -107,4 +107,25 @@ module int_to_float
     else if (valid_q && ready_q) holding_reg <= !complete;
   end
 
+  axis_check #(.WIDTH(WIDTH), .USER_WIDTH($bits(format_t))) check_s (
+      .clk,
+      .rst,
+      .tdata(s_axis_tdata),
+      .tkeep(s_axis_tkeep),
+      .tlast(s_axis_tlast),
+      .tuser(s_axis_tuser),
+      .tvalid(s_axis_tvalid),
+      .tready(s_axis_tready)
+  );
+  axis_check #(.WIDTH(WIDTH)) check_m (
+      .clk,
+      .rst,
+      .tdata(m_axis_tdata),
+      .tkeep(m_axis_tkeep),
+      .tlast(m_axis_tlast),
+      .tuser(1'b0),
+      .tvalid(m_axis_tvalid),
+      .tready(m_axis_tready)
+  );
+
 endmodule : int_to_float

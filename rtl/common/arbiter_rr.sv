@@ -1,0 +1,56 @@
+// Who may go: round robin.  A grant stays until what was granted is done, also when others ask meanwhile; then the turn
+// is the next one's.  Of COUNT that ask all the time, each is served once in COUNT grants.
+module arbiter_rr #(
+    // who may ask, at least 1
+    parameter int unsigned COUNT = 2,
+    // derived
+    parameter int unsigned INDEX_BITS = COUNT > 1 ? $clog2(COUNT) : 1
+) (
+    input  logic                  clk,
+    input  logic                  rst,
+
+    // stays until granted and done
+    input  logic [COUNT-1:0]      request,
+    // what was granted is done in this clock (a packet's last beat moves)
+    input  logic                  done,
+
+    // one bit, or none when nobody asks
+    output logic [COUNT-1:0]      grant,
+    // the position of that bit
+    output logic [INDEX_BITS-1:0] index,
+    output logic                  granted
+);
+
+  if (COUNT < 1) begin : gen_bad_count
+    $fatal(1, "arbiter_rr: COUNT must be at least 1");
+  end
+
+  logic [COUNT-1:0] held_reg;   // a grant that is not done yet, or none
+  logic [COUNT-1:0] after_reg;  // the ones after the last served: they go first
+  logic [COUNT-1:0] preferred;
+  logic [COUNT-1:0] pick;
+
+  always_comb begin
+    preferred = request & after_reg;
+    // The lowest bit of x is x & -x.
+    pick      = |preferred ? preferred & -preferred : request & -request;
+    grant     = |held_reg ? held_reg : pick;
+    index     = '0;
+    for (int unsigned i = 0; i < COUNT; i++) begin
+      if (grant[i]) index = index | INDEX_BITS'(i);
+    end
+  end
+
+  assign granted = |grant;
+
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      held_reg  <= '0;
+      after_reg <= '0;
+    end else begin
+      held_reg <= done ? '0 : grant;
+      if (done && granted) after_reg <= ~(grant | (grant - 1'b1));
+    end
+  end
+
+endmodule : arbiter_rr
