@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 RTL = Path(__file__).parent
-FOLDERS = ("common", "format", "transport")
+FOLDERS = ("common", "format", "transport", "hostif")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
     RTL / "common" / "keep_pkg.sv",
     RTL / "format" / "format_pkg.sv",
     RTL / "transport" / "transport_pkg.sv",
+    RTL / "hostif" / "hostif_pkg.sv",
 )
 LINT_RULES = RTL / "lint.vlt"
 

@@ -1,0 +1,298 @@
+// All of a NIC between its registers, memory and the transport: the host access module, the conversions, and vectors.
+module host_datapath
+  import catchment_wire_pkg::*;
+  import format_pkg::*;
+  import hostif_pkg::*;
+  import transport_pkg::*;
+#(
+    parameter int unsigned VECTOR_BYTES = 256,
+    // pushes of floats can be converted; pulls of floats
+    parameter bit PUSH_CONVERT = 1'b1,
+    parameter bit PULL_CONVERT = 1'b1,
+    // registers of a converter's lane
+    parameter int unsigned STAGES = 3,
+    // requests that wait in each direction, a power of two
+    parameter int unsigned QUEUE_DEPTH = 16,
+    parameter int unsigned TLB_ENTRIES = 1024,
+    parameter int unsigned READ_BEATS = 512,
+    parameter int unsigned WRITE_BEATS = 64,
+    parameter int unsigned BURST_BEATS = 16
+) (
+    input  logic                         clk,
+    input  logic                         rst,
+    // no new burst begins while high; then wait for idle
+    input  logic                         hold,
+    output logic                         idle,
+    input  logic [31:0]                  now,
+    // h = ceil(log2 workers) of each stream
+    input  logic [HeadroomBits-1:0]      push_headroom,
+    input  logic [HeadroomBits-1:0]      pull_headroom,
+
+    input  request_t                     push_request,
+    input  logic                         push_ring,
+    output logic [$clog2(QUEUE_DEPTH):0] push_free,
+    input  type_set_t                    push_types,
+    input  request_t                     pull_request,
+    input  logic                         pull_ring,
+    output logic [$clog2(QUEUE_DEPTH):0] pull_free,
+    input  type_set_t                    pull_types,
+
+    input  logic                         fill_valid,
+    output logic                         fill_ready,
+    input  vpn_t                         fill_vpn,
+    input  ppn_t                         fill_ppn,
+    input  logic                         fill_present,
+
+    // vectors to and from the transport
+    output logic [511:0]                 m_axis_tdata,
+    output logic                         m_axis_tlast,
+    output tx_meta_t                     m_axis_tuser,
+    output logic                         m_axis_tvalid,
+    input  logic                         m_axis_tready,
+    input  logic [511:0]                 s_axis_tdata,
+    input  logic                         s_axis_tlast,
+    input  rx_meta_t                     s_axis_tuser,
+    input  logic                         s_axis_tvalid,
+    output logic                         s_axis_tready,
+
+    output physical_t                    m_axi_awaddr,
+    output logic [7:0]                   m_axi_awlen,
+    output logic                         m_axi_awvalid,
+    input  logic                         m_axi_awready,
+    output logic [511:0]                 m_axi_wdata,
+    output logic [63:0]                  m_axi_wstrb,
+    output logic                         m_axi_wlast,
+    output logic                         m_axi_wvalid,
+    input  logic                         m_axi_wready,
+    input  logic [1:0]                   m_axi_bresp,
+    input  logic                         m_axi_bvalid,
+    output logic                         m_axi_bready,
+    output physical_t                    m_axi_araddr,
+    output logic [7:0]                   m_axi_arlen,
+    output logic                         m_axi_arvalid,
+    input  logic                         m_axi_arready,
+    input  logic [511:0]                 m_axi_rdata,
+    input  logic [1:0]                   m_axi_rresp,
+    input  logic                         m_axi_rlast,
+    input  logic                         m_axi_rvalid,
+    output logic                         m_axi_rready,
+
+    output host_events_t                 events,
+    output host_stalls_t                 stalls
+);
+
+  job_t              push_job;
+  logic              push_job_valid;
+  logic              push_job_ready;
+  logic [511:0]      push_tdata;
+  logic [63:0]       push_tkeep;
+  logic              push_tlast;
+  logic [1:0]        push_tuser;
+  data_type_t        push_dtype;
+  logic signed [7:0] push_exponent;
+  logic              push_tvalid;
+  logic              push_tready;
+  completion_t       push_completion;
+  logic              push_completion_valid;
+  logic              push_completion_ready;
+  job_t              pull_job;
+  logic              pull_job_valid;
+  logic              pull_job_ready;
+  logic [511:0]      pull_tdata;
+  logic [63:0]       pull_tkeep;
+  logic              pull_tvalid;
+  logic              pull_tready;
+  logic              pull_data_done;
+  logic              pull_data_error;
+  logic              pull_data_unmapped;
+  completion_t       pull_completion;
+  logic              pull_completion_valid;
+  logic              pull_completion_ready;
+  logic              push_open;
+
+  host_access #(
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .TLB_ENTRIES(TLB_ENTRIES),
+      .READ_BEATS(READ_BEATS),
+      .WRITE_BEATS(WRITE_BEATS),
+      .BURST_BEATS(BURST_BEATS)
+  ) access (
+      .clk,
+      .rst,
+      .hold,
+      .idle,
+      .now,
+      .push_request,
+      .push_ring,
+      .push_free,
+      .push_types,
+      .pull_request,
+      .pull_ring,
+      .pull_free,
+      .pull_types,
+      .fill_valid,
+      .fill_ready,
+      .fill_vpn,
+      .fill_ppn,
+      .fill_present,
+      .m_push_job(push_job),
+      .m_push_job_valid(push_job_valid),
+      .m_push_job_ready(push_job_ready),
+      .m_push_axis_tdata(push_tdata),
+      .m_push_axis_tkeep(push_tkeep),
+      .m_push_axis_tlast(push_tlast),
+      .m_push_axis_tuser(push_tuser),
+      .m_push_axis_dtype(push_dtype),
+      .m_push_axis_exponent(push_exponent),
+      .m_push_axis_tvalid(push_tvalid),
+      .m_push_axis_tready(push_tready),
+      .s_push_completion(push_completion),
+      .s_push_completion_valid(push_completion_valid),
+      .s_push_completion_ready(push_completion_ready),
+      .m_pull_job(pull_job),
+      .m_pull_job_valid(pull_job_valid),
+      .m_pull_job_ready(pull_job_ready),
+      .s_pull_axis_tdata(pull_tdata),
+      .s_pull_axis_tkeep(pull_tkeep),
+      .s_pull_axis_tvalid(pull_tvalid),
+      .s_pull_axis_tready(pull_tready),
+      .pull_data_done,
+      .pull_data_error,
+      .pull_data_unmapped,
+      .s_pull_completion(pull_completion),
+      .s_pull_completion_valid(pull_completion_valid),
+      .s_pull_completion_ready(pull_completion_ready),
+      .m_axi_awaddr,
+      .m_axi_awlen,
+      .m_axi_awvalid,
+      .m_axi_awready,
+      .m_axi_wdata,
+      .m_axi_wstrb,
+      .m_axi_wlast,
+      .m_axi_wvalid,
+      .m_axi_wready,
+      .m_axi_bresp,
+      .m_axi_bvalid,
+      .m_axi_bready,
+      .m_axi_araddr,
+      .m_axi_arlen,
+      .m_axi_arvalid,
+      .m_axi_arready,
+      .m_axi_rdata,
+      .m_axi_rresp,
+      .m_axi_rlast,
+      .m_axi_rvalid,
+      .m_axi_rready,
+      .events
+  );
+
+  push_path #(.VECTOR_BYTES(VECTOR_BYTES), .CONVERT(PUSH_CONVERT), .STAGES(STAGES)) push (
+      .clk,
+      .rst,
+      .headroom(push_headroom),
+      .s_job(push_job),
+      .s_job_valid(push_job_valid),
+      .s_job_ready(push_job_ready),
+      .s_axis_tdata(push_tdata),
+      .s_axis_tkeep(push_tkeep),
+      .s_axis_tlast(push_tlast),
+      .s_axis_tuser(push_tuser),
+      .s_axis_dtype(push_dtype),
+      .s_axis_exponent(push_exponent),
+      .s_axis_tvalid(push_tvalid),
+      .s_axis_tready(push_tready),
+      .m_axis_tdata,
+      .m_axis_tlast,
+      .m_axis_tuser,
+      .m_axis_tvalid,
+      .m_axis_tready,
+      .m_completion(push_completion),
+      .m_completion_valid(push_completion_valid),
+      .m_completion_ready(push_completion_ready),
+      .open(push_open)
+  );
+
+  pull_path #(.VECTOR_BYTES(VECTOR_BYTES), .CONVERT(PULL_CONVERT), .STAGES(STAGES)) pull (
+      .clk,
+      .rst,
+      .headroom(pull_headroom),
+      .s_job(pull_job),
+      .s_job_valid(pull_job_valid),
+      .s_job_ready(pull_job_ready),
+      .s_axis_tdata,
+      .s_axis_tlast,
+      .s_axis_tuser,
+      .s_axis_tvalid,
+      .s_axis_tready,
+      .m_axis_tdata(pull_tdata),
+      .m_axis_tkeep(pull_tkeep),
+      .m_axis_tvalid(pull_tvalid),
+      .m_axis_tready(pull_tready),
+      .data_done(pull_data_done),
+      .data_error(pull_data_error),
+      .data_unmapped(pull_data_unmapped),
+      .m_completion(pull_completion),
+      .m_completion_valid(pull_completion_valid),
+      .m_completion_ready(pull_completion_ready),
+      .waits_for_request(stalls.vector_waits),
+      .waits_for_vector(stalls.pull_waits)
+  );
+
+  assign stalls.push_memory    = push_open && !push_tvalid && !m_axis_tvalid;
+  assign stalls.push_transport = m_axis_tvalid && !m_axis_tready;
+  assign stalls.pull_memory    = pull_tvalid && !pull_tready;
+
+  axis_check #(.USER_WIDTH(2)) check_push (
+      .clk,
+      .rst,
+      .tdata(push_tdata),
+      .tkeep(push_tkeep),
+      .tlast(push_tlast),
+      .tuser(push_tuser),
+      .tvalid(push_tvalid),
+      .tready(push_tready)
+  );
+  stream_check #(.WIDTH(513 + $bits(tx_meta_t))) check_tx (
+      .clk,
+      .rst,
+      .data({m_axis_tdata, m_axis_tlast, m_axis_tuser}),
+      .valid(m_axis_tvalid),
+      .ready(m_axis_tready)
+  );
+  stream_check #(.WIDTH(513 + $bits(rx_meta_t))) check_rx (
+      .clk,
+      .rst,
+      .data({s_axis_tdata, s_axis_tlast, s_axis_tuser}),
+      .valid(s_axis_tvalid),
+      .ready(s_axis_tready)
+  );
+  stream_check #(.WIDTH(576)) check_pull (
+      .clk,
+      .rst,
+      .data({pull_tdata, pull_tkeep}),
+      .valid(pull_tvalid),
+      .ready(pull_tready)
+  );
+  stream_check #(.WIDTH(PhysicalBits + 8)) check_ar (
+      .clk,
+      .rst,
+      .data({m_axi_araddr, m_axi_arlen}),
+      .valid(m_axi_arvalid),
+      .ready(m_axi_arready)
+  );
+  stream_check #(.WIDTH(PhysicalBits + 8)) check_aw (
+      .clk,
+      .rst,
+      .data({m_axi_awaddr, m_axi_awlen}),
+      .valid(m_axi_awvalid),
+      .ready(m_axi_awready)
+  );
+  stream_check #(.WIDTH(512 + 64 + 1)) check_w (
+      .clk,
+      .rst,
+      .data({m_axi_wdata, m_axi_wstrb, m_axi_wlast}),
+      .valid(m_axi_wvalid),
+      .ready(m_axi_wready)
+  );
+
+endmodule : host_datapath

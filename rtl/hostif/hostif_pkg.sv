@@ -1,0 +1,152 @@
+// What travels between the parts of the host interface (LuWu, Figure 7 and Table 1).
+package hostif_pkg;
+  import catchment_wire_pkg::data_type_t;
+  import catchment_wire_pkg::DATA_TYPE_BYTES;
+  import catchment_wire_pkg::DATA_TYPE_INT32;
+  import catchment_wire_pkg::DATA_TYPE_FP32;
+  import catchment_wire_pkg::DATA_TYPE_FP16;
+  import catchment_wire_pkg::DATA_TYPE_BF16;
+
+  // bytes of a memory beat
+  localparam int unsigned BeatBytes = 64;
+  // a virtual address has these bits; higher ones must be zero
+  localparam int unsigned VirtualBits = 48;
+  localparam int unsigned PhysicalBits = 64;
+  // 2 MiB pages
+  localparam int unsigned PageShift = 21;
+  localparam int unsigned VpnBits = VirtualBits - PageShift;
+  localparam int unsigned PpnBits = PhysicalBits - PageShift;
+  // no AXI4 burst crosses a multiple of this
+  localparam int unsigned AxiBoundaryBytes = 4096;
+  localparam int unsigned SegmentBytesBits = 13;
+  // a completion record, which lies on a multiple of its size
+  localparam int unsigned CompletionBytes = 32;
+
+  typedef logic [VpnBits-1:0] vpn_t;
+  typedef logic [PpnBits-1:0] ppn_t;
+  typedef logic [PhysicalBits-1:0] physical_t;
+
+  // a bit per data_type_t
+  typedef logic [7:0] type_set_t;
+  localparam type_set_t ByteTypes = 8'd1 << DATA_TYPE_BYTES;
+  localparam type_set_t LaneTypes = 8'd1 << DATA_TYPE_INT32 | 8'd1 << DATA_TYPE_FP32 | 8'd1 << DATA_TYPE_FP16
+                                  | 8'd1 << DATA_TYPE_BF16;
+
+  // how a request ended, the first byte of its completion record
+  typedef enum logic [7:0] {
+    STATUS_PENDING         = 8'd0,  // what the host writes there before; the NIC never does
+    STATUS_OK              = 8'd1,
+    STATUS_BAD_LENGTH      = 8'd2,  // zero, or no whole number of elements
+    STATUS_BAD_ALIGNMENT   = 8'd3,  // the buffer is not on a multiple of a memory beat
+    STATUS_BAD_TYPE        = 8'd4,  // no element type that this direction carries
+    STATUS_UNMAPPED        = 8'd5,  // a page of the buffer is not in the TLB: nothing moved
+    STATUS_UNMAPPED_LATER  = 8'd6,  // a page left the TLB while the request ran: zeros were pushed, or nothing written there
+    STATUS_BUS_ERROR       = 8'd7,  // memory answered with an error
+    STATUS_LENGTH_MISMATCH = 8'd8,  // the message is longer or shorter than the pull
+    STATUS_TYPE_MISMATCH   = 8'd9,  // integers were pushed and floats are pulled
+    STATUS_EXPONENT_MISMATCH = 8'd10  // the shared exponent changed within a message of floats
+  } status_t;
+
+  // a push or a pull as the host asks for it
+  typedef struct packed {
+    logic [63:0]       vaddr;
+    logic [31:0]       len;       // bytes
+    logic [63:0]       cmpt_ptr;  // virtual address of the completion record
+    data_type_t        dtype;
+    logic signed [7:0] exponent;  // push: the shared E
+    logic [15:0]       tag;       // comes back in the completion
+    logic [31:0]       started;   // when it was queued, in clocks
+  } request_t;
+
+  // a request that was looked at; its data follow unless status says otherwise
+  typedef struct packed {
+    status_t           status;
+    physical_t         completion;
+    logic [31:0]       len;
+    data_type_t        dtype;
+    logic signed [7:0] exponent;
+    logic [15:0]       tag;
+    logic [31:0]       started;
+  } job_t;
+
+  // a piece of a request that lies in one 4 KiB block
+  typedef struct packed {
+    physical_t                   address;   // on a beat
+    logic [SegmentBytesBits-1:0] bytes;     // 1..4096
+    logic                        last;      // of its request
+    logic                        unmapped;  // address is void
+  } segment_t;
+
+  // the end of a request
+  typedef struct packed {
+    physical_t         address;
+    status_t           status;
+    logic [7:0]        flags;      // the frames' header flags, ORed
+    logic [15:0]       tag;
+    logic [31:0]       bytes;      // moved
+    logic [31:0]       saturated;  // push: values cut, the non-finite included
+    logic [31:0]       nonfinite;  // push: NaN and infinities
+    logic signed [7:0] exponent;
+    logic [31:0]       started;
+  } completion_t;
+
+  // what the host finds at its completion pointer: little-endian, the last field first in memory
+  typedef struct packed {
+    logic [31:0]        reserved_end;
+    logic [31:0]        latency;    // clocks from the request to here
+    logic [23:0]        reserved_exponent;
+    logic signed [7:0]  exponent;
+    logic [31:0]        nonfinite;
+    logic [31:0]        saturated;
+    logic [31:0]        reserved_bytes;
+    logic [31:0]        bytes;
+    logic [15:0]        tag;
+    logic [7:0]         flags;
+    status_t            status;
+  } record_t;
+
+  // for the statistics: each but the values is high for a clock
+  typedef struct packed {
+    logic        push_refused;         // the queue was full
+    logic        pull_refused;
+    logic        push_missed;          // a page was not in the TLB
+    logic        pull_missed;
+    logic [63:0] push_missed_address;
+    logic [63:0] pull_missed_address;
+    logic        push_unanswerable;    // no page for the completion: the request was dropped
+    logic        pull_unanswerable;
+    logic        bus_error;            // memory refused a beat
+    logic        done;                 // a completion record is in memory
+    logic        done_lost;            // or was refused there
+    logic        done_is_pull;
+    status_t     done_status;
+    logic [31:0] done_bytes;
+    logic [31:0] done_saturated;
+    logic [31:0] done_nonfinite;
+    logic [31:0] done_latency;
+  } host_events_t;
+
+  // for the statistics: clocks in which something waits
+  typedef struct packed {
+    logic push_memory;     // a push for memory
+    logic push_transport;  // a vector for the transport
+    logic pull_waits;      // a pull for its message
+    logic vector_waits;    // a vector for a pull
+    logic pull_memory;     // a pull for memory
+  } host_stalls_t;
+
+  // log2 of an element's bytes
+  function automatic logic [1:0] element_shift(data_type_t dtype);
+    case (dtype)
+      DATA_TYPE_BYTES: return 2'd0;
+      DATA_TYPE_FP16, DATA_TYPE_BF16: return 2'd1;
+      default: return 2'd2;
+    endcase
+  endfunction
+
+  // the first bytes of a beat; 0: all of them
+  function automatic logic [BeatBytes-1:0] kept(logic [5:0] bytes);
+    return bytes == 6'd0 ? '1 : (BeatBytes'(1) << bytes) - BeatBytes'(1);
+  endfunction
+
+endpackage : hostif_pkg

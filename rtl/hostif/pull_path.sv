@@ -1,0 +1,385 @@
+// From the transport's vectors to memory beats: the messages are matched with the pulls, trimmed to their length, and
+// converted back (LuWu, section 3.2.2).  A message that does not fit its pull is dropped to its end and the pull fails; the
+// beats that it lacks are made up without a byte kept, so that the write engine always gets what the segments promise.
+module pull_path
+  import catchment_wire_pkg::*;
+  import format_pkg::*;
+  import hostif_pkg::*;
+  import transport_pkg::*;
+#(
+    parameter int unsigned VECTOR_BYTES = 256,
+    // 0: only integers and bytes, no converter
+    parameter bit CONVERT = 1'b1,
+    // registers of a converter's lane
+    parameter int unsigned STAGES = 3
+) (
+    input  logic                    clk,
+    input  logic                    rst,
+    // h = ceil(log2 workers)
+    input  logic [HeadroomBits-1:0] headroom,
+
+    // every request, in order; its segments wait for the beats
+    input  job_t                    s_job,
+    input  logic                    s_job_valid,
+    output logic                    s_job_ready,
+
+    input  logic [511:0]            s_axis_tdata,
+    input  logic                    s_axis_tlast,
+    input  rx_meta_t                s_axis_tuser,
+    input  logic                    s_axis_tvalid,
+    output logic                    s_axis_tready,
+
+    output logic [511:0]            m_axis_tdata,
+    output logic [63:0]             m_axis_tkeep,
+    output logic                    m_axis_tvalid,
+    input  logic                    m_axis_tready,
+
+    // for a clock: memory has the beats of the oldest request
+    input  logic                    data_done,
+    input  logic                    data_error,
+    input  logic                    data_unmapped,
+
+    output completion_t             m_completion,
+    output logic                    m_completion_valid,
+    input  logic                    m_completion_ready,
+
+    // a vector waits and no request takes it; a request waits and there is no vector
+    output logic                    waits_for_request,
+    output logic                    waits_for_vector
+);
+
+  // requests whose beats are on their way
+  localparam int unsigned Jobs = 8;
+  localparam int unsigned BeatCountBits = 27;
+  localparam logic [31:0] VectorLanes = VECTOR_BYTES / 4;
+
+  // ---- requests on their way ------------------------------------------------------------------------------
+  job_t job;
+  logic job_valid;
+  logic job_done;
+
+  sync_fifo #(.WIDTH($bits(job_t)), .DEPTH(Jobs), .RAM_STYLE("distributed")) jobs (
+      .clk,
+      .rst,
+      .s_data(s_job),
+      .s_valid(s_job_valid),
+      .s_ready(s_job_ready),
+      .m_data(job),
+      .m_valid(job_valid),
+      .m_ready(job_done),
+      .level()
+  );
+
+  // ---- match a message with the request -----------------------------------------------------------------------
+  typedef enum logic [1:0] {
+    BEGIN,  // the request's message has not begun
+    FILL,   // left_reg elements are missing
+    SKIP    // to the end of the message: it does not fit, or the rest is padding of its last vector
+  } state_t;
+
+  state_t            state_reg;
+  logic              first_beat_reg;  // of a vector
+  logic [31:0]       left_reg;        // elements
+  status_t           status_reg;
+  logic [31:0]       missing_reg;     // elements, when skipping began
+  logic              sat_reg;
+  logic signed [7:0] exponent_reg;
+
+  wire bytes_pulled = job.dtype == DATA_TYPE_BYTES;
+  wire floats_pulled = job.dtype != DATA_TYPE_BYTES && job.dtype != DATA_TYPE_INT32;
+  wire floats_pushed = s_axis_tuser.dtype != DATA_TYPE_BYTES && s_axis_tuser.dtype != DATA_TYPE_INT32;
+
+  logic [31:0] left;       // elements missing before this beat
+  logic [31:0] carried;    // elements in this vector
+  logic [6:0]  per_beat;   // elements in a beat
+  logic        misfit;
+  status_t     misfit_status;
+
+  assign left     = state_reg == BEGIN ? job.len >> element_shift(job.dtype) : left_reg;
+  assign carried  = bytes_pulled ? 32'(s_axis_tuser.bytes) : VectorLanes;
+  assign per_beat = bytes_pulled ? 7'd64 : 7'd16;
+
+  always_comb begin
+    misfit        = 1'b0;
+    misfit_status = STATUS_LENGTH_MISMATCH;
+    if (s_axis_tuser.last) begin
+      // Padding cannot be told from data, so sums are compared by whole vectors.
+      misfit = left > carried || (bytes_pulled && carried > left);
+    end else begin
+      misfit = left <= carried || (bytes_pulled && carried != 32'(VECTOR_BYTES));
+    end
+    if (!misfit && floats_pulled && !floats_pushed) begin
+      misfit        = 1'b1;
+      misfit_status = STATUS_TYPE_MISMATCH;
+    end
+    if (!misfit && floats_pulled && state_reg == FILL && s_axis_tuser.exp != exponent_reg) begin
+      misfit        = 1'b1;
+      misfit_status = STATUS_EXPONENT_MISMATCH;
+    end
+  end
+
+  // ---- trim -----------------------------------------------------------------------------------------------------
+  logic [511:0] trim_data;
+  logic [63:0]  trim_keep;
+  logic         trim_last;
+  logic         trim_valid;
+  logic         trim_ready;
+  logic         record_room;
+  logic         total_room;
+
+  wire good = job_valid && job.status == STATUS_OK;
+  wire drop = good && state_reg == SKIP;
+  wire breaks = first_beat_reg && misfit;
+  wire room = record_room && total_room;
+  wire completes = left <= 32'(per_beat);
+
+  assign trim_valid    = good && room && state_reg != SKIP && s_axis_tvalid;
+  assign s_axis_tready = drop ? room : good && room && trim_ready;
+  assign trim_data     = s_axis_tdata;
+  assign trim_last     = breaks || completes;
+
+  always_comb begin
+    for (int unsigned i = 0; i < 64; i++) trim_keep[i] = 1'b1;
+    if (breaks) trim_keep = '0;
+    else if (completes) begin
+      for (int unsigned i = 0; i < 64; i++) trim_keep[i] = bytes_pulled ? 7'(i) < left[6:0] : 7'(i / 4) < left[6:0];
+    end
+  end
+
+  wire takes = s_axis_tvalid && s_axis_tready;
+  wire unused = &{1'b0, s_axis_tuser.next_exp, s_axis_tuser.expv, job.exponent};
+  wire message_ends = takes && s_axis_tlast && s_axis_tuser.last;
+  wire refused = job_valid && job.status != STATUS_OK && room && state_reg == BEGIN;
+
+  assign job_done = message_ends || refused;
+
+  assign waits_for_request = s_axis_tvalid && !job_valid;
+  assign waits_for_vector  = good && !s_axis_tvalid;
+
+  logic [31:0] left_after;
+  status_t     status_after;
+  logic [31:0] missing_after;
+
+  always_comb begin
+    left_after    = left;
+    status_after  = state_reg == BEGIN ? STATUS_OK : status_reg;
+    missing_after = state_reg == BEGIN ? 32'd0 : missing_reg;
+    if (state_reg != SKIP) begin
+      if (breaks) begin
+        status_after  = misfit_status;
+        missing_after = left;
+      end else begin
+        left_after = completes ? 32'd0 : left - 32'(per_beat);
+      end
+    end
+  end
+
+  always_ff @(posedge clk) begin
+    if (takes) begin
+      left_reg     <= left_after;
+      status_reg   <= status_after;
+      missing_reg  <= missing_after;
+      exponent_reg <= s_axis_tuser.exp;
+      sat_reg      <= s_axis_tuser.sat || (sat_reg && state_reg != BEGIN);
+    end
+    if (rst) begin
+      state_reg      <= BEGIN;
+      first_beat_reg <= 1'b1;
+    end else if (takes) begin
+      first_beat_reg <= s_axis_tlast;
+      if (message_ends) state_reg <= BEGIN;
+      else if (state_reg != SKIP) state_reg <= trim_last ? SKIP : FILL;
+    end
+  end
+
+  // ---- lanes to floats --------------------------------------------------------------------------------------
+  logic [511:0] value;
+  logic [63:0]  value_keep;
+  logic         value_last;
+  logic         value_valid;
+  logic         value_ready;
+
+  if (CONVERT) begin : gen_convert
+    // Bytes of a lane are kept together there; where a message of bytes ends goes beside it.
+    format_t     as;
+    logic [63:0] lane_keep;
+    logic        bytes_room;
+    logic        tail_valid;
+    logic        tail_is_bytes;
+    logic [63:0] whole_keep;
+    logic        convert_ready;
+    logic [1:0]  tail;
+
+    always_comb begin
+      as.dtype    = bytes_pulled ? DATA_TYPE_INT32 : job.dtype;
+      as.exponent = s_axis_tuser.exp;
+      as.headroom = headroom;
+      for (int unsigned i = 0; i < 16; i++) lane_keep[4*i+:4] = {4{trim_keep[4*i]}};
+    end
+
+    assign trim_ready = convert_ready && bytes_room;
+
+    int_to_float #(.STAGES(STAGES)) convert (
+        .clk,
+        .rst,
+        .s_axis_tdata(trim_data),
+        .s_axis_tkeep(lane_keep),
+        .s_axis_tlast(trim_last),
+        .s_axis_tuser(as),
+        .s_axis_tvalid(trim_valid && bytes_room),
+        .s_axis_tready(convert_ready),
+        .m_axis_tdata(value),
+        .m_axis_tkeep(whole_keep),
+        .m_axis_tlast(value_last),
+        .m_axis_tvalid(value_valid),
+        .m_axis_tready(value_ready)
+    );
+
+    // The last lane of bytes may be partly kept: how many of its bytes, 0 for all.
+    sync_fifo #(.WIDTH(3), .DEPTH(Jobs), .RAM_STYLE("distributed")) tails (
+        .clk,
+        .rst,
+        .s_data({bytes_pulled && !breaks, left[1:0]}),
+        .s_valid(trim_valid && trim_ready && trim_last),
+        .s_ready(bytes_room),
+        .m_data({tail_is_bytes, tail}),
+        .m_valid(tail_valid),
+        .m_ready(value_valid && value_ready && value_last),
+      .level()
+    );
+
+    logic [67:0] next_keep;  // one lane further there is none
+
+    assign next_keep = {4'd0, whole_keep};
+
+    always_comb begin
+      value_keep = whole_keep;
+      if (value_last && tail_is_bytes && tail != 2'd0) begin
+        for (int unsigned i = 0; i < 64; i++) begin
+          // the last kept lane is the one whose next is not kept
+          if (!next_keep[i/4*4+4] && 2'(i % 4) >= tail) value_keep[i] = 1'b0;
+        end
+      end
+    end
+
+    wire unused_valid = &{1'b0, tail_valid};
+  end else begin : gen_pass
+    skid_buffer #(.WIDTH(512 + 64 + 1)) pass (
+        .clk,
+        .rst,
+        .s_data({trim_data, trim_keep, trim_last}),
+        .s_valid(trim_valid),
+        .s_ready(trim_ready),
+        .m_data({value, value_keep, value_last}),
+        .m_valid(value_valid),
+        .m_ready(value_ready)
+    );
+
+    wire unused_headroom = &{1'b0, headroom};
+  end
+
+  // ---- exactly the beats of the request -------------------------------------------------------------------------
+  logic [BeatCountBits-1:0] total;
+  logic                     total_valid;
+  logic [BeatCountBits-1:0] beat_reg;
+  logic                     filling_reg;
+
+  wire out_moves = m_axis_tvalid && m_axis_tready;
+  wire out_last = beat_reg == total - 1'b1;
+
+  sync_fifo #(.WIDTH(BeatCountBits), .DEPTH(Jobs), .RAM_STYLE("distributed")) totals (
+      .clk,
+      .rst,
+      .s_data(BeatCountBits'((33'(job.len) + 33'd63) >> 6)),
+      .s_valid(trim_valid && trim_ready && trim_last),
+      .s_ready(total_room),
+      .m_data(total),
+      .m_valid(total_valid),
+      .m_ready(out_moves && out_last && (filling_reg || value_last)),
+      .level()
+  );
+
+  assign m_axis_tvalid = filling_reg || (value_valid && (!value_last || total_valid));
+  assign m_axis_tdata  = value;
+  assign m_axis_tkeep  = filling_reg ? '0 : value_keep;
+  assign value_ready   = m_axis_tready && !filling_reg && (!value_last || total_valid);
+
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      beat_reg    <= '0;
+      filling_reg <= 1'b0;
+    end else if (out_moves) begin
+      if (filling_reg || value_last) begin
+        beat_reg    <= out_last ? '0 : beat_reg + 1'b1;
+        filling_reg <= !out_last;
+      end else begin
+        beat_reg <= beat_reg + 1'b1;
+      end
+    end
+  end
+
+  // ---- completions, in order, after the data ------------------------------------------------------------------------
+  completion_t record;
+  completion_t record_head;
+  logic        record_valid;
+  logic        record_moves_data;
+  logic        fault_valid;
+  logic        fault_room;
+  logic        fault_error;
+  logic        fault_unmapped;
+
+  always_comb begin
+    record = '{
+        address: job.completion,
+        status: refused ? job.status : status_after,
+        flags: !refused && (s_axis_tuser.sat || (sat_reg && state_reg != BEGIN)) ? FLAG_SAT : 8'd0,
+        tag: job.tag,
+        bytes: refused ? 32'd0 : job.len - (missing_after << element_shift(job.dtype)),
+        saturated: 32'd0,
+        nonfinite: 32'd0,
+        exponent: s_axis_tuser.exp,
+        started: job.started
+    };
+  end
+
+  sync_fifo #(.WIDTH($bits(completion_t) + 1), .DEPTH(Jobs), .RAM_STYLE("distributed")) records (
+      .clk,
+      .rst,
+      .s_data({record, !refused}),
+      .s_valid(job_done),
+      .s_ready(record_room),
+      .m_data({record_head, record_moves_data}),
+      .m_valid(record_valid),
+      .m_ready(m_completion_valid && m_completion_ready),
+      .level()
+  );
+
+  sync_fifo #(.WIDTH(2), .DEPTH(2 * Jobs), .RAM_STYLE("distributed")) faults (
+      .clk,
+      .rst,
+      .s_data({data_error, data_unmapped}),
+      .s_valid(data_done),
+      .s_ready(fault_room),
+      .m_data({fault_error, fault_unmapped}),
+      .m_valid(fault_valid),
+      .m_ready(record_moves_data && m_completion_valid && m_completion_ready),
+      .level()
+  );
+
+  assign m_completion_valid = record_valid && (!record_moves_data || fault_valid);
+
+  always_comb begin
+    m_completion = record_head;
+    if (record_moves_data && record_head.status == STATUS_OK) begin
+      if (fault_error) m_completion.status = STATUS_BUS_ERROR;
+      else if (fault_unmapped) m_completion.status = STATUS_UNMAPPED_LATER;
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) if (!rst) a_faults : assert (!data_done || fault_room);
+`else
+  wire unused_room = &{1'b0, fault_room};
+`endif
+
+endmodule : pull_path

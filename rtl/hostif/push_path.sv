@@ -1,0 +1,235 @@
+// From memory beats to the transport's vectors: format conversion (LuWu, section 3.2.2), cut into vectors, and the
+// completion once the transport has the last of them: then the buffer is free again.
+module push_path
+  import catchment_wire_pkg::*;
+  import format_pkg::*;
+  import hostif_pkg::*;
+  import transport_pkg::*;
+#(
+    parameter int unsigned VECTOR_BYTES = 256,
+    // 0: only integers and bytes, no converter
+    parameter bit CONVERT = 1'b1,
+    // registers of a converter's lane
+    parameter int unsigned STAGES = 3
+) (
+    input  logic                    clk,
+    input  logic                    rst,
+    // h = ceil(log2 workers)
+    input  logic [HeadroomBits-1:0] headroom,
+
+    // every request, in order, before its beats; one that was refused has none
+    input  job_t                    s_job,
+    input  logic                    s_job_valid,
+    output logic                    s_job_ready,
+
+    input  logic [511:0]            s_axis_tdata,
+    input  logic [63:0]             s_axis_tkeep,
+    input  logic                    s_axis_tlast,
+    // {memory answered with an error, the page was gone}
+    input  logic [1:0]              s_axis_tuser,
+    // of this beat's request
+    input  data_type_t              s_axis_dtype,
+    input  logic signed [7:0]       s_axis_exponent,
+    input  logic                    s_axis_tvalid,
+    output logic                    s_axis_tready,
+
+    output logic [511:0]            m_axis_tdata,
+    output logic                    m_axis_tlast,
+    output tx_meta_t                m_axis_tuser,
+    output logic                    m_axis_tvalid,
+    input  logic                    m_axis_tready,
+
+    output completion_t             m_completion,
+    output logic                    m_completion_valid,
+    input  logic                    m_completion_ready,
+
+    // a request is under way
+    output logic                    open
+);
+
+  localparam int unsigned Lanes = BeatBits / LaneBits;
+  // requests whose beats are on their way
+  localparam int unsigned Jobs = 8;
+
+  // ---- requests on their way ------------------------------------------------------------------------------
+  job_t job;
+  logic job_valid;
+  logic job_done;
+
+  sync_fifo #(.WIDTH($bits(job_t)), .DEPTH(Jobs), .RAM_STYLE("distributed")) jobs (
+      .clk,
+      .rst,
+      .s_data(s_job),
+      .s_valid(s_job_valid),
+      .s_ready(s_job_ready),
+      .m_data(job),
+      .m_valid(job_valid),
+      .m_ready(job_done),
+      .level()
+  );
+
+  // ---- errors of a request's beats, beside the converter -------------------------------------------------------
+  logic [1:0] fault_reg;
+  logic [1:0] fault;
+  logic       fault_room;
+  logic       fault_valid;
+  logic       enter_ready;
+
+  wire enters = s_axis_tvalid && s_axis_tready;
+
+  assign s_axis_tready = enter_ready && fault_room;
+
+  always_ff @(posedge clk) begin
+    if (rst) fault_reg <= '0;
+    else if (enters) fault_reg <= s_axis_tlast ? '0 : fault_reg | s_axis_tuser;
+  end
+
+  sync_fifo #(.WIDTH(2), .DEPTH(Jobs), .RAM_STYLE("distributed")) faults (
+      .clk,
+      .rst,
+      .s_data(fault_reg | s_axis_tuser),
+      .s_valid(enters && s_axis_tlast),
+      .s_ready(fault_room),
+      .m_data(fault),
+      .m_valid(fault_valid),
+      .m_ready(job_done && job.status == STATUS_OK),
+      .level()
+  );
+
+  // ---- floats to lanes ------------------------------------------------------------------------------------------
+  logic [511:0]       lanes;
+  logic               lanes_last;
+  logic [2*Lanes-1:0] lanes_cut;  // {cut, not finite}
+  logic               lanes_valid;
+  logic               lanes_ready;
+
+  if (CONVERT) begin : gen_convert
+    format_t     as;
+    logic [63:0] lanes_keep;
+
+    always_comb begin
+      as.dtype    = s_axis_dtype == DATA_TYPE_BYTES ? DATA_TYPE_INT32 : s_axis_dtype;
+      as.exponent = s_axis_exponent;
+      as.headroom = headroom;
+    end
+
+    float_to_int #(.STAGES(STAGES)) convert (
+        .clk,
+        .rst,
+        .s_axis_tdata,
+        .s_axis_tkeep,
+        .s_axis_tlast,
+        .s_axis_tuser(as),
+        .s_axis_tvalid(s_axis_tvalid && fault_room),
+        .s_axis_tready(enter_ready),
+        .m_axis_tdata(lanes),
+        .m_axis_tkeep(lanes_keep),
+        .m_axis_tlast(lanes_last),
+        .m_axis_tuser(lanes_cut),
+        .m_axis_tvalid(lanes_valid),
+        .m_axis_tready(lanes_ready)
+    );
+
+    wire unused = &{1'b0, lanes_keep};
+  end else begin : gen_pass
+    // A register, as the converter has: a message's fault is known only after its last beat has entered.
+    skid_buffer #(.WIDTH(513)) pass (
+        .clk,
+        .rst,
+        .s_data({s_axis_tdata, s_axis_tlast}),
+        .s_valid(s_axis_tvalid && fault_room),
+        .s_ready(enter_ready),
+        .m_data({lanes, lanes_last}),
+        .m_valid(lanes_valid),
+        .m_ready(lanes_ready)
+    );
+
+    assign lanes_cut = '0;
+
+    wire unused = &{1'b0, s_axis_tkeep, s_axis_dtype, s_axis_exponent, headroom};
+  end
+
+  // ---- vectors ----------------------------------------------------------------------------------------------------
+  // Nothing enters a vector before its request is known, nor after its end before the completion before has gone.
+  logic        cut_valid;
+  logic        cut_ready;
+  logic        out_ready;
+  logic        out_valid;
+  completion_t completion_reg;
+  logic        completion_valid_reg;
+
+  assign open = job_valid && job.status == STATUS_OK;
+
+  assign cut_valid   = lanes_valid && open;
+  assign lanes_ready = cut_ready && open;
+
+  vector_cutter #(.VECTOR_BYTES(VECTOR_BYTES)) cutter (
+      .clk,
+      .rst,
+      .dtype(job.dtype),
+      .exponent(job.exponent),
+      .end_bytes(job.len[5:0]),
+      .s_axis_tdata(lanes),
+      .s_axis_tlast(lanes_last),
+      .s_axis_tuser(|lanes_cut),
+      .s_axis_tvalid(cut_valid),
+      .s_axis_tready(cut_ready),
+      .m_axis_tdata,
+      .m_axis_tlast,
+      .m_axis_tuser,
+      .m_axis_tvalid(out_valid),
+      .m_axis_tready(out_ready)
+  );
+
+  wire final_beat = m_axis_tlast && m_axis_tuser.last;
+  wire may_move   = !final_beat || (!completion_valid_reg && fault_valid);
+
+  assign m_axis_tvalid = out_valid && may_move;
+  assign out_ready     = m_axis_tready && may_move;
+
+  wire sent    = m_axis_tvalid && m_axis_tready && final_beat;
+  wire refused = job_valid && job.status != STATUS_OK && !completion_valid_reg;
+
+  assign job_done = sent || refused;
+
+  // ---- counts and completion -----------------------------------------------------------------------------------
+  logic [31:0] saturated_reg;
+  logic [31:0] nonfinite_reg;
+  logic [31:0] saturated;
+  logic [31:0] nonfinite;
+
+  wire lanes_move = lanes_valid && lanes_ready;
+
+  assign saturated = saturated_reg + (lanes_move ? 32'($countones(lanes_cut[Lanes+:Lanes])) : 32'd0);
+  assign nonfinite = nonfinite_reg + (lanes_move ? 32'($countones(lanes_cut[0+:Lanes])) : 32'd0);
+
+  assign m_completion       = completion_reg;
+  assign m_completion_valid = completion_valid_reg;
+
+  always_ff @(posedge clk) begin
+    if (job_done) begin
+      completion_reg <= '{
+          address: job.completion,
+          status: refused ? job.status : fault[1] ? STATUS_BUS_ERROR : fault[0] ? STATUS_UNMAPPED_LATER : STATUS_OK,
+          flags: !refused && saturated != 0 ? FLAG_SAT : 8'd0,
+          tag: job.tag,
+          bytes: refused ? 32'd0 : job.len,
+          saturated: refused ? 32'd0 : saturated,
+          nonfinite: refused ? 32'd0 : nonfinite,
+          exponent: job.exponent,
+          started: job.started
+      };
+    end
+    if (rst) begin
+      completion_valid_reg <= 1'b0;
+      saturated_reg        <= '0;
+      nonfinite_reg        <= '0;
+    end else begin
+      if (job_done) completion_valid_reg <= 1'b1;
+      else if (m_completion_ready) completion_valid_reg <= 1'b0;
+      saturated_reg <= sent ? '0 : saturated;
+      nonfinite_reg <= sent ? '0 : nonfinite;
+    end
+  end
+
+endmodule : push_path
