@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 RTL = Path(__file__).parent
@@ -22,6 +23,19 @@ def modules() -> list[Path]:
     return [path for folder in FOLDERS for path in sorted((RTL / folder).glob("*.sv")) if path not in PACKAGES]
 
 
-def sources() -> list[Path]:
-    """Packages, then modules."""
-    return [*PACKAGES, *modules()]
+def closure(top: str) -> list[Path]:
+    """What `top` is built from, directly or not: packages in their order, then modules.
+
+    Raises:
+        KeyError: there is no such module.
+    """
+    by_name = {path.stem: path for path in (*PACKAGES, *modules())}
+    found: dict[str, Path] = {}
+    open_ends = {top}
+    while open_ends:
+        name = open_ends.pop()
+        found[name] = by_name[name]
+        words = set(re.findall(r"\w+", found[name].read_text()))
+        open_ends |= words & by_name.keys() - found.keys()
+    packages = [path for path in PACKAGES if path.stem in found]
+    return [*packages, *sorted(path for path in found.values() if path not in PACKAGES)]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from rtl.sources import LINT_RULES, RTL, modules, sources
+from rtl.sources import LINT_RULES, RTL, closure, modules
 
 BUILD = RTL.parent / "build" / "rtl"
 
@@ -32,8 +32,15 @@ def verilator() -> Path:
 
 
 def _run(arguments: list[str | Path]) -> None:
+    # Its makefiles put OBJCACHE before the compiler: Verilator's own run-time is compiled once, not per module.
+    cache = {"OBJCACHE": "ccache"} if shutil.which("ccache") else {}
     result = subprocess.run(
-        [verilator(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [verilator(), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env={**os.environ, **cache},
     )
     if result.returncode != 0:
         raise RtlError(f"verilator {' '.join(map(str, arguments))}\n{result.stdout}")
@@ -45,7 +52,7 @@ def lint(top: str) -> None:
     Raises:
         RtlError: with Verilator's findings.
     """
-    _run(["--lint-only", "-Wall", LINT_RULES, *sources(), "--top", top])
+    _run(["--lint-only", "-Wall", LINT_RULES, *closure(top), "--top", top])
 
 
 def lint_all() -> list[str]:
@@ -64,7 +71,8 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
     """
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()))).encode())
-    for path in (*sources(), bench):
+    files = closure(top)
+    for path in (*files, bench):
         digest.update(path.read_bytes())
     folder = BUILD / f"{top}-{digest.hexdigest()[:16]}"
     library = folder / f"{bench.stem}.so"
@@ -78,7 +86,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
             "-CFLAGS", "-O2 -fPIC -std=c++20", "-LDFLAGS", "-shared", "--Mdir", work, "--prefix", "Top",
             "-o", library.name,
             *(f"-G{name}={value}" for name, value in parameters.items()),
-            LINT_RULES, *sources(), bench.resolve(), "--top", top,
+            LINT_RULES, *files, bench.resolve(), "--top", top,
         ]
     )  # fmt: skip
     try:
