@@ -137,6 +137,7 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
     links in a ring do not circulate broadcasts.
     """
     here = topology.switch(switch)
+    plane = topology.plane(topology.rail_of(switch))
     entries = [
         TableEntry(L2, {}, "flood", {"group": FLOOD_GROUP}, is_default=True),
         TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac}),
@@ -147,8 +148,8 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
     for port, peer in topology.ports(switch).items():
         if isinstance(peer, PortRef):
             entries.append(TableEntry(TRUNKS, {"port": port}, "trunk"))
-    for host, port in routes(topology, switch).items():
-        entries.append(TableEntry(L2, {"dst": topology.host(host).mac}, "forward", {"port": port}))
+    for host, port in routes(plane, switch).items():
+        entries.append(TableEntry(L2, {"dst": plane.host(host).mac}, "forward", {"port": port}))
     return SwitchConfig(switch, {FLOOD_GROUP: flood_ports(topology, switch)}, tuple(entries))
 
 

@@ -28,6 +28,7 @@ class JobRequest:
         workers: host names, index by position.
         root: the optimizer node's host name; for luwu jobs.
         slots: vectors in flight, a power of two.
+        rail: the rail to run on; the least busy that all members are on when left out.
     """
 
     name: str
@@ -35,6 +36,7 @@ class JobRequest:
     workers: Sequence[str]
     root: str | None = None
     slots: int = 64
+    rail: str | None = None
 
     def plan(self, topology: Topology, allocator: Allocator) -> JobPlan:
         """The job.
@@ -44,7 +46,9 @@ class JobRequest:
         """
         if not _NAME.fullmatch(self.name):
             raise JobError(f"{self.name!r} cannot be the name of a job; letters, digits, '-', '_' and '.', 63 at most")
-        common = {"name": self.name, "workers": self.workers, "slots": self.slots, "allocator": allocator}
+        common = {
+            "name": self.name, "workers": self.workers, "slots": self.slots, "allocator": allocator, "rail": self.rail
+        }  # fmt: skip
         if self.kind is JobKind.LUWU:
             if self.root is None:
                 raise JobError(f"job {self.name}: a luwu job needs --root HOST, its optimizer node")

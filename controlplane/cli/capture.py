@@ -16,11 +16,10 @@ import typer
 from controlplane.cli.pcapng import INBOUND, OUTBOUND, PcapngWriter
 from controlplane.cli.signals import woken_by
 from controlplane.cli.tap import CaptureError, Listener, Tap, switch_port_taps
-from controlplane.cli.target import Place, TopologyOption, find_place
+from controlplane.cli.target import Place, TopologyOption, find_place, interface_of
 from controlplane.topology import Host
 
 DISSECTOR = Path(__file__).parents[2] / "wire" / "generated" / "catchment.lua"
-_HOST_INTERFACE = "eth0"
 
 
 def capture(
@@ -93,7 +92,13 @@ def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[
             f"network {place.topology.name} is not up on this machine; capture an interface with iface=NAME instead"
         )
     if word in place.topology.hosts:
-        return [(word, [Tap(_HOST_INTERFACE, _pid(place, word), first, INBOUND, OUTBOUND)])]
+        nics = place.topology.host(word).nics
+        rails = [place.topology.rail_of(nic.link.switch) for nic in nics]
+        return [
+            (word if len(nics) == 1 else f"{word} on {rail}",
+             [Tap(interface_of(place, nic), _pid(place, word), first + at, INBOUND, OUTBOUND)])
+            for at, (nic, rail) in enumerate(zip(nics, rails, strict=True))
+        ]  # fmt: skip
     switch, colon, number = word.partition(":")
     if switch not in place.topology.switches:
         have = ", ".join([*place.topology.switches, *place.topology.hosts])
@@ -113,7 +118,7 @@ def _link(place: Place, switch: str, port: int) -> tuple[str, tuple[str, int | N
     peer = place.topology.ports(switch)[port]
     own = interface_name(place.network.name, switch, port)
     if isinstance(peer, Host):
-        return own, (_HOST_INTERFACE, _pid(place, peer.name))
+        return own, (interface_of(place, peer), _pid(place, peer.name))
     return own, (interface_name(place.network.name, peer.switch, peer.port), None)
 
 

@@ -34,6 +34,9 @@ def create(
         ),
     ] = JobKind.LUWU,
     slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = 64,
+    rail: Annotated[
+        str | None, typer.Option(help="Rail to run on; the least busy that all members have a NIC on.")
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")
     ] = None,
@@ -42,7 +45,7 @@ def create(
 ) -> None:
     """Plan a job and write its entries to the switches."""
     members = tuple(part.strip() for part in workers.split(",") if part.strip())
-    request = JobRequest(name, kind, members, root, slots)
+    request = JobRequest(name, kind, members, root, slots, rail)
     place = find_place(topology)
     token = None
     if (presence := place.controller()) is not None:
@@ -109,11 +112,11 @@ def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> No
         print_json(jobs)
         return
     rows = [
-        (j["name"], j["kind"], ", ".join(j["workers"]), j["root"] or "-", j["slots"], _generations(j), j["state"],
-         j.get("trouble") or "-")
+        (j["name"], j["kind"], ", ".join(j["workers"]), j["root"] or "-", _way(j), j["slots"], _generations(j),
+         j["state"], j.get("trouble") or "-")
         for j in jobs
     ]  # fmt: skip
-    print_table("jobs", ("name", "kind", "workers", "root", "slots", "generations", "state", "trouble"), rows)
+    print_table("jobs", ("name", "kind", "workers", "root", "over", "slots", "generations", "state", "trouble"), rows)
 
 
 @app.command("remove")
@@ -159,6 +162,8 @@ def _of_record(record: JobRecord) -> dict[str, Any]:
         "slots": plan.slots,
         "epoch": record.epoch,
         "state": str(record.state),
+        "rail": plan.rail,
+        "tree": [branch.switch for branch in plan.tree],
         "members": {host: plan.describe(host) for host in plan.ports},
     }
 
@@ -173,6 +178,8 @@ def _of_message(job: Any) -> dict[str, Any]:
         "slots": job.slots,
         "epoch": job.epoch,
         "state": job.state,
+        "rail": job.rail or None,
+        "tree": list(job.tree),
         "members": {member.host: messages.described(member.description) for member in job.members},
         "presence": {member.host: member.state for member in job.members},
         "trouble": job.trouble,
@@ -184,6 +191,13 @@ def _generations(job: dict[str, Any]) -> str:
     return ", ".join(f"{name} {stream['gen']}" for name, stream in told.items() if isinstance(stream, dict))
 
 
+def _way(job: dict[str, Any]) -> str:
+    """Its switches, top first, and its rail."""
+    return " < ".join([job["tree"][0], ", ".join(job["tree"][1:])]).removesuffix(" < ") + (
+        f" (rail {job['rail']})" if job["rail"] else ""
+    )
+
+
 def _print_job(job: dict[str, Any]) -> None:
     presence = job.get("presence", {})
     rows = [
@@ -191,8 +205,10 @@ def _print_job(job: dict[str, Any]) -> None:
          presence.get(host, "-"))
         for host, told in job["members"].items()
     ]  # fmt: skip
-    title = f"job {job['name']} ({job['kind']}, {job['lanes']} lanes, {job['slots']} slots, {job['state']}, epoch " \
-        f"{job['epoch']}; generations: {_generations(job)})"  # fmt: skip
+    title = (
+        f"job {job['name']} ({job['kind']} over {_way(job)}, {job['lanes']} lanes, {job['slots']} slots, "
+        f"{job['state']}, epoch {job['epoch']}; generations: {_generations(job)})"
+    )
     print_table(title, ("host", "role", "wid", "local", "switch", "presence"), rows)
     if job.get("trouble"):
         typer.echo(f"trouble: {job['trouble']}")

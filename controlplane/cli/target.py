@@ -16,7 +16,7 @@ from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
 from controlplane.networks import NetworkState, is_held, jobs_folder, networks_up, read_state
 from controlplane.store import JobStore, open_store, store_folder
-from controlplane.topology import AUTO_ADDRESS, Topology
+from controlplane.topology import AUTO_ADDRESS, Host, Topology
 
 TopologyOption = Annotated[
     Path | None,
@@ -125,6 +125,14 @@ def find_place(topology: Path | None) -> Place:
         names = ", ".join(f"{state.name} ({state.topology})" for state in up)
         raise ControlPlaneError(f"several networks are up: {names}; say which with --topology FILE")
     return Place(Topology.load(up[0].topology), dict(up[0].addresses), up[0])
+
+
+def interface_of(place: Place, nic: Host) -> str:
+    """What a host of an emulated network calls one of its NICs."""
+    from sim.mininet.naming import host_interface  # noqa: PLC0415  only here is Mininet needed
+
+    links = [each.link for each in place.topology.host(nic.name).nics]
+    return host_interface(links.index(nic.link))
 
 
 def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> SwitchClient:

@@ -10,7 +10,8 @@ import typer
 from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.errors import ControlPlaneError
 from controlplane.topology import PortRef, Topology
-from controlplane.topology.draw import draw, levels
+from controlplane.topology.draw import draw
+from controlplane.topology.layout import islands, levels
 
 app = typer.Typer(help="Topology files.", no_args_is_help=True)
 
@@ -19,25 +20,30 @@ FileArgument = Annotated[Path, typer.Argument(help="Topology file.")]
 
 @app.command("check")
 def check(file: FileArgument, as_json: JsonOption = False) -> None:
-    """Read a file; mistakes are named with their line. Prints what is on which switch."""
+    """Read a file; mistakes are named with their line. Prints what is on which switch, in which rack and rail."""
     topology = Topology.load(file)
     depth = levels(topology)
     rows = []
     for name, switch in topology.switches.items():
         if not switch.program.is_file():
             raise ControlPlaneError(f"{file}: switch {name}: no P4 program at {switch.program}")
-        hosts = [host.name for host in topology.hosts.values() if host.link.switch == name]
+        hosts = [nic.name for nic in topology.nics() if nic.link.switch == name]
         peers = sorted({b.switch for a, b in _ends(topology) if a.switch == name})
-        rows.append((name, depth[name], ", ".join(peers) or "-", ", ".join(hosts) or "-", switch.lanes, switch.slots))
-    islands = sum(level == 0 for level in depth.values())
-    columns = ("switch", "level", "switches", "hosts", "lanes", "slots")
+        place = (topology.rack_of(name) or "-", topology.rail_of(name) or "-")
+        rows.append(
+            (name, depth[name], *place, ", ".join(peers) or "-", ", ".join(hosts) or "-", switch.lanes, switch.slots)
+        )
+    groups = islands(topology)
+    columns = ("switch", "level", "rack", "rail", "switches", "hosts", "lanes", "slots")
     if as_json:
-        print_json({"name": topology.name, "islands": islands,
+        print_json({"name": topology.name, "islands": groups, "racks": topology.racks, "rails": topology.rails,
                     "switches": [dict(zip(columns, row, strict=True)) for row in rows]})  # fmt: skip
         return
-    print_table(f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts", columns, rows)
-    if islands > 1:
-        typer.echo(f"{islands} groups of switches have no link between them: no job can span two of them")
+    sizes = {"switches": topology.switches, "hosts": topology.hosts, "racks": topology.racks, "rails": topology.rails}
+    title = ", ".join(f"{len(things)} {what}" for what, things in sizes.items() if things)
+    print_table(f"{topology.name}: {title}", columns, rows)
+    if groups > max(1, len(topology.rails)):
+        typer.echo(f"{groups} groups of switches have no link between them: no job can span two of them")
 
 
 @app.command("draw")

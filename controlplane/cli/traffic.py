@@ -16,7 +16,7 @@ import typer
 
 from controlplane.cli.job import find_job
 from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.target import TopologyOption, find_place
+from controlplane.cli.target import TopologyOption, find_place, interface_of
 from controlplane.errors import ControlPlaneError
 from sim.traffic.attack_kind import AttackKind
 
@@ -68,13 +68,14 @@ def traffic(
         raise TrafficError(f"no host {host!r}; there are: {', '.join(place.network.hosts)}")
     described = find_job(place, job)
     told = _told(role, job, host, described)
+    nic = place.topology.plane(described["rail"]).host(host)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     if not as_json:
         typer.echo(f"seed {seed}")
     given = {
-        "host": host, "ip": str(place.topology.host(host).ip.ip), "rate": rate, "loss": loss, "seconds": seconds,
-        "skew": skew or (_LATE if role is Role.STRAGGLER else None), "count": count, "patience": patience, "kind": kind,
-        "seed": seed,
+        "host": host, "ip": str(nic.ip.ip), "interface": interface_of(place, nic), "rate": rate,
+        "loss": loss, "seconds": seconds, "count": count, "patience": patience, "kind": kind, "seed": seed,
+        "skew": skew or (_LATE if role is Role.STRAGGLER else None),
     }  # fmt: skip
     words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:

@@ -78,6 +78,8 @@ def job(watch: JobWatch) -> Any:
         state=watch.record.state,
         members=members,
         trouble=watch.state().trouble,
+        rail=plan.rail or "",
+        tree=[branch.switch for branch in plan.tree],
     )
 
 

@@ -53,8 +53,9 @@ class OperatorClient:
     def create(self, request: JobRequest) -> Any:
         """Make a job; returns a CreateJobReply with the job and its token."""
         message = pb.CreateJobRequest(
-            name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots
-        )
+            name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots,
+            rail=request.rail or "",
+        )  # fmt: skip
         return self._call(self._stub.CreateJob, message)
 
     def remove(self, job: str) -> None:

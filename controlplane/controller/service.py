@@ -88,8 +88,9 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
                 f"{_short(request.kind, 'the kind')!r} is no kind of job; there are: {kinds}"
             ) from None
         asked = JobRequest(
-            _short(request.name, "the name"), kind, tuple(request.workers), request.root or None, request.slots
-        )
+            _short(request.name, "the name"), kind, tuple(request.workers), request.root or None, request.slots,
+            _short(request.rail, "the rail") or None,
+        )  # fmt: skip
         watch, token = await self._controller.create(asked)
         return pb.CreateJobReply(job=messages.job(watch), token=token)
 

@@ -125,6 +125,11 @@ class Allocator:
         self._enter(share)
         return share
 
+    def load(self, switch: str) -> tuple[int, int]:
+        """How full a switch is: streams and slots in use."""
+        ledger = self._ledgers[switch]
+        return len(ledger.rows), sum(end - start for start, end in ledger.slots)
+
     def port(self, host: str) -> int:
         """A UDP port that no other job uses on a host."""
         port = next(p for p in range(FIRST_PORT, 1 << 16) if (host, p) not in self._ports)

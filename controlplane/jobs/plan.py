@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from controlplane.jobs.allocation import Allocator, Share
 from controlplane.jobs.errors import JobError
+from controlplane.jobs.rails import choose_rail
 from controlplane.jobs.tree import Branch, tree_of
-from controlplane.topology import PortRef, Topology
+from controlplane.topology import Host, PortRef, Topology
 from wire.generated.constants import (
     HEADER_BYTES,
     IPV4_BYTES,
@@ -76,6 +77,7 @@ class JobPlan:
         addresses: IPv4 address of each host and of its switch.
         tree: the switches, top first.
         streams: one or two.
+        rail: the rail it runs on; None where the topology has none.
     """
 
     name: str
@@ -90,6 +92,7 @@ class JobPlan:
     addresses: Mapping[str, tuple[str, str]]
     tree: tuple[Branch, ...]
     streams: tuple[StreamPlan, ...]
+    rail: str | None = None
 
     @classmethod
     def luwu(
@@ -103,6 +106,7 @@ class JobPlan:
         slots: int = 64,
         param_bytes: int | None = None,
         allocator: Allocator | None = None,
+        rail: str | None = None,
     ) -> Self:
         """Gradients up to the root, parameters down from it (LuWu, section 3).
 
@@ -116,6 +120,7 @@ class JobPlan:
             param_bytes: payload of a PARAM frame; as much as fits the MTU by default.
             allocator: shared between the jobs of a topology; a new one by default, which is right
                 for the only job.
+            rail: the rail to run on; by default the one that does least of those that every member has a NIC on.
 
         Raises:
             JobError: an impossible combination, or a switch is full.
@@ -132,6 +137,7 @@ class JobPlan:
             param_bytes=param_bytes,
             allocator=allocator,
             modes=streams,
+            rail=rail,
         )
 
     @classmethod
@@ -144,6 +150,7 @@ class JobPlan:
         lanes: int | None = None,
         slots: int = 64,
         allocator: Allocator | None = None,
+        rail: str | None = None,
     ) -> Self:
         """Every worker gets the sum of all; arguments and errors as `luwu`."""
         streams = {"sums": Mode.ALLREDUCE}
@@ -158,6 +165,7 @@ class JobPlan:
             param_bytes=None,
             allocator=allocator,
             modes=streams,
+            rail=rail,
         )
 
     @classmethod
@@ -170,18 +178,13 @@ class JobPlan:
         lanes: int | None = None,
         slots: int = 64,
         allocator: Allocator | None = None,
+        rail: str | None = None,
     ) -> Self:
         """As `allreduce`, on one switch that runs p4sgd.p4: a few small vectors, as soon as may be (`host.AllReducer`).
 
         Raises:
             JobError: as `luwu`, or the workers are on several switches.
         """
-        switches = dict.fromkeys(topology.host(worker).link.switch for worker in workers)
-        if len(switches) > 1:
-            raise JobError(
-                f"job {name}: its workers are on {len(switches)} switches ({', '.join(switches)}), and a slots job has "
-                "one; take workers of one switch, or an allreduce job"
-            )
         return cls._plan(
             topology,
             kind=JobKind.SLOTS,
@@ -193,6 +196,7 @@ class JobPlan:
             param_bytes=None,
             allocator=allocator,
             modes={"sums": Mode.ALLREDUCE},
+            rail=rail,
         )
 
     @classmethod
@@ -209,13 +213,18 @@ class JobPlan:
         param_bytes: int | None,
         allocator: Allocator | None,
         modes: Mapping[str, Mode],
+        rail: str | None,
     ) -> Self:
         allocator = allocator or Allocator(topology)
-        hosts = [topology.host(worker) for worker in workers]
-        root_host = topology.host(root) if root is not None else None
         members = [*workers, *([root] if root is not None else [])]
         _check_members(name, workers, members, slots)
-        tree = tree_of(topology, hosts, root_host)
+        rail = choose_rail(name, topology, members, rail, allocator.load)
+        topology = topology.plane(rail)
+        hosts = [topology.host(worker) for worker in workers]
+        root_host = topology.host(root) if root is not None else None
+        if kind is JobKind.SLOTS:
+            _check_one_switch(name, hosts)
+        tree = tree_of(topology, hosts, root_host, allocator.load)
         _check_programs(name, kind, topology, tree)
         lanes = lanes or topology.switch(tree[0].switch).lanes
         param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
@@ -242,6 +251,7 @@ class JobPlan:
                        for m in members},
             tree=tuple(tree),
             streams=tuple(streams),
+            rail=rail,
         )  # fmt: skip
 
     def renewed(self, allocator: Allocator) -> Self:
@@ -333,6 +343,15 @@ def _check_members(name: str, workers: Sequence[str], members: Sequence[str], sl
         raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
     if slots < 1 or slots & (slots - 1):
         raise JobError(f"job {name}: {slots} slots; the number must be a power of two")
+
+
+def _check_one_switch(name: str, workers: Sequence[Host]) -> None:
+    switches = dict.fromkeys(worker.link.switch for worker in workers)
+    if len(switches) > 1:
+        raise JobError(
+            f"job {name}: its workers are on {len(switches)} switches ({', '.join(switches)}), and a slots job has "
+            "one; take workers of one switch, or an allreduce job"
+        )
 
 
 def _check_programs(name: str, kind: JobKind, topology: Topology, tree: Sequence[Branch]) -> None:

@@ -1,10 +1,15 @@
-"""The tree of switches over which a job's vectors meet."""
+"""The tree of switches over which a job's vectors meet.
+
+It follows the racks of the topology: a job within one rack stays there, one over several meets at a spine (or at the
+root's switch), and no rack's switch carries what goes from one other rack to another unless there is no other way.
+Where several spines would do, the one that does least is taken, so that jobs spread over them.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from controlplane.jobs.errors import JobError
 from controlplane.topology import Host, PortRef, Topology
@@ -29,14 +34,23 @@ class Branch:
     up_wid: int
 
 
-def _distances(topology: Topology, start: str) -> dict[str, PortRef | None]:
+Load = Callable[[str], tuple[int, ...]]
+"""How much a switch does already; the least is taken first."""
+
+
+def _distances(topology: Topology, start: str, load: Load) -> dict[str, PortRef | None]:
     """Switch -> its own port towards `start` (None for `start` itself)."""
     towards: dict[str, PortRef | None] = {start: None}
+    home = topology.rack_of(start)
     queue = deque([start])
     while queue:
         here = queue.popleft()
-        for peer in topology.ports(here).values():
-            if isinstance(peer, PortRef) and peer.switch not in towards:
+        rack = topology.rack_of(here)
+        peers = [peer for peer in topology.ports(here).values() if isinstance(peer, PortRef)]
+        for peer in sorted(peers, key=lambda p: (load(p.switch), p)):
+            # A rack's own traffic goes through its switch, that of two others does not.
+            may_pass = rack in (None, home, topology.rack_of(peer.switch))
+            if may_pass and peer.switch not in towards:
                 towards[peer.switch] = peer
                 queue.append(peer.switch)
     return towards
@@ -51,19 +65,23 @@ def _depth(towards: dict[str, PortRef | None], topology: Topology, switch: str) 
     return depth
 
 
-def _top(topology: Topology, workers: Iterable[Host], root: Host | None) -> str:
+def _top(topology: Topology, workers: Iterable[Host], root: Host | None, load: Load) -> str:
     if root is not None:
         return root.link.switch
-    racks = {worker.link.switch for worker in workers}
+    leaves = {worker.link.switch for worker in workers}
 
     def height(candidate: str) -> int:
-        towards = _distances(topology, candidate)
-        return max((_depth(towards, topology, r) if r in towards else 1 << 16) for r in racks)
+        towards = _distances(topology, candidate, load)
+        return max((_depth(towards, topology, leaf) if leaf in towards else 1 << 16) for leaf in leaves)
 
-    return min(topology.switches, key=lambda name: (height(name), name not in racks, name))
+    racks = {None, *map(topology.rack_of, leaves)}
+    candidates = [name for name in topology.switches if topology.rack_of(name) in racks]
+    return min(candidates, key=lambda name: (height(name), name not in leaves, load(name), name))
 
 
-def tree_of(topology: Topology, workers: Iterable[Host], root: Host | None) -> list[Branch]:
+def tree_of(
+    topology: Topology, workers: Iterable[Host], root: Host | None, load: Load = lambda switch: ()
+) -> list[Branch]:
     """The branches of a job, top first.
 
     Args:
@@ -71,13 +89,23 @@ def tree_of(topology: Topology, workers: Iterable[Host], root: Host | None) -> l
         workers: in the order of their indices.
         root: the optimizer node, which is above the top switch; None for an all-reduce, whose top
             is the switch that makes the tree flattest.
+        load: how much a switch does already, to choose between those that are equally good.
 
     Raises:
         JobError: a worker cannot reach the top.
     """
-    workers = list(workers)
-    top = _top(topology, workers, root)
-    towards = _distances(topology, top)
+    hosts = list(workers)
+    try:
+        return _tree(topology, hosts, root, load)
+    except JobError:
+        if not topology.racks:
+            raise
+        return _tree(replace(topology, racks={}), hosts, root, load)
+
+
+def _tree(topology: Topology, workers: list[Host], root: Host | None, load: Load) -> list[Branch]:
+    top = _top(topology, workers, root, load)
+    towards = _distances(topology, top, load)
     members: dict[str, list[tuple[int, str]]] = {}
     for worker in workers:
         if worker.link.switch not in towards:

@@ -59,7 +59,7 @@ def racks(
     """A tree of depth two: a rack switch `r1`, `r2`, ... per group of hosts, all on a spine `sp`.
 
     Rack k's hosts are on its ports 1.., its up port is the next one, on the spine's port k. Hosts of
-    the spine itself (the root, usually) follow on its next ports.
+    the spine itself (the root, usually) follow on its next ports. The racks are called `rack1`, ...
 
     Raises:
         TopologyError: too many of anything.
@@ -79,4 +79,5 @@ def racks(
         links.append(Link(PortRef(f"r{k + 1}", len(rack) + 1), PortRef("sp", k + 1)))
     for i, host in enumerate(spine_hosts):
         members[host] = _host(host, i + 1, PortRef("sp", len(hosts) + i + 1))
-    return Topology(name, switches, members, tuple(links), mtu)
+    named = {f"rack{k + 1}": (f"r{k + 1}",) for k in range(len(hosts))}
+    return Topology(name, switches, members, tuple(links), mtu, racks=named)

@@ -1,108 +1,94 @@
-"""A topology as a picture: SVG, one row a level of switches, hosts below their switch."""
+"""A topology as a picture: SVG, one row a level of switches, racks in frames, each rail in a colour of its own."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Mapping
 from html import escape
 
-from controlplane.topology.model import Host, PortRef, Switch
+from controlplane.topology.layout import (
+    HOST_HEIGHT,
+    HOST_WIDTH,
+    MARGIN,
+    NIC_HEIGHT,
+    SWITCH_HEIGHT,
+    SWITCH_WIDTH,
+    Frame,
+    lay_out,
+)
+from controlplane.topology.model import Host, Switch
 from controlplane.topology.network import Topology
 
-_HOST_WIDTH, _HOST_HEIGHT = 92, 40
-_SWITCH_WIDTH, _SWITCH_HEIGHT = 150, 52
-_GAP, _LEVEL = 14, 120
-_MARGIN = 24
+_NO_RAIL = "#555"
+_COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b7791f", "#16858d", "#a1346c", "#5d6d1e")
+_LEGEND = 18
 _STYLE = (
     "text{font:11px sans-serif;text-anchor:middle;fill:#222}.name{font-weight:bold;font-size:13px}"
     ".port{font-size:9px;fill:#666}.switch{fill:#dbe9f6;stroke:#3b6ea5}.host{fill:#f5f0e1;stroke:#a08b4f}"
-    "line{stroke:#555;stroke-width:1.5}"
+    ".rack{fill:#f7f7f7;stroke:#999;stroke-dasharray:5 3}.label{text-anchor:start;fill:#555;font-weight:bold}"
+    "line{stroke-width:1.5}"
 )
+_Point = tuple[float, float]
 
 
 def draw(topology: Topology) -> str:
     """The picture as an SVG document."""
-    places = _Layout(topology).places
-    width = max(x for x, _ in places.values()) + _SWITCH_WIDTH / 2 + _MARGIN
-    height = max(y for _, y in places.values()) + _SWITCH_HEIGHT / 2 + _MARGIN + 16
+    layout = lay_out(topology)
+    places = layout.places
+    right = [x + SWITCH_WIDTH / 2 for x, _ in places.values()] + [f.left + f.width for f in layout.frames]
+    bottom = [y + SWITCH_HEIGHT / 2 for _, y in places.values()] + [f.top + f.height for f in layout.frames]
+    width, height = max(right) + MARGIN, max(bottom) + MARGIN
+    colours = {rail: _COLOURS[at % len(_COLOURS)] for at, rail in enumerate(topology.rails)}
+    legend = _legend(colours, height)
+    height += len(legend) * _LEGEND
+
+    def cable(near: str, far: str, ports: tuple[int, int | None]) -> str:
+        rail = topology.rail_of(near)
+        return _link(places[near], places[far], ports, _NO_RAIL if rail is None else colours[rail])
+
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}">',
         f"<title>{escape(topology.name)}</title><style>{_STYLE}</style>",
     ]
-    parts += [_link(places[n.a.switch], places[n.b.switch], n.a.port, n.b.port) for n in topology.links]
-    parts += [_link(places[h.link.switch], places[h.name], h.link.port, None) for h in topology.hosts.values()]
+    parts += [_frame(frame) for frame in layout.frames]
+    parts += [cable(link.a.switch, link.b.switch, (link.a.port, link.b.port)) for link in topology.links]
+    parts += [cable(nic.link.switch, nic.name, (nic.link.port, None)) for nic in topology.nics()]
     parts += [_switch(switch, places[switch.name]) for switch in topology.switches.values()]
     parts += [_host(host, places[host.name]) for host in topology.hosts.values()]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return "\n".join([*parts, *legend, "</svg>"]) + "\n"
 
 
-def levels(topology: Topology) -> dict[str, int]:
-    """Switch -> how far below the top it is; the top is the switch from which the farthest is nearest."""
-    distances = {name: _distances(topology, name) for name in topology.switches}
-    found: dict[str, int] = {}
-    for name in sorted(distances, key=lambda n: (-len(distances[n]), max(distances[n].values()), n)):
-        if name not in found:  # the top of its own island
-            found |= {other: d for other, d in distances[name].items() if other not in found}
-    return found
+def _legend(colours: Mapping[str, str], top: float) -> list[str]:
+    """Which colour is which rail: a row each."""
+    rows = []
+    for at, (rail, colour) in enumerate(colours.items()):
+        y = top + at * _LEGEND
+        rows.append(
+            f'<rect x="{MARGIN}" y="{y - 3:.0f}" width="30" height="4" fill="{colour}"/>'
+            f'<text class="label" x="{MARGIN + 38}" y="{y + 4:.0f}">rail {escape(rail)}</text>'
+        )
+    return rows
 
 
-def _distances(topology: Topology, start: str) -> dict[str, int]:
-    found = {start: 0}
-    queue = deque([start])
-    while queue:
-        here = queue.popleft()
-        for peer in topology.ports(here).values():
-            if isinstance(peer, PortRef) and peer.switch not in found:
-                found[peer.switch] = found[here] + 1
-                queue.append(peer.switch)
-    return found
+def _frame(frame: Frame) -> str:
+    return (
+        f'<rect class="rack" x="{frame.left:.0f}" y="{frame.top:.0f}" width="{frame.width:.0f}" '
+        f'height="{frame.height:.0f}" rx="8"/>'
+        f'<text class="label" x="{frame.left + 8:.0f}" y="{frame.top + 14:.0f}">{escape(frame.name)}</text>'
+    )
 
 
-class _Layout:
-    """Where each node's middle is: hosts in a row below their switch, a switch over what is below it."""
-
-    def __init__(self, topology: Topology) -> None:
-        self._topology = topology
-        self._levels = levels(topology)
-        self._right = float(_MARGIN)
-        self.places: dict[str, tuple[float, float]] = {}
-        for name, level in sorted(self._levels.items(), key=lambda item: item[1]):
-            if name not in self.places:
-                self._place(name, level)
-
-    def _place(self, name: str, level: int) -> float:
-        """Place a switch and everything below it; returns its middle."""
-        y = _MARGIN + _SWITCH_HEIGHT / 2 + level * _LEVEL
-        self.places[name] = (0.0, y)  # noted, so that a ring ends
-        middles = []
-        for peer in self._topology.ports(name).values():
-            if isinstance(peer, PortRef):
-                if peer.switch not in self.places and self._levels[peer.switch] > level:
-                    middles.append(self._place(peer.switch, self._levels[peer.switch]))
-            else:
-                middle = self._right + _HOST_WIDTH / 2
-                self.places[peer.name] = (middle, y + _LEVEL)
-                self._right += _HOST_WIDTH + _GAP
-                middles.append(middle)
-        x = (min(middles) + max(middles)) / 2 if middles else self._right + _SWITCH_WIDTH / 2
-        # Its box may be wider than what is below it.
-        x = max(x, _MARGIN + _SWITCH_WIDTH / 2)
-        self._right = max(self._right, x + _SWITCH_WIDTH / 2 + _GAP)
-        self.places[name] = (x, y)
-        return x
-
-
-def _link(a: tuple[float, float], b: tuple[float, float], port_a: int, port_b: int | None) -> str:
+def _link(a: _Point, b: _Point, ports: tuple[int, int | None], colour: str) -> str:
     (ax, ay), (bx, by) = a, b
-    text = f'<line x1="{ax:.0f}" y1="{ay:.0f}" x2="{bx:.0f}" y2="{by:.0f}"/>'
-    for port, near, far in ((port_a, a, b), (port_b, b, a)):
+    text = f'<line x1="{ax:.0f}" y1="{ay:.0f}" x2="{bx:.0f}" y2="{by:.0f}" stroke="{colour}"/>'
+    for port, near, far in ((ports[0], a, b), (ports[1], b, a)):
         if port is not None:
             x, y = near[0] + (far[0] - near[0]) * 0.36, near[1] + (far[1] - near[1]) * 0.36
             text += f'<text class="port" x="{x + 8:.0f}" y="{y:.0f}">{port}</text>'
     return text
 
 
-def _box(kind: str, middle: tuple[float, float], size: tuple[int, int], lines: list[str]) -> str:
+def _box(kind: str, middle: _Point, size: tuple[int, int], lines: list[str]) -> str:
     (width, height), left, top = size, middle[0] - size[0] / 2, middle[1] - size[1] / 2
     text = f'<rect class="{kind}" x="{left:.0f}" y="{top:.0f}" width="{width}" height="{height}" rx="5"/>'
     for number, line in enumerate(lines):
@@ -111,10 +97,11 @@ def _box(kind: str, middle: tuple[float, float], size: tuple[int, int], lines: l
     return text
 
 
-def _switch(switch: Switch, middle: tuple[float, float]) -> str:
+def _switch(switch: Switch, middle: _Point) -> str:
     lines = [switch.name, str(switch.ip), f"{switch.target}, {switch.lanes} lanes, {switch.slots} slots"]
-    return _box("switch", middle, (_SWITCH_WIDTH, _SWITCH_HEIGHT), lines)
+    return _box("switch", middle, (SWITCH_WIDTH, SWITCH_HEIGHT), lines)
 
 
-def _host(host: Host, middle: tuple[float, float]) -> str:
-    return _box("host", middle, (_HOST_WIDTH, _HOST_HEIGHT), [host.name, str(host.ip)])
+def _host(host: Host, middle: _Point) -> str:
+    lines = [host.name, *(str(nic.ip) for nic in host.nics)]
+    return _box("host", middle, (HOST_WIDTH, HOST_HEIGHT + NIC_HEIGHT * (len(host.nics) - 1)), lines)

@@ -56,12 +56,26 @@ class PortRef:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """An end host and the switch port that it is on."""
+    """An end host as one of its NICs shows it.
+
+    Attributes:
+        name: of the host.
+        ip: the NIC's address.
+        mac: its hardware address.
+        link: the switch port that it is on.
+        others: the same host on its other rails, in the file's order.
+    """
 
     name: str
     ip: ipaddress.IPv4Interface
     mac: str
     link: PortRef
+    others: tuple[Host, ...] = ()
+
+    @property
+    def nics(self) -> tuple[Host, ...]:
+        """All of its NICs, this one first."""
+        return (self, *self.others)
 
 
 @dataclass(frozen=True, slots=True)

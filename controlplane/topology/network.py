@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -14,13 +14,25 @@ from controlplane.topology.schema import read_topology
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Everything that is plugged together; checked for consistency by whoever builds it."""
+    """Everything that is plugged together; checked for consistency by whoever builds it.
+
+    Attributes:
+        name: of the network.
+        switches: by name.
+        hosts: by name; each as its first NIC, with the others in it.
+        links: between switches.
+        mtu: of every link, bytes.
+        racks: rack -> its switches; the hosts on them are in it. A switch in no rack is a spine.
+        rails: rail -> its switches: planes that share hosts and nothing else; empty when there is one plane.
+    """
 
     name: str
     switches: Mapping[str, Switch]
     hosts: Mapping[str, Host]
     links: tuple[Link, ...] = ()
     mtu: int = 1500
+    racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -47,11 +59,43 @@ class Topology:
             have = ", ".join(self.hosts)
             raise TopologyError(f"no host {name!r} in topology {self.name}; it has: {have}") from None
 
+    def nics(self) -> Iterator[Host]:
+        """Every NIC of every host."""
+        return (nic for host in self.hosts.values() for nic in host.nics)
+
+    def rack_of(self, switch: str) -> str | None:
+        """The rack that a switch is in; None for a spine."""
+        return next((rack for rack, switches in self.racks.items() if switch in switches), None)
+
+    def rail_of(self, switch: str) -> str | None:
+        """The rail that a switch is in; None where there are no rails."""
+        return next((rail for rail, switches in self.rails.items() if switch in switches), None)
+
+    def plane(self, rail: str | None) -> Self:
+        """One rail as a topology of its own, each host as its NIC there; all of it for None.
+
+        Raises:
+            TopologyError: there is no such rail.
+        """
+        if rail is None:
+            return self
+        if rail not in self.rails:
+            have = ", ".join(self.rails) or "none"
+            raise TopologyError(f"no rail {rail!r} in topology {self.name}; it has: {have}")
+        switches = {name: self.switches[name] for name in self.rails[rail]}
+        racks = {rack: tuple(name for name in names if name in switches) for rack, names in self.racks.items()}
+        return replace(
+            self,
+            switches=switches,
+            hosts={nic.name: replace(nic, others=()) for nic in self.nics() if nic.link.switch in switches},
+            links=tuple(link for link in self.links if link.a.switch in switches),
+            racks={rack: names for rack, names in racks.items() if names},
+            rails={rail: tuple(switches)},
+        )
+
     def ports(self, switch: str) -> dict[int, Host | PortRef]:
         """Port number -> what is plugged in there: a host or another switch's port."""
-        found: dict[int, Host | PortRef] = {
-            host.link.port: host for host in self.hosts.values() if host.link.switch == switch
-        }
+        found: dict[int, Host | PortRef] = {nic.link.port: nic for nic in self.nics() if nic.link.switch == switch}
         for link in self.links:
             for end, other in ((link.a, link.b), (link.b, link.a)):
                 if end.switch == switch:

@@ -62,6 +62,10 @@ class Section:
         node = self._values[key][1] if key in self._values else self._node
         return self.error(node, f"{self._name(key)}: {message}")
 
+    def error_in(self, node: yaml.Node, key: str, message: str) -> TopologyError:
+        """An error at a part of the value of a key."""
+        return self.error(node, f"{self._name(key)}: {message}")
+
     def _name(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key
 
@@ -75,6 +79,24 @@ class Section:
     def section(self, key: str) -> Section:
         """A nested mapping; it must be there."""
         return Section(self._take(key), self._source, self._name(key))
+
+    def sections(self, key: str) -> list[Section]:
+        """A nested mapping, or a list of them; it must be there."""
+        node = self._take(key)
+        if not isinstance(node, yaml.SequenceNode):
+            return [self.section(key)]
+        if not node.value:
+            raise self.error_at(key, "must not be empty")
+        return [Section(item, self._source, f"{self._name(key)}[{at}]") for at, item in enumerate(node.value)]
+
+    def names(self, key: str) -> list[tuple[str, yaml.Node]]:
+        """A list of single values, each with its place."""
+        node = self._take(key)
+        if not isinstance(node, yaml.SequenceNode) or not all(isinstance(n, yaml.ScalarNode) for n in node.value):
+            raise self.error_at(key, "must be a list of names, as in [s1, s2]")
+        if not node.value:
+            raise self.error_at(key, "must not be empty")
+        return [(str(item.value), item) for item in node.value]
 
     def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
         """A scalar as text."""
@@ -121,8 +143,8 @@ class Section:
             raise self.error_at(key, f"add the prefix length, as in {text}/24")
         return value
 
-    def pairs(self, key: str) -> Iterator[tuple[str, str]]:
-        """A sequence of two-element sequences; none when the key is absent."""
+    def pairs(self, key: str) -> Iterator[tuple[str, str, yaml.Node]]:
+        """A sequence of two-element sequences, each with its place; none when the key is absent."""
         if key not in self._values:
             return
         node = self._take(key)
@@ -132,7 +154,7 @@ class Section:
             scalars = [n.value for n in item.value] if isinstance(item, yaml.SequenceNode) else []
             if len(scalars) != 2 or not all(isinstance(s, str) for s in scalars):
                 raise self.error(item, f"{self._name(key)}: must be [switch:port, switch:port]")
-            yield scalars[0], scalars[1]
+            yield scalars[0], scalars[1], item
 
     def _take(self, key: str) -> yaml.Node:
         self._read.add(key)

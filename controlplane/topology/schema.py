@@ -15,8 +15,16 @@ switches:
     device_id: 1
 hosts:
   w0: {ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}
+  w1:                       # several NICs: a list, each on another rail
+    - {ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}
+    - {ip: 10.1.0.2/24, mac: 02:00:00:01:00:02, link: s9:2}
 links:                      # between switches
   - [s1:9, s2:1]
+racks:                      # optional: rack -> its switches; a switch in no rack is a spine
+  left: [s1]
+rails:                      # optional: rail -> its switches, planes without a link between them
+  even: [s1, s2]
+  odd: [s9]
 ```
 """
 
@@ -24,6 +32,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,10 +47,12 @@ MAX_PORT = 509
 """511 is the drop port of v1model, 510 the CPU port of the embedded switch."""
 _SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
-_TOPOLOGY_SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
-_HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
+_GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a rail
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
+_KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails")
 _SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "grpc", "device_id")
+_Fail = Callable[[str], TopologyError]
+"""Makes the error of one place in the file."""
 
 
 class Parts(NamedTuple):
@@ -50,6 +63,8 @@ class Parts(NamedTuple):
     hosts: dict[str, Host]
     links: tuple[Link, ...]
     mtu: int
+    racks: dict[str, tuple[str, ...]]
+    rails: dict[str, tuple[str, ...]]
 
 
 def read_topology(path: Path) -> Parts:
@@ -63,7 +78,7 @@ def read_topology(path: Path) -> Parts:
     except OSError as error:
         raise TopologyError(f"cannot read topology {path}: {error.strerror}") from None
     root = compose(text, str(path))
-    root.finish(("name", "mtu", "switches", "hosts", "links"))
+    root.finish(_KEYS)
     name = root.text("name", path.stem)
     if not _TOPOLOGY_NAME.fullmatch(name):
         raise root.error_at("name", f"{name!r} may hold letters, digits, '-', '_', '.' only")
@@ -85,26 +100,56 @@ class _Builder:
         switches = {key: self._switch(key, switches_section.section(key)) for key in switches_section}
         if not switches:
             raise root.error_at("switches", "at least one switch is needed")
+        racks = self._groups("racks", "rack", switches)
+        rails = self._groups("rails", "rail", switches)
+        if rails:
+            left_out = [name for name in switches if not any(name in members for members in rails.values())]
+            if left_out:
+                raise switches_section.error_at(left_out[0], "is in no rail; with `rails`, each switch is in one")
+        rail_of = {name: rail for rail, names in rails.items() for name in names}
         hosts_section = root.section("hosts")
-        hosts = {key: self._host(key, hosts_section.section(key), switches) for key in hosts_section}
-        links = tuple(
-            Link(self._port(root, "links", a, switches), self._port(root, "links", b, switches))
-            for a, b in root.pairs("links")
-        )
-        for link in links:
-            if link.a.switch == link.b.switch:
-                raise root.error_at("links", f"[{link.a}, {link.b}] joins a switch to itself")
-        return Parts(name, switches, hosts, links, mtu)
+        hosts = {key: self._host(key, hosts_section, switches, rail_of) for key in hosts_section}
+        return Parts(name, switches, hosts, tuple(self._links(switches, rail_of)), mtu, racks, rails)
 
-    def _claim(self, section: Section, key: str, what: str, owner: str) -> None:
+    def _links(self, switches: Mapping[str, Switch], rail_of: Mapping[str, str]) -> Iterator[Link]:
+        for first, second, node in self._root.pairs("links"):
+            fail = partial(self._root.error_in, node, "links")
+            link = Link(self._port(first, switches, fail), self._port(second, switches, fail))
+            if link.a.switch == link.b.switch:
+                raise fail(f"[{link.a}, {link.b}] joins a switch to itself")
+            rails = [rail_of.get(end.switch) for end in (link.a, link.b)]
+            if rails[0] != rails[1]:
+                raise fail(f"[{link.a}, {link.b}] joins rail {rails[0]} to rail {rails[1]}; rails share hosts only")
+            yield link
+
+    def _groups(self, key: str, kind: str, switches: Mapping[str, Switch]) -> dict[str, tuple[str, ...]]:
+        """Racks or rails: name -> switches, no switch in two of them."""
+        if key not in self._root:
+            return {}
+        section = self._root.section(key)
+        found: dict[str, tuple[str, ...]] = {}
+        owner: dict[str, str] = {}
+        for name in section:
+            if not _GROUP_NAME.fullmatch(name):
+                raise section.error_at(name, f"{name!r} cannot be the name of a {kind}: letters, digits, '-', '_', '.'")
+            for switch, node in section.names(name):
+                if switch not in switches:
+                    raise section.error_in(node, name, f"no switch {switch!r}; there are: {', '.join(switches)}")
+                if switch in owner:
+                    raise section.error_in(node, name, f"switch {switch} is already in {kind} {owner[switch]}")
+                owner[switch] = name
+            found[name] = tuple(switch for switch, _ in section.names(name))
+        return found
+
+    def _claim(self, what: str, owner: str, fail: _Fail) -> None:
         if what in self._taken:
-            raise section.error_at(key, f"{what} is already used by {self._taken[what]}")
+            raise fail(f"{what} is already used by {self._taken[what]}")
         self._taken[what] = owner
 
     def _named(self, section: Section, name: str, pattern: re.Pattern[str]) -> None:
         if not pattern.fullmatch(name):
             raise section.error_at("", f"{name!r} cannot be a name here; it must match {pattern.pattern}")
-        self._claim(section, "", f"the name {name}", "another node")
+        self._claim(f"the name {name}", "another node", partial(section.error_at, ""))
 
     def _switch(self, name: str, section: Section) -> Switch:
         self._named(section, name, _SWITCH_NAME)
@@ -115,8 +160,8 @@ class _Builder:
         except ValueError:
             raise section.error_at("ip", f"{text} is not an IPv4 address (no prefix here)") from None
         mac = section.mac("mac")
-        self._claim(section, "ip", f"address {ip}", name)
-        self._claim(section, "mac", f"address {mac}", name)
+        self._claim(f"address {ip}", name, partial(section.error_at, "ip"))
+        self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
         lanes = section.integer("lanes", DEFAULT_LANES, 1, 65535)
         if lanes not in SUPPORTED_LANES:
             raise section.error_at("lanes", f"{lanes} is not one of {_list(SUPPORTED_LANES)}")
@@ -125,7 +170,7 @@ class _Builder:
             host, _, port = grpc.rpartition(":")
             if not host or not port.isdecimal() or not 0 < int(port) < 65536:
                 raise section.error_at("grpc", f"{grpc} is neither `auto` nor host:port")
-            self._claim(section, "grpc", f"gRPC address {grpc}", name)
+            self._claim(f"gRPC address {grpc}", name, partial(section.error_at, "grpc"))
         slots = section.integer("slots", 1024, 1, 1 << 20)
         if slots & (slots - 1):
             raise section.error_at("slots", f"{slots} is not a power of two")
@@ -141,28 +186,44 @@ class _Builder:
             device_id=section.integer("device_id", 1, 1, (1 << 63) - 1),
         )
 
-    def _host(self, name: str, section: Section, switches: dict[str, Switch]) -> Host:
-        self._named(section, name, _HOST_NAME)
+    def _host(self, name: str, hosts: Section, switches: Mapping[str, Switch], rail_of: Mapping[str, str]) -> Host:
+        sections = hosts.sections(name)
+        self._named(sections[0], name, _HOST_NAME)
+        nics = [self._nic(name, section, switches) for section in sections]
+        for at, (section, nic) in enumerate(zip(sections, nics, strict=True)):
+            for earlier in nics[:at]:
+                rail, other = (rail_of.get(each.link.switch) for each in (nic, earlier))
+                if rail is None:
+                    raise section.error_at("link", "a host with several NICs needs `rails`, to say which is in which")
+                if rail == other:
+                    raise section.error_at("link", f"{name} has a NIC in rail {rail} already, on {earlier.link}")
+                if nic.ip.network.overlaps(earlier.ip.network):
+                    raise section.error_at(
+                        "ip", f"{nic.ip} is in the network of {name}'s NIC on {earlier.link}, {earlier.ip}"
+                    )
+        return replace(nics[0], others=tuple(nics[1:]))
+
+    def _nic(self, name: str, section: Section, switches: Mapping[str, Switch]) -> Host:
         section.finish(("ip", "mac", "link"))
         ip, mac = section.interface("ip"), section.mac("mac")
-        self._claim(section, "ip", f"address {ip.ip}", name)
-        self._claim(section, "mac", f"address {mac}", name)
-        link = self._port(section, "link", section.text("link"), switches)
+        self._claim(f"address {ip.ip}", name, partial(section.error_at, "ip"))
+        self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
+        link = self._port(section.text("link"), switches, partial(section.error_at, "link"))
         switch = switches[link.switch]
         if switch.ip not in ip.network:
             raise section.error_at("ip", f"{ip} cannot reach its switch {switch.name} ({switch.ip}): other network")
         return Host(name, ip, mac, link)
 
-    def _port(self, section: Section, key: str, text: str, switches: dict[str, Switch]) -> PortRef:
+    def _port(self, text: str, switches: Mapping[str, Switch], fail: _Fail) -> PortRef:
         switch, _, port = text.partition(":")
         if not port.isdecimal():
-            raise section.error_at(key, f"{text} is not switch:port, as in s1:1")
+            raise fail(f"{text} is not switch:port, as in s1:1")
         if switch not in switches:
-            raise section.error_at(key, f"no switch {switch!r}; there are: {', '.join(switches)}")
+            raise fail(f"no switch {switch!r}; there are: {', '.join(switches)}")
         if not 0 < int(port) <= MAX_PORT:
-            raise section.error_at(key, f"port {port} is not between 1 and {MAX_PORT}")
+            raise fail(f"port {port} is not between 1 and {MAX_PORT}")
         ref = PortRef(switch, int(port))
-        self._claim(section, key, f"port {ref}", "another link")
+        self._claim(f"port {ref}", "another link", fail)
         return ref
 
 

@@ -10,6 +10,11 @@ ENVIRONMENT_MARK = "CATCHMENT_NETWORK"
 _TAG = "ct"
 
 
+def host_interface(nic: int) -> str:
+    """A host's own name for its NIC number `nic`, in its namespace."""
+    return f"eth{nic}"
+
+
 def interface_prefix(network: str) -> str:
     """What the switch-side interface names of one network begin with (7 characters)."""
     return f"{_TAG}{zlib.crc32(network.encode()) & 0xFFFF:04x}-"

@@ -23,8 +23,8 @@ from controlplane.networks import NetworkError, NetworkState, StateFile, state_f
 from controlplane.topology import AUTO_ADDRESS, Topology
 from sim.mininet import preflight
 from sim.mininet.leftovers import remove_leftovers
-from sim.mininet.naming import ENVIRONMENT_MARK, interface_name
-from sim.mininet.nodes import SwitchNode, host_commands, prepare_switch_interface, run
+from sim.mininet.naming import ENVIRONMENT_MARK, host_interface, interface_name
+from sim.mininet.nodes import SwitchNode, host_commands, nic_commands, prepare_switch_interface, run
 from sim.switch_process import COMMANDS, free_address, start_switch
 from softswitch.watched_process import WatchedProcess
 
@@ -244,15 +244,16 @@ class MininetNetwork:
         mtu = self.topology.mtu
         for host in self.topology.hosts.values():
             node = net.addHost(host.name, ip=None)
-            port = host.link.port
-            name = interface_name(self.name, host.link.switch, port)
-            net.addLink(
-                node, net.getNodeByName(host.link.switch), port2=port,
-                intfName1="eth0", intfName2=name, addr1=host.mac,
-            )  # fmt: skip
-            prepare_switch_interface(name, mtu)
-            address = [["ip", "addr", "add", str(host.ip), "dev", "eth0"]]
-            for command in [*host_commands(mtu), *address]:
+            commands = host_commands()
+            for number, nic in enumerate(host.nics):
+                own, name = host_interface(number), interface_name(self.name, nic.link.switch, nic.link.port)
+                net.addLink(
+                    node, net.getNodeByName(nic.link.switch), port2=nic.link.port,
+                    intfName1=own, intfName2=name, addr1=nic.mac,
+                )  # fmt: skip
+                prepare_switch_interface(name, mtu)
+                commands += nic_commands(own, str(nic.ip), mtu)
+            for command in commands:
                 run(["mnexec", "-a", str(node.pid), *command])
         for link in self.topology.links:
             names = [interface_name(self.name, end.switch, end.port) for end in (link.a, link.b)]

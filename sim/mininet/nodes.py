@@ -60,11 +60,18 @@ def run(command: list[str]) -> str:
     return result.stdout
 
 
-def host_commands(mtu: int) -> list[list[str]]:
-    """What prepares a host's `eth0`, to be run in its namespace."""
+def host_commands() -> list[list[str]]:
+    """What prepares a host, to be run in its namespace when its interfaces are there."""
     return [
         ["sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do [ ! -e $f ] || echo 1 >$f; done"],
         ["ip", "link", "set", "lo", "up"],
-        ["ip", "link", "set", "eth0", "mtu", str(mtu), "up"],
-        ["ethtool", "-K", "eth0", *(part for f in _OFFLOADS for part in (f, "off"))],
+    ]
+
+
+def nic_commands(interface: str, address: str, mtu: int) -> list[list[str]]:
+    """What prepares an interface of a host, to be run in its namespace."""
+    return [
+        ["ip", "link", "set", interface, "mtu", str(mtu), "up"],
+        ["ethtool", "-K", interface, *(part for f in _OFFLOADS for part in (f, "off"))],
+        ["ip", "addr", "add", address, "dev", interface],
     ]

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pace = Pace(options.rate, options.loss, parse_skew(options.skew), options.seconds, options.seed)
         stream_of(told)
         own = options.ip or told["local"][0]
-        with RawPort() as raw:
+        with RawPort(options.interface) as raw:
             sender = Sender(raw.mac, own, told["local"][1], raw.resolve(told["switch"][0], own), told["switch"][0])
             port = PacedPort(raw, pace, _progress)
             try:
@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("job", type=Path, help="what `catchment job show NAME --host HOST` prints")
     parser.add_argument("--host", default="", help="name for the summary")
     parser.add_argument("--ip", help="own address; that of the job's member when left out")
+    parser.add_argument("--interface", default="eth0", help="of its NIC")
     parser.add_argument("--kind", choices=[str(kind) for kind in AttackKind], default=str(AttackKind.SPOOFED))
     parser.add_argument("--count", type=int, default=100, help="vectors, or an attacker's frames")
     parser.add_argument("--rate", type=float, help="frames per second at most")

@@ -45,7 +45,7 @@ def target(request: pytest.FixtureRequest) -> Target:
     return chosen
 
 
-def _unique(topology: Topology, name: str, target: Target) -> Topology:
+def unique(topology: Topology, name: str, target: Target) -> Topology:
     return replace(topology, name=f"e2e-{name}-{target}-{os.getpid()}")
 
 
@@ -65,7 +65,7 @@ def _labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, T
                     ),
                 }[shape]()
                 folder = tmp_path_factory.mktemp(f"{shape}-{target}")
-                up[shape, target] = exits.enter_context(Lab(_unique(topology, shape, target), folder))
+                up[shape, target] = exits.enter_context(Lab(unique(topology, shape, target), folder))
             return up[shape, target]
 
         yield lab
@@ -93,7 +93,7 @@ def tree(_labs: Callable[[str, Target], Lab], target: Target) -> Lab:
 def own_lab(target: Target, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A network of its own, for tests that break things: two workers and an optimizer node."""
     topology = star(["w0", "w1", "opt"], program=PROGRAM, target=target, lanes=LANES[target])
-    with Lab(_unique(topology, f"own-{abs(hash(request.node.name)) % 10000}", target), tmp_path) as own:
+    with Lab(unique(topology, f"own-{abs(hash(request.node.name)) % 10000}", target), tmp_path) as own:
         yield own
 
 
@@ -102,5 +102,5 @@ def controlled(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Two racks under a spine that a controller keeps; tests kill parts of it, and the controller puts them right."""
     topology = racks([WORKERS[:2], WORKERS[2:4]], ["opt"], program=PROGRAM, target=target, lanes=LANES[target])
     folder = tmp_path_factory.mktemp(f"controlled-{target}")
-    with ControlledLab(_unique(topology, "controlled", target), folder) as lab:
+    with ControlledLab(unique(topology, "controlled", target), folder) as lab:
         yield lab
