@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend.errors import unsupported
+from softswitch.compiler.backend.expression_writer import ExpressionWriter
 from softswitch.compiler.types import (
     BoolType,
     FieldsType,
@@ -17,9 +17,6 @@ from softswitch.compiler.types import (
     VarbitType,
     bit_width,
 )
-
-if TYPE_CHECKING:
-    from softswitch.compiler.backend.expressions import Expressions
 
 _ALGORITHMS = {
     "crc32": "hash_crc32",
@@ -42,7 +39,7 @@ def is_header_field(expr: ir.Expr) -> bool:
     return isinstance(expr, ir.FieldRef) and isinstance(expr.base.type, HeaderType)
 
 
-def _parts(t: Type, text: str, ex: Expressions) -> Iterator[tuple[Type, str]]:
+def _parts(t: Type, text: str, ex: ExpressionWriter) -> Iterator[tuple[Type, str]]:
     if isinstance(t, StructType | HeaderType):
         for field in t.fields:
             member = ex.scope.program.types.member(t, field.name)
@@ -54,14 +51,14 @@ def _parts(t: Type, text: str, ex: Expressions) -> Iterator[tuple[Type, str]]:
         yield t, text
 
 
-def leaves(ex: Expressions, data: ir.Expr) -> list[tuple[Type, str]]:
+def leaves(ex: ExpressionWriter, data: ir.Expr) -> list[tuple[Type, str]]:
     """The scalars of a list, tuple or struct, in order."""
     if isinstance(data, ir.Aggregate) and not isinstance(data.type, HeaderType):
         return [leaf for member in data.members for leaf in leaves(ex, member)]
     return list(_parts(data.type, ex.value(data), ex))
 
 
-def _put(ex: Expressions, data: ir.Expr, name: str) -> None:
+def _put(ex: ExpressionWriter, data: ir.Expr, name: str) -> None:
     """Appends `data`; the fields of an invalid header are left out, as BMv2 does."""
     out = ex.scope.out
     if isinstance(data, ir.Aggregate) and not isinstance(data.type, HeaderType):
@@ -86,7 +83,7 @@ def _put(ex: Expressions, data: ir.Expr, name: str) -> None:
             out.line(line)
 
 
-def hashed(ex: Expressions, algorithm: ir.Expr, data: ir.Expr, *, with_payload: bool) -> str:
+def hashed(ex: ExpressionWriter, algorithm: ir.Expr, data: ir.Expr, *, with_payload: bool) -> str:
     """The 64-bit value of a HashAlgorithm over `data`."""
     if not isinstance(algorithm, ir.EnumValue):
         raise unsupported(algorithm.loc, "a hash algorithm that is not a constant")

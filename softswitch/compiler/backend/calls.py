@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import externs
 from softswitch.compiler.backend.effects import has_effects
+from softswitch.compiler.backend.expression_writer import ExpressionWriter
 from softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
 from softswitch.compiler.backend.text import identifier
 from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType, UnionType
-
-if TYPE_CHECKING:
-    from softswitch.compiler.backend.expressions import Expressions
 
 Path = tuple[object, ...]
 
@@ -53,7 +50,7 @@ class Arguments:
     """The C++ arguments of one call, and the copies back that follow it."""
 
     def __init__(
-        self, ex: Expressions, params: Sequence[ir.Param], args: Sequence[ir.Expr], *, by_reference: bool
+        self, ex: ExpressionWriter, params: Sequence[ir.Param], args: Sequence[ir.Expr], *, by_reference: bool
     ) -> None:
         self._ex = ex
         self.texts: list[str] = []
@@ -106,11 +103,11 @@ class Arguments:
             self._ex.assign(target, name)
 
 
-def _leave_on_exit(ex: Expressions, exited: str) -> None:
+def _leave_on_exit(ex: ExpressionWriter, exited: str) -> None:
     ex.scope.out.line(f"if ({exited}) return true;")
 
 
-def function(ex: Expressions, call: ir.FunctionCall) -> str:
+def function(ex: ExpressionWriter, call: ir.FunctionCall) -> str:
     """A P4 function. Returns its value, if it has one."""
     arguments = Arguments(ex, call.function.params, call.args, by_reference=True)
     text = f"fn_{identifier(call.function.unique)}({', '.join(['pkt', *arguments.texts])})"
@@ -123,7 +120,7 @@ def function(ex: Expressions, call: ir.FunctionCall) -> str:
     return name
 
 
-def action(ex: Expressions, call: ir.ActionCall) -> None:
+def action(ex: ExpressionWriter, call: ir.ActionCall) -> None:
     """A direct call; an action sees the control's variables, so that nothing goes by reference."""
     arguments = Arguments(ex, call.action.params, call.args, by_reference=False)
     text = f"{action_name(call.action)}({', '.join(arguments.texts)})"
@@ -137,7 +134,7 @@ def action(ex: Expressions, call: ir.ActionCall) -> None:
     _leave_on_exit(ex, exited)
 
 
-def applied(ex: Expressions, table_: ir.Table) -> str:
+def applied(ex: ExpressionWriter, table_: ir.Table) -> str:
     """Applies a table; the name of the Applied record."""
     name = ex.scope.temporary()
     ex.scope.out.line(f"[[maybe_unused]] const Applied {name} = {table_name(table_)}();")
@@ -146,13 +143,13 @@ def applied(ex: Expressions, table_: ir.Table) -> str:
     return name
 
 
-def table(ex: Expressions, call: ir.TableApply) -> str:
+def table(ex: ExpressionWriter, call: ir.TableApply) -> str:
     """`t.apply()`, its `.hit` or `.miss`."""
     name = applied(ex, call.table)
     return {"": "", "hit": f"{name}.hit", "miss": f"!{name}.hit"}[call.result]
 
 
-def unit(ex: Expressions, call: ir.UnitApply) -> None:
+def unit(ex: ExpressionWriter, call: ir.UnitApply) -> None:
     """A sub-control or sub-parser."""
     instance = call.instance
     assert instance.unit is not None
@@ -179,6 +176,6 @@ def unit(ex: Expressions, call: ir.UnitApply) -> None:
         arguments.copy_back()
 
 
-def extern(ex: Expressions, call: ir.ExternCall) -> str:
+def extern(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """An extern function or method."""
     return externs.call(ex, call)

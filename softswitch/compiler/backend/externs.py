@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from softswitch.compiler import ir
 from softswitch.compiler.backend import bitstrings, packet_externs
 from softswitch.compiler.backend.errors import unsupported
+from softswitch.compiler.backend.expression_writer import ExpressionWriter
 from softswitch.compiler.backend.scope import DigestRequest, instance_name, variable_name
 from softswitch.compiler.backend.text import string_literal
 from softswitch.compiler.p4info.visible import digest_name
@@ -24,12 +24,9 @@ from softswitch.compiler.types import (
     TupleType,
 )
 
-if TYPE_CHECKING:
-    from softswitch.compiler.backend.expressions import Expressions
-
 _WITHOUT_DATA = ("direct_counter", "direct_meter", "action_profile", "action_selector")
 
-Handler = Callable[["Expressions", ir.ExternCall], str]
+Handler = Callable[[ExpressionWriter, ir.ExternCall], str]
 
 
 def _object(call: ir.ExternCall) -> str:
@@ -46,32 +43,32 @@ def _decl(call: ir.ExternCall) -> ir.InstanceDecl:
     return call.target
 
 
-def _index(ex: Expressions, arg: ir.Expr) -> str:
+def _index(ex: ExpressionWriter, arg: ir.Expr) -> str:
     return f"to_u64({ex.value(arg)})"
 
 
-def _register_read(ex: Expressions, call: ir.ExternCall) -> str:
+def _register_read(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     ex.assign(call.args[0], f"{_object(call)}.read({_index(ex, call.args[1])})")
     return ""
 
 
-def _register_write(ex: Expressions, call: ir.ExternCall) -> str:
+def _register_write(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     index, value = ex.values(call.args)
     ex.scope.out.line(f"{_object(call)}.write(to_u64({index}), {value});")
     return ""
 
 
-def _count(ex: Expressions, call: ir.ExternCall) -> str:
+def _count(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     ex.scope.out.line(f"{_object(call)}.count({_index(ex, call.args[0])}, pkt.length);")
     return ""
 
 
-def _direct_count(ex: Expressions, call: ir.ExternCall) -> str:
+def _direct_count(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     _decl(call)
     return ""  # the table counts by itself when an entry is hit
 
 
-def _execute_meter(ex: Expressions, call: ir.ExternCall) -> str:
+def _execute_meter(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     index = _index(ex, call.args[0])
     target = call.args[1]
     width = ex.width(target.type)
@@ -81,13 +78,13 @@ def _execute_meter(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _direct_meter_read(ex: Expressions, call: ir.ExternCall) -> str:
+def _direct_meter_read(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     width = ex.width(call.args[0].type)
     ex.assign(call.args[0], f"resize<{width}>(color_{_decl(call).name})")
     return ""
 
 
-def _mark_to_drop(ex: Expressions, call: ir.ExternCall) -> str:
+def _mark_to_drop(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     if not call.args:
         raise unsupported(call.loc, "mark_to_drop() without standard_metadata")
     place = ex.place(call.args[0])
@@ -96,7 +93,7 @@ def _mark_to_drop(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _random(ex: Expressions, call: ir.ExternCall) -> str:
+def _random(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     result, low, high = call.args
     low_text, high_text = ex.values((low, high))
     number = f"pkt.engine.random.between(to_u64({low_text}), to_u64({high_text}))"
@@ -104,7 +101,7 @@ def _random(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _hash(ex: Expressions, call: ir.ExternCall) -> str:
+def _hash(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     result, algorithm, base, data, most = call.args
     value = bitstrings.hashed(ex, algorithm, data, with_payload=False)
     base_text, most_text = ex.values((base, most))
@@ -114,7 +111,7 @@ def _hash(ex: Expressions, call: ir.ExternCall) -> str:
 
 
 def _checksum(verify: bool, with_payload: bool) -> Handler:
-    def handler(ex: Expressions, call: ir.ExternCall) -> str:
+    def handler(ex: ExpressionWriter, call: ir.ExternCall) -> str:
         condition, data, checksum, algorithm = call.args
         text = ex.value(condition)
         if isinstance(checksum, ir.FieldRef) and bitstrings.is_header_field(checksum):
@@ -131,7 +128,7 @@ def _checksum(verify: bool, with_payload: bool) -> Handler:
     return handler
 
 
-def _clone(ex: Expressions, call: ir.ExternCall) -> str:
+def _clone(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     session = ex.value(call.args[1])
     out = ex.scope.out
     out.line(f"pkt.requests.clone_session = Requests::kRequested | ({session} & 0x7FFFU);")
@@ -141,20 +138,20 @@ def _clone(ex: Expressions, call: ir.ExternCall) -> str:
 
 
 def _start_over(field: str) -> Handler:
-    def handler(ex: Expressions, call: ir.ExternCall) -> str:
+    def handler(ex: ExpressionWriter, call: ir.ExternCall) -> str:
         ex.scope.out.line(f"pkt.requests.{field} = Requests::kRequested | {ex.value(call.args[0])};")
         return ""
 
     return handler
 
 
-def _truncate(ex: Expressions, call: ir.ExternCall) -> str:
+def _truncate(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     length = ex.value(call.args[0])
     ex.scope.out.line(f"pkt.requests.truncate_to = std::min(pkt.requests.truncate_to, {length});")
     return ""
 
 
-def _digest(ex: Expressions, call: ir.ExternCall) -> str:
+def _digest(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """Asks for a digest; the last one of a packet is sent when ingress ends, with the values of then."""
     data = call.args[1]
     now: list[str] = []
@@ -172,7 +169,7 @@ def _digest(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _later(ex: Expressions, place: str) -> str | None:
+def _later(ex: ExpressionWriter, place: str) -> str | None:
     """A place as the pipeline reaches it when ingress has ended; None for what is local to a control, or a value."""
     owner, dot, path = place.partition(".")
     for param in ex.scope.unit.params if ex.scope.unit is not None else ():
@@ -182,13 +179,13 @@ def _later(ex: Expressions, place: str) -> str | None:
     return None
 
 
-def _assert(ex: Expressions, call: ir.ExternCall) -> str:
+def _assert(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     where = f"{call.loc}: {call.method} failed"
     ex.scope.out.line(f"if (!({ex.value(call.args[0])})) pkt.engine.hooks->log({string_literal(where)});")
     return ""
 
 
-def _log_msg(ex: Expressions, call: ir.ExternCall) -> str:
+def _log_msg(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     text = call.args[0]
     assert isinstance(text, ir.Literal)
     values: list[str] = []
@@ -199,7 +196,7 @@ def _log_msg(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _nothing(ex: Expressions, call: ir.ExternCall) -> str:
+def _nothing(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     del ex, call
     return ""
 
@@ -237,7 +234,7 @@ _HANDLERS: dict[tuple[str, str], Handler] = {
 }
 
 
-def call(ex: Expressions, expr: ir.ExternCall) -> str:
+def call(ex: ExpressionWriter, expr: ir.ExternCall) -> str:
     """Writes the call; returns its value, empty for void."""
     handler = _HANDLERS.get((expr.extern, expr.method))
     if handler is None:

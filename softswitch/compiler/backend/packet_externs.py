@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from softswitch.compiler import ir
 from softswitch.compiler.backend.declarations import NOWHERE
 from softswitch.compiler.backend.errors import unsupported
+from softswitch.compiler.backend.expression_writer import ExpressionWriter
 from softswitch.compiler.backend.layout import fixed_bits, varbit_width
 from softswitch.compiler.backend.scope import variable_name
 from softswitch.compiler.types import (
@@ -21,9 +20,6 @@ from softswitch.compiler.types import (
     bit_width,
 )
 
-if TYPE_CHECKING:
-    from softswitch.compiler.backend.expressions import Expressions
-
 
 def _packet(call: ir.ExternCall) -> str:
     if not isinstance(call.target, ir.Variable):
@@ -31,7 +27,7 @@ def _packet(call: ir.ExternCall) -> str:
     return variable_name(call.target)
 
 
-def extract(ex: Expressions, call: ir.ExternCall) -> str:
+def extract(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`extract(header)` and `extract(header, bits)`."""
     packet = _packet(call)
     scope = ex.scope
@@ -66,7 +62,7 @@ def extract(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def _look(ex: Expressions, t: Type, place: str, offset: int, packet: str) -> int:
+def _look(ex: ExpressionWriter, t: Type, place: str, offset: int, packet: str) -> int:
     """Reads a `t` at a bit offset; returns the offset after it."""
     types = ex.scope.program.types
     if isinstance(t, HeaderType):
@@ -88,7 +84,7 @@ def _look(ex: Expressions, t: Type, place: str, offset: int, packet: str) -> int
     return offset + width
 
 
-def lookahead(ex: Expressions, call: ir.ExternCall) -> str:
+def lookahead(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`lookahead<T>()`."""
     packet = _packet(call)
     width = bit_width(call.type)
@@ -102,7 +98,7 @@ def lookahead(ex: Expressions, call: ir.ExternCall) -> str:
     return name
 
 
-def advance(ex: Expressions, call: ir.ExternCall) -> str:
+def advance(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`advance(bits)`: whole bytes only."""
     packet = _packet(call)
     bits = ex.keep(call.args[0].type, ex.value(call.args[0]), call.args[0])
@@ -113,13 +109,13 @@ def advance(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def length(ex: Expressions, call: ir.ExternCall) -> str:
+def length(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`length()` of the whole packet in bytes."""
     del ex
     return f"{_packet(call)}.length()"
 
 
-def verify(ex: Expressions, call: ir.ExternCall) -> str:
+def verify(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`verify(condition, error)`."""
     condition, error = ex.values(call.args)
     ex.scope.rejects[0] = True
@@ -127,14 +123,14 @@ def verify(ex: Expressions, call: ir.ExternCall) -> str:
     return ""
 
 
-def emit(ex: Expressions, call: ir.ExternCall) -> str:
+def emit(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     """`emit(header, struct, stack or union)`."""
     packet = _packet(call)
     _emit(ex, call.args[0].type, ex.value(call.args[0]), packet, call)
     return ""
 
 
-def _emit(ex: Expressions, t: Type, place: str, packet: str, call: ir.ExternCall) -> None:
+def _emit(ex: ExpressionWriter, t: Type, place: str, packet: str, call: ir.ExternCall) -> None:
     out = ex.scope.out
     if isinstance(t, HeaderType):
         with out.block(f"if ({place}.valid)"):
