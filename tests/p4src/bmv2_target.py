@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import queue
 import shutil
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
+from bmv2_packets import PacketStream, free_port
 from frame_builder import SWITCH_IP, arp
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4runtime_rows import Names
@@ -69,38 +68,6 @@ def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:
     return json_path, info_path
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _packet_types() -> tuple[Any, Any]:
-    """Message classes of p4.bm.DataplaneInterface.PacketStream."""
-    file = descriptor_pb2.FileDescriptorProto(name="bm_packets.proto", package="p4.bm", syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for name in ("PacketStreamRequest", "PacketStreamResponse"):
-        message = file.message_type.add(name=name)
-        for number, (field, kind) in enumerate(
-            [
-                ("id", kinds.TYPE_UINT64),
-                ("device_id", kinds.TYPE_UINT64),
-                ("port", kinds.TYPE_UINT32),
-                ("packet", kinds.TYPE_BYTES),
-            ],
-            start=1,
-        ):
-            message.field.add(name=field, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    factory = message_factory.MessageFactory(pool)
-    request, response = (
-        factory.GetPrototype(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}")) for way in ("Request", "Response")
-    )
-    return request, response
-
-
 class Bmv2Target:
     """One simple_switch_grpc process."""
 
@@ -108,7 +75,7 @@ class Bmv2Target:
         json_path, info_path = compile_program(build, directory)
         self.info = text_format.Parse(info_path.read_text(), p4info_pb2.P4Info())
         self.names = Names(self.info)
-        control, data, thrift = _free_port(), _free_port(), _free_port()
+        control, data, thrift = free_port(), free_port(), free_port()
         self._log = (directory / "bmv2.log").open("wb")
         self.process = subprocess.Popen(
             [
@@ -127,8 +94,6 @@ class Bmv2Target:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        self._outbox: queue.Queue[Any] = queue.Queue()
-        self._inbox: queue.Queue[tuple[int, bytes]] = queue.Queue()
         self._commands: queue.Queue[Any] = queue.Queue()
         self._channels = [grpc.insecure_channel(f"127.0.0.1:{port}") for port in (control, data)]
         for channel in self._channels:
@@ -136,7 +101,7 @@ class Bmv2Target:
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channels[0])
         self._become_primary()
         self._set_pipeline(json_path)
-        self._open_packets()
+        self._packets = PacketStream(self._channels[1], DEVICE)
 
     def _become_primary(self) -> None:
         request = p4runtime_pb2.StreamMessageRequest()
@@ -152,24 +117,6 @@ class Bmv2Target:
         request.config.p4info.CopyFrom(self.info)
         request.config.p4_device_config = json_path.read_bytes()
         self._stub.SetForwardingPipelineConfig(request)
-
-    def _open_packets(self) -> None:
-        self._request, response = _packet_types()
-        call = self._channels[1].stream_stream(
-            "/p4.bm.DataplaneInterface/PacketStream",
-            request_serializer=self._request.SerializeToString,
-            response_deserializer=response.FromString,
-        )
-        packets = call(iter(self._outbox.get, None))
-
-        def receive() -> None:
-            try:
-                for packet in packets:
-                    self._inbox.put((packet.port, packet.packet))
-            except grpc.RpcError:
-                return  # the switch ended
-
-        threading.Thread(target=receive, daemon=True).start()
 
     def _write(self, updates: list[p4runtime_pb2.Update]) -> None:
         request = p4runtime_pb2.WriteRequest(device_id=DEVICE, election_id=ELECTION, updates=updates)
@@ -195,12 +142,12 @@ class Bmv2Target:
         """Waits for as many frames as the model sent; what nobody expected shows up in a later frame's output."""
         outputs: list[Output] = []
         for (port, frame), want in zip(traffic, expected, strict=True):
-            self._outbox.put(self._request(device_id=DEVICE, port=port, packet=frame))
+            self._packets.send(port, frame)
             output: Output = []
             deadline = time.monotonic() + 5
             while len(output) < len(want) and time.monotonic() < deadline:
                 try:
-                    output.append(self._inbox.get(timeout=deadline - time.monotonic()))
+                    output.append(self._packets.receive(timeout=deadline - time.monotonic()))
                 except queue.Empty:
                     break
             outputs.append(output)
@@ -210,9 +157,8 @@ class Bmv2Target:
     def _fence(self) -> None:
         """Wait until everything before has left or is counted: one ARP answer through each of BMv2's egress threads."""
         for port in FENCE_PORTS:
-            request = arp(1, port=port & 0xFF, target_ip=SWITCH_IP)
-            self._outbox.put(self._request(device_id=DEVICE, port=port, packet=request))
-        answers = [self._inbox.get(timeout=10)[0] for _ in FENCE_PORTS]
+            self._packets.send(port, arp(1, port=port & 0xFF, target_ip=SWITCH_IP))
+        answers = [self._packets.receive(timeout=10)[0] for _ in FENCE_PORTS]
         assert sorted(answers) == list(FENCE_PORTS), f"frames that nobody expected left ports {answers}"
 
     def _read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
@@ -239,7 +185,7 @@ class Bmv2Target:
         return counted
 
     def close(self) -> None:
-        self._outbox.put(None)
+        self._packets.close()
         self._commands.put(None)
         for channel in self._channels:
             channel.close()

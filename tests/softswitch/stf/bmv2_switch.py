@@ -10,14 +10,11 @@ import os
 import queue
 import re
 import shutil
-import socket
 import subprocess
-import threading
 from pathlib import Path
-from typing import Any
 
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from bmv2_packets import PacketStream, free_port
 
 TOOLS = ("p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
 _PROMPT = "RuntimeCmd: "
@@ -37,38 +34,11 @@ def compile_program(program: Path, directory: Path, include_dirs: tuple[Path, ..
     return out
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _packet_types() -> tuple[Any, Any]:
-    """Message classes of p4.bm.DataplaneInterface.PacketStream."""
-    file = descriptor_pb2.FileDescriptorProto(name="bm_stf_packets.proto", package="p4.bm", syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto
-    for name in ("PacketStreamRequest", "PacketStreamResponse"):
-        message = file.message_type.add(name=name)
-        fields = [("id", kinds.TYPE_UINT64), ("device_id", kinds.TYPE_UINT64)]
-        fields += [("port", kinds.TYPE_UINT32), ("packet", kinds.TYPE_BYTES)]
-        for number, (field, kind) in enumerate(fields, start=1):
-            message.field.add(name=field, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    factory = message_factory.MessageFactory(pool)
-    request, response = (
-        factory.GetPrototype(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}")) for way in ("Request", "Response")
-    )
-    return request, response
-
-
 class Bmv2Switch:
     """One simple_switch_grpc process with one program, and its CLI."""
 
     def __init__(self, json_path: Path, directory: Path, device: int = 1) -> None:
-        thrift, control, data = _free_port(), _free_port(), _free_port()
-        self.device = device
+        thrift, control, data = free_port(), free_port(), free_port()
         self._log = (directory / "bmv2.log").open("wb")
         self.process = subprocess.Popen(
             [
@@ -81,9 +51,7 @@ class Bmv2Switch:
         )
         self._channel = grpc.insecure_channel(f"127.0.0.1:{data}")
         self._wait_ready(directory)
-        self._outbox: queue.Queue[Any] = queue.Queue()
-        self._inbox: queue.Queue[tuple[int, bytes]] = queue.Queue()
-        self._open_packets()
+        self._packets = PacketStream(self._channel, device)
         self._cli = subprocess.Popen(
             ["simple_switch_CLI", "--thrift-port", str(thrift)],
             stdin=subprocess.PIPE,
@@ -103,24 +71,6 @@ class Bmv2Switch:
                     said = (directory / "bmv2.log").read_text(errors="replace")[:300]
                     raise RuntimeError(f"simple_switch_grpc ended: {said}") from None
         raise RuntimeError("simple_switch_grpc does not answer")
-
-    def _open_packets(self) -> None:
-        self._request, response = _packet_types()
-        call = self._channel.stream_stream(
-            "/p4.bm.DataplaneInterface/PacketStream",
-            request_serializer=self._request.SerializeToString,
-            response_deserializer=response.FromString,
-        )
-        packets = call(iter(self._outbox.get, None))
-
-        def receive() -> None:
-            try:
-                for packet in packets:
-                    self._inbox.put((packet.port, packet.packet))
-            except grpc.RpcError:
-                return  # the switch ended
-
-        threading.Thread(target=receive, daemon=True).start()
 
     def _answer(self) -> str:
         assert self._cli.stdout is not None
@@ -148,20 +98,20 @@ class Bmv2Switch:
 
     def send(self, port: int, frame: bytes) -> None:
         """A frame comes in."""
-        self._outbox.put(self._request(device_id=self.device, port=port, packet=frame))
+        self._packets.send(port, frame)
 
     def collect(self, pause: float, at_least: int = 0, patience: float = 5.0) -> list[tuple[int, bytes]]:
         """What left, until nothing more does for `pause` seconds; up to `patience` while fewer than `at_least` came."""
         out: list[tuple[int, bytes]] = []
         while True:
             try:
-                out.append(self._inbox.get(timeout=pause if len(out) >= at_least else patience))
+                out.append(self._packets.receive(timeout=pause if len(out) >= at_least else patience))
             except queue.Empty:
                 return out
 
     def close(self) -> None:
         """Ends the processes."""
-        self._outbox.put(None)
+        self._packets.close()
         self._channel.close()
         for process in (self._cli, self.process):
             process.terminate()
