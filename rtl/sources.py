@@ -12,6 +12,7 @@ PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
     RTL / "common" / "keep_pkg.sv",
     RTL / "format" / "format_pkg.sv",
+    RTL / "transport" / "serial_pkg.sv",
     RTL / "transport" / "transport_pkg.sv",
     RTL / "hostif" / "hostif_pkg.sv",
 )

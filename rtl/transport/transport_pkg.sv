@@ -25,7 +25,7 @@ package transport_pkg;
     logic        enable;    // rises: the stream begins at base_seq with nothing sent, held or granted
     logic [15:0] gen;       // 0 is refused
     logic [31:0] base_seq;
-    logic [15:0] window;    // D: frames in flight or held, 1..WINDOW of the build; more counts as WINDOW
+    logic [15:0] window;    // D: frames in flight or held, 1..WINDOW of the build; anything else counts as WINDOW
     logic [20:0] slots;     // T: no credit may lie further beyond its ack
   } stream_settings_t;
 
@@ -38,7 +38,9 @@ package transport_pkg;
     logic [15:0] peer_port;   // the switch's, UdpPort
   } address_settings_t;
 
-  // In clocks.
+  // In clocks; a timer waits at least TimerFloor, whatever is set.
+  localparam logic [31:0] TimerFloor = 32'd64;
+
   typedef struct packed {
     logic [31:0] rto;                 // without progress for so long: resend
     logic [31:0] rto_most;            // doubled each time up to this
@@ -54,6 +56,11 @@ package transport_pkg;
     logic [7:0]        wid;
     logic              all_reduce;  // WorkerNIC only: the sums come back to the workers
   } transport_settings_t;
+
+  // The window that a setting means in a build with `places`.
+  function automatic logic [15:0] window_of(logic [15:0] setting, logic [15:0] places);
+    return setting - 16'd1 >= places ? places : setting;
+  endfunction
 
   // ---- status --------------------------------------------------------------------------------------------
   typedef struct packed {
@@ -72,9 +79,9 @@ package transport_pkg;
   typedef enum logic [3:0] {
     REJECT_NONE        = 4'd0,
     REJECT_FCS         = 4'd1,   // the MAC says that the frame is damaged
-    REJECT_SHORT       = 4'd2,   // ends before our header does
-    REJECT_DESTINATION = 4'd3,   // not IPv4/UDP from the switch to us
-    REJECT_IPV4        = 4'd4,   // options, a fragment, or a wrong header checksum
+    REJECT_DESTINATION = 4'd2,   // not UDP from the switch to us
+    REJECT_IPV4        = 4'd3,   // options, a fragment, or a wrong header checksum
+    REJECT_SHORT       = 4'd4,   // ends before our header does
     REJECT_VERSION     = 4'd5,
     REJECT_FLAGS       = 4'd6,   // an unassigned flag, or ack and credit missing where they are the message
     REJECT_GENERATION  = 4'd7,   // no stream of this NIC, or one that has not begun

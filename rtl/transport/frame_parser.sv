@@ -1,0 +1,308 @@
+// Frames from the MAC: what they say, and whether they may be believed.  Takes a beat every clock, for a MAC cannot wait.
+// A frame acts only when its last beat has arrived whole: a vector is written into its place of the ring as it arrives,
+// which nobody reads before `take`.
+//
+//   clock 0  the header's beat is here: its fields against the addresses, partial sums of the checksum
+//   clock 1  the header against the streams: first reason to refuse it
+//   clock 2  the first beat of the payload is written;  a frame without payload ends
+module frame_parser
+  import catchment_wire_pkg::*;
+  import serial_pkg::*;
+  import transport_pkg::*;
+#(
+    parameter int unsigned VECTOR_BYTES = 256,
+    // places of the ring, a power of two
+    parameter int unsigned WINDOW = 1024,
+    localparam int unsigned Beats     = VECTOR_BYTES / 64,
+    localparam int unsigned PlaceBits = $clog2(WINDOW),
+    localparam int unsigned IndexBits  = Beats > 1 ? $clog2(Beats) : 1
+) (
+    input  logic                 clk,
+    input  logic                 rst,
+
+    input  address_settings_t    address,
+    input  logic [15:0]          tx_gen,
+    input  logic [15:0]          rx_gen,
+    // the streams that have begun
+    input  logic                 tx_run,
+    input  logic                 rx_run,
+    // data are sums (FA), not parameters (PARAM)
+    input  logic                 sums,
+    // sums carry what a heartbeat says
+    input  logic                 carry,
+
+    input  logic [511:0]         s_axis_tdata,
+    input  logic [63:0]          s_axis_tkeep,
+    input  logic                 s_axis_tlast,
+    input  logic                 s_axis_tuser,
+    input  logic                 s_axis_tvalid,
+    output logic                 s_axis_tready,
+
+    // clock 1: a header is judged
+    output logic                 present,
+    output seq_t                 present_seq,
+    output seq_t                 present_ack,
+    output seq_t                 present_credit,
+    // what sender and consumer say to it
+    input  logic                 impossible,
+    input  logic                 outside,
+    input  logic                 repeated,
+
+    // a beat for the ring
+    output logic                 write,
+    output logic [PlaceBits-1:0] write_place,
+    output logic [IndexBits-1:0]  write_beat,
+    output logic [511:0]         write_data,
+
+    // a frame has ended
+    output logic                 frame_end,
+    output reject_t              frame_reject,
+    // bytes that arrived in this clock
+    output logic [6:0]           beat_bytes,
+    // it was good: a vector, a pair of ack and credit, a request; and what its header said
+    output logic                 take,
+    output logic                 heard,
+    output logic                 request,
+    output logic                 heartbeat,
+    output seq_t                 frame_seq,
+    output rx_meta_t             frame_meta
+);
+
+  localparam logic [15:0] EtherTypeIpv4 = 16'h0800;
+  localparam logic [7:0]  Ipv4First     = 8'h45;  // version 4, no options
+  localparam logic [7:0]  ProtocolUdp   = 8'd17;
+  localparam logic [15:0] UdpAndHeader  = 16'(8 + HeaderBytes);
+  localparam logic [15:0] Lanes         = 16'(VECTOR_BYTES / (LaneBits / 8));
+
+  assign s_axis_tready = 1'b1;
+
+  // ---- clock 0: the beat as it comes -----------------------------------------------------------------------
+  logic         inside_reg;  // the next beat is not a header
+  logic [511:0] in_order;    // first byte of the frame in the high bits
+
+  for (genvar i = 0; i < 64; i++) begin : gen_byte
+    assign in_order[511-8*i-:8] = s_axis_tdata[8*i+:8];
+  end
+
+  wire [47:0] to_mac      = in_order[511-:48];
+  wire [15:0] ether_type  = in_order[511-96-:16];
+  wire [159:0] ip         = in_order[511-112-:160];
+  wire [15:0] ip_length   = ip[159-16-:16];
+  wire        fragment    = |(ip[159-48-:16] & 16'h3fff);
+  wire [7:0]  protocol    = ip[159-72-:8];
+  wire [63:0] udp         = in_order[511-272-:64];
+  wire        first       = s_axis_tvalid && !inside_reg;
+  wire        plain       = ip[159-:8] == Ipv4First && !fragment;
+  wire        whole       = &s_axis_tkeep;
+
+  logic [6:0] kept;
+  always_comb begin
+    kept = 7'd0;
+    for (int unsigned i = 0; i < 64; i++) kept += {6'd0, s_axis_tkeep[i]};
+  end
+
+  function automatic logic [17:0] add3(logic [15:0] a, logic [15:0] b, logic [15:0] c);
+    return {2'd0, a} + {2'd0, b} + {2'd0, c};
+  endfunction
+
+  // ---- clock 1: the beat -------------------------------------------------------------------------------------
+  logic [511:0] data_reg;
+  logic         valid_reg;
+  logic         first_reg;
+  logic         last_reg;
+  logic         damaged_reg;
+  logic         hole_reg;    // a beat before the last was not full
+  logic [6:0]   kept_reg;
+  logic [7:0]   index_reg;   // of this beat in its frame; stays at its largest
+
+  always_ff @(posedge clk) begin
+    data_reg    <= s_axis_tdata;
+    last_reg    <= s_axis_tlast;
+    damaged_reg <= s_axis_tuser;
+    kept_reg    <= kept;
+    if (s_axis_tvalid) begin
+      first_reg <= first;
+      hole_reg  <= (!first && hole_reg) || (!s_axis_tlast && !whole);
+      index_reg <= first ? 8'd0 : index_reg + 8'(index_reg != 8'hff);
+    end
+    if (rst) begin
+      inside_reg <= 1'b0;
+      valid_reg  <= 1'b0;
+    end else begin
+      if (s_axis_tvalid) inside_reg <= !s_axis_tlast;
+      valid_reg <= s_axis_tvalid;
+    end
+  end
+
+  assign beat_bytes = valid_reg ? kept_reg : 7'd0;
+
+  // ---- clock 1: the header -----------------------------------------------------------------------------------
+  header_t     header_reg;
+  logic        ours_reg;
+  logic        plain_reg;
+  logic        whole_reg;
+  logic [17:0] sum_reg[3];
+  logic [15:0] word_reg;
+  logic [15:0] ip_length_reg;
+  logic [15:0] udp_length_reg;
+
+  always_ff @(posedge clk) begin
+    if (first) begin
+      header_reg     <= in_order[175:0];
+      whole_reg      <= whole;
+      plain_reg      <= plain;
+      ours_reg       <= to_mac == address.local_mac && ether_type == EtherTypeIpv4 && protocol == ProtocolUdp
+                        && ip[63:32] == address.peer_ip && ip[31:0] == address.local_ip
+                        && (!plain || udp[63:32] == {address.peer_port, address.local_port});
+      for (int unsigned i = 0; i < 3; i++) sum_reg[i] <= add3(ip[48*i+:16], ip[48*i+16+:16], ip[48*i+32+:16]);
+      word_reg       <= ip[159-:16];
+      ip_length_reg  <= ip_length;
+      udp_length_reg <= udp[31:16];
+    end
+  end
+
+  // One's complement sum of all ten words.
+  wire [19:0] sum     = {2'd0, sum_reg[0]} + {2'd0, sum_reg[1]} + {2'd0, sum_reg[2]} + {4'd0, word_reg};
+  wire [16:0] folded  = {1'b0, sum[15:0]} + {13'd0, sum[19:16]};
+  wire        sum_good = folded == 17'h0ffff || folded == 17'h1fffe;
+
+  header_t h;
+  assign h = header_reg;
+
+  assign present        = valid_reg && first_reg;
+  assign present_seq    = h.seq;
+  assign present_ack    = h.ack;
+  assign present_credit = h.credit;
+
+  wire is_tx     = tx_run && h.gen == tx_gen;
+  wire is_rx     = rx_run && h.gen == rx_gen;
+  wire is_merged = h.ptype == PACKET_TYPE_MH;
+  wire is_data   = h.ptype == (sums ? PACKET_TYPE_FA : PACKET_TYPE_PARAM);
+  wire has_pair  = (h.flags & FLAG_ACKV) != 8'd0;
+  wire is_heard  = has_pair && is_tx && (is_merged || carry);
+
+  logic [15:0] payload;     // that the header promises
+  logic        dtype_good;
+  logic        lanes_good;
+
+  always_comb begin
+    if (is_merged) begin
+      payload    = 16'd0;
+      dtype_good = 1'b1;
+      lanes_good = h.lanes == 16'd0;
+    end else if (sums) begin
+      payload    = 16'(VECTOR_BYTES);
+      dtype_good = h.dtype >= DATA_TYPE_INT32 && h.dtype <= DATA_TYPE_BF16;
+      lanes_good = h.lanes == Lanes;
+    end else begin
+      payload    = h.lanes;
+      dtype_good = h.dtype == DATA_TYPE_BYTES;
+      lanes_good = h.lanes - 16'd1 < 16'(VECTOR_BYTES);
+    end
+  end
+
+  wire length_good = udp_length_reg == payload + UdpAndHeader && ip_length_reg == udp_length_reg + 16'd20;
+
+  reject_t judged;
+  always_comb begin
+    if (!ours_reg) judged = REJECT_DESTINATION;
+    else if (!plain_reg || !sum_good) judged = REJECT_IPV4;
+    else if (!whole_reg) judged = REJECT_SHORT;
+    else if (h.version != 4'(Version)) judged = REJECT_VERSION;
+    else if ((h.flags & ~FLAG_ALL) != 8'd0) judged = REJECT_FLAGS;
+    else if (!is_tx && !is_rx) judged = REJECT_GENERATION;
+    else if (!(is_merged && is_tx) && !(is_data && is_rx)) judged = REJECT_TYPE;
+    else if (is_merged && !has_pair) judged = REJECT_FLAGS;
+    else if (!dtype_good) judged = REJECT_DTYPE;
+    else if (!lanes_good) judged = REJECT_LANES;
+    else if (!length_good) judged = REJECT_LENGTH;
+    else if (is_heard && impossible) judged = REJECT_ACK;
+    else if (is_merged) judged = REJECT_NONE;
+    else if (repeated) judged = REJECT_DUPLICATE;
+    else if (outside) judged = REJECT_WINDOW;
+    else judged = REJECT_NONE;
+  end
+
+  // ---- clock 2: what is known of the frame until it ends ------------------------------------------------------
+  reject_t     reject_reg;
+  logic        merged_reg;
+  logic        heard_reg;
+  logic [7:0]  payload_beats_reg;
+  logic [6:0]  payload_rest_reg;    // bytes of the last beat, 1..64
+  logic [5:0]  flags_reg;
+  seq_t        seq_reg;
+  rx_meta_t    meta_reg;
+
+  wire [15:0] before_last = payload - 16'd1;
+
+  always_ff @(posedge clk) begin
+    if (present) begin
+      merged_reg        <= is_merged;
+      heard_reg         <= is_heard;
+      payload_beats_reg <= payload == 16'd0 ? 8'd0 : before_last[13:6] + 8'd1;
+      payload_rest_reg  <= payload == 16'd0 ? 7'd64 : {1'b0, before_last[5:0]} + 7'd1;
+      flags_reg         <= h.flags[5:0];
+      seq_reg           <= h.seq;
+      meta_reg.dtype    <= data_type_t'(h.dtype);
+      meta_reg.exp      <= h.exp;
+      meta_reg.next_exp <= h.next_exp;
+      meta_reg.expv     <= (h.flags & FLAG_EXPV) != 8'd0;
+      meta_reg.sat      <= (h.flags & FLAG_SAT) != 8'd0;
+      meta_reg.last     <= (h.flags & FLAG_LAST) != 8'd0;
+      meta_reg.bytes    <= payload;
+      reject_reg        <= judged;
+    end
+    // A stream that ends meanwhile takes the frame with it.
+    else if (!(merged_reg ? tx_run : rx_run) && reject_reg == REJECT_NONE) reject_reg <= REJECT_GENERATION;
+  end
+
+  // ---- the end: with the last beat of the payload, or a clock after a header alone -----------------------------
+  logic       alone_reg;
+  logic       alone_damaged_reg;
+  logic       alone_whole_reg;
+
+  always_ff @(posedge clk) begin
+    alone_damaged_reg <= damaged_reg;
+    alone_whole_reg   <= kept_reg == 7'd64;
+    if (rst) alone_reg <= 1'b0;
+    else alone_reg <= valid_reg && first_reg && last_reg;
+  end
+
+  wire end_payload = valid_reg && last_reg && !first_reg;
+  wire damaged     = alone_reg ? alone_damaged_reg : damaged_reg;
+  wire complete    = alone_reg ? payload_beats_reg == 8'd0 && alone_whole_reg
+                               : index_reg == payload_beats_reg && kept_reg == payload_rest_reg && !hole_reg;
+  wire good        = frame_end && frame_reject == REJECT_NONE;
+  wire asks        = (flags_reg & 6'(FLAG_RETX)) != 6'd0;
+
+  assign frame_end  = alone_reg || end_payload;
+  assign take       = good && !merged_reg;
+  assign heard      = good && heard_reg;
+  assign heartbeat  = good && merged_reg;
+  assign request    = heartbeat && asks;
+  assign frame_seq  = seq_reg;
+  assign frame_meta = meta_reg;
+
+  always_comb begin
+    if (damaged) frame_reject = REJECT_FCS;
+    else if (reject_reg != REJECT_NONE && reject_reg < REJECT_LENGTH) frame_reject = reject_reg;
+    else if (!complete) frame_reject = REJECT_LENGTH;
+    else frame_reject = reject_reg;
+  end
+
+  // ---- the ring ------------------------------------------------------------------------------------------------
+  wire [7:0] payload_index = index_reg - 8'd1;
+
+  assign write       = valid_reg && !first_reg && reject_reg == REJECT_NONE && !merged_reg
+                       && index_reg <= payload_beats_reg;
+  assign write_place = seq_reg[PlaceBits-1:0];
+  assign write_beat  = payload_index[IndexBits-1:0];
+
+  // Lanes are big-endian in the frame and little-endian here.
+  for (genvar i = 0; i < 64; i++) begin : gen_write
+    assign write_data[8*i+:8] = sums ? data_reg[8*(i^3)+:8] : data_reg[8*i+:8];
+  end
+
+  wire unused = &{1'b0, in_order[511-48-:48], udp[15:0], ip[159-32-:16], payload_index, before_last, flags_reg, address.peer_mac, h.wid};
+
+endmodule : frame_parser

@@ -1,0 +1,44 @@
+// When to resend: no progress for the timeout, which doubles each time up to its limit and falls back with progress.
+// Each worker adds a delay of its own, so that not all resend at once (LuWu, section 3.2.3).
+module retransmit_timer
+  import transport_pkg::*;
+(
+    input  logic             clk,
+    // low: at rest
+    input  logic             run,
+    input  timing_settings_t timing,
+    // something is in flight
+    input  logic             outstanding,
+    // ma has moved
+    input  logic             progress,
+    // for one clock
+    output logic             timeout
+);
+
+  logic [31:0] rto_reg;
+  logic [31:0] left_reg;
+  logic        timeout_reg;
+
+  assign timeout = timeout_reg;
+
+  wire [31:0] doubled = rto_reg[31] ? timing.rto_most : rto_reg << 1;
+  wire [31:0] backoff = doubled > timing.rto_most ? timing.rto_most : doubled;
+  wire        over    = outstanding && left_reg == 32'd0;
+  wire [31:0] delay   = timing.resend_delay | TimerFloor;
+
+  wire unused = &{1'b0, timing.heartbeat_interval};
+
+  always_ff @(posedge clk) begin
+    timeout_reg <= run && over && !progress;
+    if (!run || progress || !outstanding) begin
+      rto_reg  <= timing.rto;
+      left_reg <= timing.rto + delay;
+    end else if (over) begin
+      rto_reg  <= backoff;
+      left_reg <= backoff + delay;
+    end else begin
+      left_reg <= left_reg - 32'd1;
+    end
+  end
+
+endmodule : retransmit_timer

@@ -1,0 +1,105 @@
+// Which frames in flight are sent again.
+//   timeout: ma alone, and while the acks that come back show loss, twice as many each time up to what was in flight
+//            when the timer ran out: most timeouts are late acks, and a window sent again would make them later
+//   request: the frame that somebody lacks, once per timeout
+module retransmitter
+  import serial_pkg::*;
+#(
+    // requests that may wait, a power of two; more are dropped: they are hints
+    parameter int unsigned REQUESTS = 16
+) (
+    input  logic        clk,
+    // low: nothing is in flight
+    input  logic        run,
+    input  seq_t        acked,
+    input  seq_t        next,
+    input  logic [15:0] window,
+
+    input  logic        timeout,
+    // acked has just moved
+    input  logic        progress,
+    input  logic        request,
+    input  seq_t        request_seq,
+
+    // the next frame to send again, one of acked .. next - 1
+    output logic        m_valid,
+    output seq_t        m_seq,
+    input  logic        m_ready
+);
+
+  localparam int unsigned Bits = $clog2(REQUESTS);
+
+  // ---- after a timeout: [resend, stop) now, more of [.., recover) when acks come ---------------------------
+  seq_t        resend_reg;
+  seq_t        stop_reg;
+  seq_t        recover_reg;
+  logic [15:0] burst_reg;  // 0: not recovering
+
+  wire         behind = newer(acked, resend_reg);
+  wire         more   = burst_reg != 16'd0 && newer(stop_reg, resend_reg) && !behind;
+  // acknowledged beyond what was sent again: late, not lost
+  wire         late   = newer(acked, stop_reg);
+  wire         done   = !newer(recover_reg, acked);
+  wire  [15:0] twice  = burst_reg >= window >> 1 ? window : burst_reg << 1;
+  wire seq_t   reach  = earlier(acked + {16'd0, twice}, recover_reg);
+
+  // ---- requests --------------------------------------------------------------------------------------------
+  seq_t            asked_reg;  // all below were asked for, or are of no interest
+  seq_t            queue_mem[REQUESTS];
+  logic [Bits:0]   write_reg;
+  logic [Bits:0]   read_reg;
+
+  wire             queued = write_reg != read_reg;
+  wire             full   = (write_reg ^ read_reg) == {1'b1, {Bits{1'b0}}};
+  wire             heed   = request && between(request_seq, acked, next) && !newer(asked_reg, request_seq) && !full;
+
+  // ---- the one to send -------------------------------------------------------------------------------------
+  logic head_valid_reg;
+  seq_t head_reg;
+
+  wire  useful     = between(head_reg, acked, next);
+  wire  load       = !head_valid_reg || m_ready || !useful;
+  wire  load_range = load && more;
+  wire  load_queue = load && !more && queued;
+
+  assign m_valid = head_valid_reg && useful;
+  assign m_seq   = head_reg;
+
+  always_ff @(posedge clk) begin
+    if (heed) queue_mem[write_reg[Bits-1:0]] <= request_seq;
+    if (load) head_reg <= more ? resend_reg : queue_mem[read_reg[Bits-1:0]];
+
+    if (!run) begin
+      resend_reg     <= acked;
+      stop_reg       <= acked;
+      recover_reg    <= acked;
+      burst_reg      <= 16'd0;
+      asked_reg      <= acked;
+      write_reg      <= '0;
+      read_reg       <= '0;
+      head_valid_reg <= 1'b0;
+    end else if (timeout) begin
+      resend_reg     <= acked;
+      stop_reg       <= acked + 32'd1;
+      recover_reg    <= next;
+      burst_reg      <= 16'd1;
+      asked_reg      <= acked;
+      write_reg      <= '0;
+      read_reg       <= '0;
+      head_valid_reg <= 1'b0;
+    end else begin
+      if (load) head_valid_reg <= more || queued;
+      if (behind) resend_reg <= acked;
+      else if (load_range) resend_reg <= resend_reg + 32'd1;
+      if (load_queue) read_reg <= read_reg + 1'b1;
+      if (heed) write_reg <= write_reg + 1'b1;
+      if (heed) asked_reg <= request_seq + 32'd1;
+      else if (newer(acked, asked_reg)) asked_reg <= acked;
+      if (progress && burst_reg != 16'd0) begin
+        burst_reg <= late || done ? 16'd0 : twice;
+        if (newer(reach, stop_reg)) stop_reg <= reach;
+      end
+    end
+  end
+
+endmodule : retransmitter

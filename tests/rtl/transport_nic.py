@@ -1,0 +1,241 @@
+"""A Verilated transport as an object: settings in, vectors and frames in and out, counters by name."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rtl.sources import RTL
+from rtl.verilate import build
+from wire.generated.constants import UDP_PORT, DataType
+
+VECTOR_BYTES = 256
+_PACKAGE = (RTL / "transport" / "transport_pkg.sv").read_text()
+# Index of a counter by its name in transport_pkg.sv, without STAT_; rejects by theirs, without REJECT_.
+STATS = {name: int(index) for name, index in re.findall(r"STAT_(\w+)\s*=\s*6'd(\d+)", _PACKAGE)}
+REJECTS = {name: int(index) for name, index in re.findall(r"REJECT_(\w+)\s*=\s*4'd(\d+)", _PACKAGE)}
+
+
+def _packed(*fields: tuple[int, int]) -> tuple[int, int]:
+    """(value, bits) of a packed struct from those of its fields, first field in the high bits."""
+    value = width = 0
+    for field, bits in fields:
+        assert 0 <= field < 1 << bits, f"{field} does not fit into {bits} bits"
+        value, width = value << bits | field, width + bits
+    return value, width
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """stream_settings_t."""
+
+    enable: bool = True
+    gen: int = 7
+    base_seq: int = 0
+    window: int = 64
+    slots: int = 64
+
+    def packed(self) -> tuple[int, int]:
+        return _packed((self.enable, 1), (self.gen, 16), (self.base_seq, 32), (self.window, 16), (self.slots, 21))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """transport_settings_t; times in clocks."""
+
+    tx: StreamSettings
+    rx: StreamSettings
+    local_mac: int = 0x02_00_0A_00_00_01
+    peer_mac: int = 0x02_00_0A_00_00_FE
+    local_ip: int = 0x0A_00_00_01
+    peer_ip: int = 0x0A_00_00_FE
+    local_port: int = UDP_PORT
+    peer_port: int = UDP_PORT
+    rto: int = 4000
+    rto_most: int = 16000
+    resend_delay: int = 0
+    heartbeat_interval: int = 400
+    wid: int = 3
+    all_reduce: bool = False
+
+    def words(self) -> list[int]:
+        value, width = _packed(
+            self.tx.packed(), self.rx.packed(),
+            (self.local_mac, 48), (self.peer_mac, 48), (self.local_ip, 32), (self.peer_ip, 32),
+            (self.local_port, 16), (self.peer_port, 16),
+            (self.rto, 32), (self.rto_most, 32), (self.resend_delay, 32), (self.heartbeat_interval, 32),
+            (self.wid, 8), (self.all_reduce, 1),
+        )  # fmt: skip
+        return [value >> 32 * i & 0xFFFF_FFFF for i in range(-(-width // 32))]
+
+    def without(self) -> Settings:
+        """Both streams at rest."""
+        return replace(self, tx=replace(self.tx, enable=False), rx=replace(self.rx, enable=False))
+
+
+@dataclass(frozen=True)
+class Meta:
+    """vector_meta_t."""
+
+    dtype: DataType = DataType.FP32
+    exp: int = 0
+    next_exp: int = 0
+    expv: bool = False
+    sat: bool = False
+    last: bool = False
+    bytes: int = VECTOR_BYTES
+
+    def word(self) -> int:
+        return _packed(
+            (self.dtype, 8), (self.exp & 0xFF, 8), (self.next_exp & 0xFF, 8),
+            (self.expv, 1), (self.sat, 1), (self.last, 1), (self.bytes, 16),
+        )[0]  # fmt: skip
+
+    @staticmethod
+    def of(word: int) -> Meta:
+        signed = [(word >> at & 0xFF ^ 0x80) - 0x80 for at in (27, 19)]
+        flags = [bool(word >> at & 1) for at in (18, 17, 16)]
+        return Meta(DataType(word >> 35 & 0xFF), *signed, *flags, word & 0xFFFF)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Of 256 clocks: in how many nothing is offered or taken."""
+
+    host_idle: int = 0
+    host_stall: int = 0
+    net_idle: int = 0
+    net_stall: int = 0
+
+
+@dataclass(frozen=True)
+class Status:
+    """transport_status_t."""
+
+    tx_ready: bool
+    rx_ready: bool
+    tx_acked: int
+    tx_next: int
+    tx_end: int
+    tx_credit: int
+    rx_ack: int
+    rx_consumed: int
+
+
+@cache
+def library(top: str, parameters: tuple[tuple[str, int], ...] = ()) -> ctypes.CDLL:
+    """The transport `top` behind C functions."""
+    lib = ctypes.CDLL(str(build(top, Path(__file__).with_name("transport_bench.cpp"), dict(parameters))))
+    for name in ("nic_unsent", "nic_stat", "nic_now", "nic_broken_laws"):
+        getattr(lib, name).restype = ctypes.c_uint64
+    lib.nic_new.restype = ctypes.c_void_p
+    return lib
+
+
+class Nic:
+    """One NIC's transport; a context manager."""
+
+    def __init__(self, top: str, settings: Settings, seed: int = 1, parameters: Mapping[str, int] = {}) -> None:
+        self._lib = library(top, tuple(sorted(parameters.items())))
+        self._beats = dict(parameters).get("VECTOR_BYTES", VECTOR_BYTES)
+        self._nic = ctypes.c_void_p(
+            self._lib.nic_new(ctypes.c_uint32(self._beats), ctypes.c_uint32(seed & 0xFFFF_FFFF))
+        )
+        self.settings = settings
+        self.configure(settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        broken = self._call("nic_broken_laws")
+        self._lib.nic_delete(self._nic)
+        if kind is None:
+            assert broken == 0, f"{broken} beats changed, vanished or left a gap"
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        return getattr(self._lib, name)(self._nic, *arguments)
+
+    def configure(self, settings: Settings) -> None:
+        self.settings = settings
+        words = settings.words()
+        self._call("nic_settings", (ctypes.c_uint32 * len(words))(*words))
+
+    def gaps(self, gaps: Gaps) -> None:
+        self._call(
+            "nic_gaps", (ctypes.c_uint32 * 4)(gaps.host_idle, gaps.host_stall, gaps.net_idle, gaps.net_stall)
+        )  # fmt: skip
+
+    def reset(self, clocks: int = 4) -> None:
+        self._call("nic_reset", ctypes.c_uint32(clocks))
+
+    def run(self, clocks: int) -> None:
+        self._call("nic_run", ctypes.c_uint32(clocks))
+
+    def start(self, limit: int = 100_000) -> None:
+        """Until the streams that are enabled have begun."""
+        for _ in range(limit):
+            status = self.status()
+            if status.tx_ready >= self.settings.tx.enable and status.rx_ready >= self.settings.rx.enable:
+                return
+            self.run(1)
+        raise AssertionError("the streams do not begin")
+
+    def push(self, data: bytes, meta: Meta) -> None:
+        self._call("nic_push", data, ctypes.c_uint32(len(data)), ctypes.c_uint64(meta.word()))
+
+    @property
+    def unsent(self) -> int:
+        """Vectors that the transport has not taken."""
+        return int(self._call("nic_unsent"))
+
+    @property
+    def now(self) -> int:
+        return int(self._call("nic_now"))
+
+    def receive(self, frame: bytes, damaged: bool = False) -> None:
+        """A frame comes from the network."""
+        self._call("nic_frame", frame, ctypes.c_uint32(len(frame)), ctypes.c_uint32(damaged))
+
+    def frames(self) -> list[tuple[int, bytes]]:
+        """What was sent since the last call, each with the clock of its first beat."""
+        room, clock = (ctypes.c_uint8 * 16384)(), ctypes.c_uint64()
+        out = []
+        while count := self._call("nic_take_frame", room, ctypes.byref(clock)):
+            out.append((clock.value, bytes(room[:count])))
+        return out
+
+    def vectors(self) -> list[tuple[int, bytes, Meta]]:
+        """What was handed to the host since the last call, each with the clock of its first beat."""
+        room, clock, meta = (ctypes.c_uint8 * 16384)(), ctypes.c_uint64(), ctypes.c_uint64()
+        out = []
+        while count := self._call("nic_take_vector", room, ctypes.byref(meta), ctypes.byref(clock)):
+            out.append((clock.value, bytes(room[:count]), Meta.of(meta.value)))
+        return out
+
+    def stat(self, name: str) -> int:
+        return int(self._call("nic_stat", ctypes.c_uint32(STATS[name])))
+
+    def rejects(self) -> dict[str, int]:
+        """Counts of refused frames by reason, those that are not zero."""
+        self.run(64)
+        counts = {
+            name: int(self._call("nic_stat", ctypes.c_uint32(STATS["REJECTS"] + index)))
+            for name, index in REJECTS.items()
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def status(self) -> Status:
+        words = (ctypes.c_uint32 * 8)()
+        self._call("nic_status", words)
+        value = sum(word << 32 * i for i, word in enumerate(words))
+        numbers = [value >> 32 * i & 0xFFFF_FFFF for i in range(5, -1, -1)]
+        return Status(bool(value >> 193 & 1), bool(value >> 192 & 1), *numbers)
