@@ -66,13 +66,16 @@ def lint_all() -> list[str]:
 def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) -> Path:
     """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
 
+    The bench includes Top.h, headers of its own folder, and those of rtl/harness by their path from the repository.
+
     Raises:
         RtlError: with the tool's complaint.
     """
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()))).encode())
     files = closure(top)
-    for path in (*files, bench):
+    headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
+    for path in (*files, bench, *headers):
         digest.update(path.read_bytes())
     folder = BUILD / f"{top}-{digest.hexdigest()[:16]}"
     library = folder / f"{bench.stem}.so"
@@ -83,7 +86,9 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
     _run(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
-            "-CFLAGS", "-O2 -fPIC -std=c++20", "-LDFLAGS", "-shared", "--Mdir", work, "--prefix", "Top",
+            "-CFLAGS", f"-O2 -fPIC -std=c++20 -fno-gnu-unique -I{RTL.parent}", "-LDFLAGS", "-shared",
+            # The wheel's makefile does not know how this compiler is told to use a precompiled header.
+            "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",
             "-o", library.name,
             *(f"-G{name}={value}" for name, value in parameters.items()),
             LINT_RULES, *files, bench.resolve(), "--top", top,
