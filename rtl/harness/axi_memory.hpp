@@ -30,6 +30,14 @@ struct MemoryCounts {
       0;  // 4 KiB crossed, a wrong WLAST, an address off its beat, a beat nobody asked for
 };
 
+// A write burst: when its address was given and when its answer was taken.
+struct WriteEvent {
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint64_t issued;
+  std::uint64_t answered;
+};
+
 template <typename Top>
 class AxiMemory {
  public:
@@ -40,6 +48,8 @@ class AxiMemory {
 
   MemoryPace pace;
   MemoryCounts counts;
+  // every write burst, where somebody wants to know
+  std::vector<WriteEvent>* log = nullptr;
   // addresses that answer with SLVERR
   std::uint64_t error_begin = 0;
   std::uint64_t error_end = 0;
@@ -92,6 +102,10 @@ class AxiMemory {
     collect();
     if (answer_offered_ && top.m_axi_bready) {
       answer_offered_ = false;
+      const Answer& answer = answers_.front();
+      if (log != nullptr) {
+        log->push_back({answer.address, answer.beats.size() * kBeat, answer.issued, clock_});
+      }
       answers_.pop_front();
     }
   }
@@ -100,6 +114,7 @@ class AxiMemory {
   struct Burst {
     std::uint64_t address;
     std::uint32_t beats;
+    std::uint64_t issued;
     std::uint64_t due;
   };
   struct Beat {
@@ -110,6 +125,7 @@ class AxiMemory {
   struct Answer {
     std::uint64_t address;
     std::vector<Beat> beats;
+    std::uint64_t issued;
     std::uint64_t due;
     bool error;
   };
@@ -119,7 +135,7 @@ class AxiMemory {
   Burst begin(std::uint64_t address, std::uint32_t length) {
     const std::uint32_t beats = length + 1;
     if (address % kBeat != 0 || address % 4096 + beats * kBeat > 4096) ++counts.broken_laws;
-    return {address, beats, clock_ + pace.latency};
+    return {address, beats, clock_, clock_ + pace.latency};
   }
 
   [[nodiscard]] bool refused(std::uint64_t address) const {
@@ -146,7 +162,7 @@ class AxiMemory {
     while (!writes_.empty() && beats_.size() >= writes_.front().beats) {
       const Burst burst = writes_.front();
       writes_.pop_front();
-      Answer answer{burst.address, {}, clock_ + pace.latency, false};
+      Answer answer{burst.address, {}, burst.issued, clock_ + pace.latency, false};
       for (std::uint32_t i = 0; i < burst.beats; ++i) {
         answer.beats.push_back(beats_.front());
         beats_.pop_front();

@@ -1,4 +1,4 @@
-"""host_datapath with memory behind it and its transmitter looped to its receiver: requests in, memory and records out."""
+"""host_datapath with memory behind it and its transmitter looped to its receiver."""
 
 from __future__ import annotations
 
@@ -12,22 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rtl.driver.records import RECORD
 from rtl.verilate import build
 from wire.generated.constants import DataType
 
 PAGE = 1 << 21
-RECORD = np.dtype(
-    [
-        ("status", "u1"), ("flags", "u1"), ("tag", "<u2"), ("bytes", "<u4"), ("reserved", "<u4"), ("saturated", "<u4"),
-        ("nonfinite", "<u4"), ("exponent", "i1"), ("pad", "u1", 3), ("latency", "<u4"), ("end", "<u4"),
-    ]
-)  # fmt: skip
 REQUEST = np.dtype(
     [
         ("vaddr", "<u8"), ("cmpt_ptr", "<u8"), ("len", "<u4"), ("tag", "<u2"), ("dtype", "u1"), ("exponent", "i1"),
         ("pull", "<u4"), ("wait", "<u4"), ("remap", "<u4"), ("force", "<u4"),
     ]
 )  # fmt: skip
+WRITE = np.dtype([("address", "<u8"), ("bytes", "<u8"), ("issued", "<u8"), ("answered", "<u8")])
 UNMAP, MAP, RESET = 1, 2, 3
 
 
@@ -50,7 +46,8 @@ class Outcome(ctypes.Structure):
         for name in (
             "clocks", "completions", "refused", "missed", "unanswerable", "vectors", "push_beats", "first_vector",
             "last_vector", "first_ring", "first_read_beat", "first_written_beat", "first_pull_beat",
-            "not_idle_at_reset", "read_bursts", "read_beats", "write_bursts", "write_beats", "errors", "broken_laws",
+            "not_idle_at_reset",
+            "writes_logged", "read_bursts", "read_beats", "write_bursts", "write_beats", "errors", "broken_laws",
         )
     )  # fmt: skip
 
@@ -90,26 +87,28 @@ def run(
     steps: Sequence[tuple[int, ...]],
     *,
     seed: int,
-    pace: Pace = Pace(),  # noqa: B008 - frozen
+    pace: Pace = Pace(),
     headroom: int = 0,
     errors: tuple[int, int] = (0, 0),
     clocks: int = 2_000_000,
     queue: int = 4096,
-) -> Any:
-    """Changes `memory`, whose first byte is at physical address `base`."""
+) -> tuple[Any, NDArray[Any]]:
+    """Changes `memory`, whose first byte is at physical address `base`; what happened, and every write burst."""
     options = Options(
         base, memory.size, *errors, pace.latency, pace.read_stall, pace.write_stall, pace.address_stall,
         pace.link_stall, headroom, seed & 0xFFFF_FFFF, clocks, 3000, queue,
     )  # fmt: skip
     outcome = Outcome()
     rows = np.array(list(steps), REQUEST)
+    writes = np.zeros(1 << 16, WRITE)
     _library().run(
         memory.ctypes.data_as(ctypes.c_void_p), ctypes.byref(options), rows.ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_uint64(len(rows)), ctypes.byref(outcome),
+        ctypes.c_uint64(len(rows)), writes.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(writes)),
+        ctypes.byref(outcome),
     )  # fmt: skip
     assert outcome.broken_laws == 0, f"{outcome.broken_laws} times against AXI4"
     assert outcome.clocks < clocks, "it never came to rest"
-    return outcome
+    return outcome, writes[: outcome.writes_logged]
 
 
 def record_at(memory: NDArray[np.uint8], offset: int) -> Any:

@@ -1,5 +1,6 @@
 // host_datapath with memory on one side and, in place of a network, a queue from its transmitter to
 // its receiver.
+#include <algorithm>
 #include <deque>
 #include <memory>
 
@@ -8,6 +9,7 @@
 
 using catchment::rtl::AxiMemory;
 using catchment::rtl::MemoryCounts;
+using catchment::rtl::WriteEvent;
 
 // As Python lays them out.
 struct Request {
@@ -56,6 +58,7 @@ struct Outcome {
   std::uint64_t first_written_beat;
   std::uint64_t first_pull_beat;  // from the transport
   std::uint64_t not_idle_at_reset;
+  std::uint64_t writes_logged;
   MemoryCounts memory;
 };
 
@@ -87,6 +90,7 @@ class Bench {
         random_(options.seed + 1) {
     memory_.pace = {options.latency, options.read_stall, options.write_stall,
                     options.address_stall};
+    memory_.log = &log_;
     memory_.error_begin = options.error_begin;
     memory_.error_end = options.error_end;
   }
@@ -115,6 +119,11 @@ class Bench {
     }
     outcome.clocks = clock_;
     outcome.memory = memory_.counts;
+  }
+
+  void write_log(WriteEvent* to, std::uint64_t room, Outcome& outcome) const {
+    outcome.writes_logged = std::min<std::uint64_t>(room, log_.size());
+    std::copy_n(log_.begin(), outcome.writes_logged, to);
   }
 
  private:
@@ -209,8 +218,11 @@ class Bench {
       if (vector.last) {
         // The transport takes what it says from the vector's last beat, and gives it with every
         // beat.
+        constexpr std::uint64_t kSat = 1U << 17U;  // may be said with any beat
+        std::uint64_t meta = vector.meta;
+        for (const Vector& beat : pending_) meta |= beat.meta & kSat;
         for (Vector& beat : pending_) {
-          beat.meta = vector.meta;
+          beat.meta = meta;
           loop_.push_back(beat);
         }
         pending_.clear();
@@ -239,6 +251,7 @@ class Bench {
   std::unique_ptr<Top> top_ = std::make_unique<Top>();
   AxiMemory<Top> memory_;
   std::mt19937 random_;
+  std::vector<WriteEvent> log_;
   std::deque<Vector> loop_;
   std::deque<Vector> pending_;
   bool offered_ = false;
@@ -249,7 +262,8 @@ class Bench {
 }  // namespace
 
 extern "C" void run(std::uint8_t* memory, const Options* options, const Request* requests,
-                    std::uint64_t count, Outcome* outcome) {
+                    std::uint64_t count, WriteEvent* log, std::uint64_t room, Outcome* outcome) {
   Bench bench(memory, *options);
   bench.run(requests, count, *outcome);
+  bench.write_log(log, room, *outcome);
 }

@@ -1,0 +1,66 @@
+"""What a NIC writes at a request's completion pointer (rtl/hostif/hostif_pkg.sv: status_t and record_t)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from wire.generated.constants import Flag
+
+RECORD = np.dtype(
+    [
+        ("status", "u1"), ("flags", "u1"), ("tag", "<u2"), ("bytes", "<u4"), ("reserved_bytes", "<u4"),
+        ("saturated", "<u4"), ("nonfinite", "<u4"), ("exponent", "i1"), ("reserved_exponent", "u1", 3),
+        ("latency", "<u4"), ("reserved_end", "<u4"),
+    ]
+)  # fmt: skip
+
+
+class Status(IntEnum):
+    """How a request ended."""
+
+    PENDING = 0
+    OK = 1
+    BAD_LENGTH = 2
+    BAD_ALIGNMENT = 3
+    BAD_TYPE = 4
+    UNMAPPED = 5
+    UNMAPPED_LATER = 6
+    BUS_ERROR = 7
+    LENGTH_MISMATCH = 8
+    TYPE_MISMATCH = 9
+    EXPONENT_MISMATCH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A request's end.
+
+    Attributes:
+        moved: bytes; less than asked for where a message did not fit its pull.
+        flags: of the message's frames, ORed; SAT when somebody's value was cut or not finite.
+        saturated: push: how many of its values were cut, NaN and infinities included.
+        nonfinite: push: how many were NaN or infinite.
+        exponent: the shared E of the message.
+        latency: clocks from the request to the record.
+    """
+
+    status: Status
+    flags: Flag
+    tag: int
+    moved: int
+    saturated: int
+    nonfinite: int
+    exponent: int
+    latency: int
+
+    @staticmethod
+    def of(raw: bytes) -> Completion:
+        """From the record's bytes."""
+        row = np.frombuffer(raw, RECORD)[0]
+        return Completion(
+            Status(int(row["status"])), Flag(int(row["flags"])),
+            *(int(row[name]) for name in ("tag", "bytes", "saturated", "nonfinite", "exponent", "latency")),
+        )  # fmt: skip
