@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Protocol, Self, TypeVar, final
 
 import grpc
 
@@ -22,6 +22,16 @@ from wire.generated import controller_pb2_grpc as pb_grpc
 _RETRY_SECONDS = 0.1
 _STALL_CHECK_SECONDS = 0.2
 _CALL_SECONDS = 5.0
+
+
+class _Closable(Protocol):
+    """What takes part in a job for a while."""
+
+    def close(self, linger: float) -> None:
+        """End it."""
+
+
+_Port = TypeVar("_Port", bound=_Closable)
 
 
 @final
@@ -44,7 +54,7 @@ class Membership:
         self._trouble = ""
         self._cause = ""
         self._error: MembershipError | None = None
-        self._endpoint: Endpoint | None = None
+        self._endpoint: _Closable | None = None
         self._news = threading.Condition()
         self._stop = threading.Event()
         self._beat_now = threading.Event()
@@ -153,15 +163,23 @@ class Membership:
             MembershipError: the membership has ended.
             EndpointError: as `Endpoint.worker`.
         """
+        return self.take(lambda told: told.open(timeout=timeout, window=window))
+
+    def take(self, make: Callable[[Description], _Port]) -> _Port:
+        """As `endpoint`, for what else takes part: `make` gives what is closed when the generations change.
+
+        Raises:
+            MembershipError: the membership has ended.
+        """
         with self._news:
             if self._error is not None:
                 raise self._error
             if self._endpoint is not None:
                 self._endpoint.close(0.0)
-            self._endpoint = self._description.open(timeout=timeout, window=window)
+            self._endpoint = made = make(self._description)
             self._working = self._description.epoch
         self._beat_now.set()
-        return self._endpoint
+        return made
 
     def leave(self) -> None:
         """Finish: the controller does not miss this member from here on. May be called twice."""
@@ -239,7 +257,7 @@ class Membership:
     def _watch(self) -> None:
         while not self._stop.wait(_STALL_CHECK_SECONDS):
             endpoint = self._endpoint
-            if endpoint is None or self._working != self._description.epoch:
+            if not isinstance(endpoint, Endpoint) or self._working != self._description.epoch:
                 continue
             with contextlib.suppress(grpc.RpcError, EndpointError):
                 stalls = [

@@ -1,0 +1,13 @@
+"""torch.distributed through the switch: `dist.init_process_group("catchment")` and train as before (docs/pytorch.md).
+
+torch finds the backend by itself (entry point `torch.backends`); where that is turned off
+(TORCH_DEVICE_BACKEND_AUTOLOAD=0) importing this package registers it.
+"""
+
+from __future__ import annotations
+
+from host.torch_distributed.registration import BACKEND, register
+
+register()
+
+__all__ = ["BACKEND", "register"]

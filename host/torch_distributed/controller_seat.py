@@ -1,0 +1,95 @@
+"""A place in a job that the controller keeps (host.membership)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from host.collectives import CollectiveError, Communicator, Scaling
+from host.membership import Credentials, Membership, MembershipError
+from host.torch_distributed.seat import Loss
+from host.torch_distributed.settings import ControllerAccess
+
+_POLL_SECONDS: Final = 0.5
+
+
+@final
+class ControllerSeat:
+    """This host's place in the controller's job.
+
+    Raises:
+        CollectiveError: kind ``system``: the controller refuses or does not answer; ``argument``: the job is of
+            another kind or size.
+    """
+
+    def __init__(self, access: ControllerAccess, *, size: int, timeout: float) -> None:
+        self.name = access.job
+        self._timeout = timeout
+        try:
+            self._member = Membership.join(
+                controller=access.address,
+                job=access.job,
+                host=access.host,
+                token=access.token,
+                credentials=Credentials.of(access.certificates, access.host),
+                timeout=timeout,
+            )
+        except MembershipError as error:
+            raise _unavailable(error) from None
+        told = self._member.description
+        if told.role != "peer" or any(stream.workers != size for stream in told.streams.values()):
+            self._member.leave()
+            raise CollectiveError(
+                f"job {told.job} is of kind {told.kind} with {max(s.workers for s in told.streams.values())} workers, "
+                f"the group has {size} ranks",
+                kind="argument",
+                hint=f"create it with --kind allreduce and {size} workers",
+            )
+        self.address = told.local[0]
+        self._left = threading.Event()
+
+    def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
+        """See `Seat`. Waits until every member is there, in the same generations."""
+        deadline = time.monotonic() + self._timeout
+        try:
+            while True:
+                communicator = self._member.take(
+                    lambda told: Communicator.of_description(told, timeout=timeout, scaling=scaling)
+                )
+                while not self._member.superseded():
+                    try:
+                        self._member.wait_complete(_POLL_SECONDS)
+                    except MembershipError:
+                        if self._member.error is not None or time.monotonic() > deadline:
+                            raise
+                    else:
+                        return communicator
+                communicator.close(0.0)
+        except MembershipError as error:
+            self._member.leave()
+            raise _unavailable(error) from None
+
+    def watch(self, lost: Callable[[Loss], None]) -> None:
+        """See `Seat`."""
+        threading.Thread(target=self._listen, args=(lost,), name="catchment-peers", daemon=True).start()
+
+    def leave(self) -> None:
+        """See `Seat`."""
+        if not self._left.is_set():
+            self._left.set()
+            self._member.leave()
+
+    def _listen(self, lost: Callable[[Loss], None]) -> None:
+        try:
+            while not self._left.is_set():
+                if self._member.superseded(_POLL_SECONDS):
+                    lost(Loss(self._member.cause or "the controller has replaced the generations of the job"))
+                    return
+        except MembershipError as error:
+            lost(Loss(str(error)))
+
+
+def _unavailable(error: MembershipError) -> CollectiveError:
+    return CollectiveError(str(error), kind="system", hint="see `catchment doctor`")

@@ -1,0 +1,138 @@
+"""Makes a process group: finds the switch, agrees with the other ranks on who is who, opens the communicator."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import Store
+
+from host.collectives import CollectiveError
+from host.torch_distributed import local_seat
+from host.torch_distributed.companion import Companion
+from host.torch_distributed.controller_seat import ControllerSeat
+from host.torch_distributed.file_seat import FileSeat
+from host.torch_distributed.local_seat import LocalSeat
+from host.torch_distributed.process_group import SwitchProcessGroup
+from host.torch_distributed.ranks import RankOrder
+from host.torch_distributed.seat import Seat
+from host.torch_distributed.settings import Settings
+from host.torch_distributed.switch_group import SwitchGroup
+
+_LOG: Final = logging.getLogger("catchment.torch")
+_JOIN_SECONDS: Final = 60.0
+
+
+def create(place: Any, options: Any) -> SwitchProcessGroup:
+    """What torch calls for each group that this process is in.
+
+    Args:
+        place: store, group_rank, group_size, timeout, group_id, global_ranks_in_group.
+        options: a `Settings`, or None: the environment's.
+
+    Raises:
+        CollectiveError: there is no way to the switch; every rank of the group raises it.
+    """
+    if options is not None and not isinstance(options, Settings):
+        raise CollectiveError(
+            f"pg_options is a {type(options).__name__}", kind="argument", hint="give a host.torch_distributed.Settings"
+        )
+    settings = options or Settings.of_environment()
+    rank, size, timeout = int(place.group_rank), int(place.group_size), place.timeout
+    agreement = _Agreement(place.store, rank, size, timeout)
+    switch, address = None, None
+    if _has_job(settings, list(place.global_ranks_in_group), size):
+        switch, address = _open(agreement, settings, timeout)
+    else:
+        _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
+    companion = Companion(place.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
+    return SwitchProcessGroup(place.store, rank, size, switch, companion)
+
+
+def _has_job(settings: Settings, global_ranks: list[int], size: int) -> bool:
+    """One rank needs no switch; a job that exists is one for all ranks, and subgroups have none."""
+    if size == 1:
+        return False
+    given = settings.job is not None or settings.controller is not None
+    return not given or not global_ranks or len(global_ranks) == dist.get_world_size()
+
+
+class _Agreement:
+    """What ranks tell each other through torch's store before there is a group."""
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
+        self._store = store
+        self._timeout = timeout
+        self.rank = rank
+        self.size = size
+
+    def of_first(self, key: str, make: Callable[[], Any]) -> Any:
+        """What rank 0 made; its failure is everybody's.
+
+        Raises:
+            CollectiveError: rank 0 could not.
+        """
+        if self.rank == 0:
+            try:
+                said = {"made": make()}
+            except CollectiveError as error:
+                said = {"failed": error.message, "hint": error.hint, "kind": error.kind}
+            self._store.set(key, json.dumps(said))
+        said = json.loads(self._store.get(key))
+        if "failed" in said:
+            raise CollectiveError(said["failed"], kind=said["kind"], hint=said["hint"], peers=(0,))
+        return said["made"]
+
+    def of_all(self, key: str, value: Any) -> list[Any]:
+        """What every rank said."""
+        self._store.set(f"{key}/{self.rank}", json.dumps(value))
+        return [json.loads(self._store.get(f"{key}/{rank}")) for rank in range(self.size)]
+
+
+def _open(agreement: _Agreement, settings: Settings, timeout: timedelta) -> tuple[SwitchGroup, str | None]:
+    """The group's switch, and this host's address in its network; None: one machine."""
+    failure: CollectiveError | None = None
+    told: dict[str, Any] = {}
+    seat = communicator = None
+    try:
+        seat = _seat(agreement, settings)
+        communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
+        told = {"worker": communicator.rank}
+    except CollectiveError as error:
+        failure = error
+        told = {"failed": str(error)}
+    everybody = agreement.of_all("places", told)
+    if seat is None or communicator is None or failure is not None:
+        raise failure or AssertionError
+    failed = {rank: said["failed"] for rank, said in enumerate(everybody) if "failed" in said}
+    if failed:
+        communicator.close(0.0)
+        seat.leave()
+        first = min(failed)
+        raise CollectiveError(
+            f"rank {first} has no way to the switch: {failed[first]}", kind="system", peers=tuple(failed)
+        )
+    order = RankOrder([said["worker"] for said in everybody])
+    return SwitchGroup(seat, communicator, order, agreement.rank), seat.address
+
+
+def _seat(agreement: _Agreement, settings: Settings) -> Seat:
+    if settings.controller is not None:
+        return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS)
+    if settings.job is not None:
+        return FileSeat(settings.job, rank=agreement.rank, size=agreement.size, host=settings.host)
+    machines = agreement.of_all("machines", local_seat.machine())
+    others = [rank for rank, machine in enumerate(machines) if machine != machines[0]]
+    if others:
+        raise CollectiveError(
+            "the ranks are on several machines, and no switch is named",
+            kind="argument",
+            peers=others,
+            hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/pytorch.md",
+        )
+    path = agreement.of_first("switch", lambda: local_seat.start(agreement.size))
+    return LocalSeat(path, agreement.rank)

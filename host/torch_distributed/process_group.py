@@ -1,0 +1,227 @@
+"""The process group that torch sees: through the switch what a switch can do, by the companion what it cannot."""
+
+# torch's stubs know several ways to call each method; of a subclass, torch itself calls one.
+# mypy: disable-error-code="override,assignment"
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final, final
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import AllgatherOptions, Store
+
+from host.torch_distributed.companion import Companion
+from host.torch_distributed.registration import BACKEND
+from host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
+from host.torch_distributed.work import Together
+
+_UNSET: Final = timedelta(milliseconds=-1)
+
+
+@final
+class SwitchProcessGroup(dist.ProcessGroup):
+    """`dist.init_process_group("catchment")` makes one.
+
+    Methods and their arguments are torch's; the names in camel case are called from its C++ side.
+
+    Args:
+        store: torch's, of this group.
+        rank: of this process in the group.
+        size: of the group.
+        switch: collectives through the switch; None: this group has no job of its own, and the companion does all.
+        companion: does the rest.
+    """
+
+    def __init__(self, store: Store, rank: int, size: int, switch: SwitchGroup | None, companion: Companion) -> None:
+        super().__init__(rank, size)  # type: ignore[call-arg]  # with a store it makes what Python cannot extend
+        self._store = store
+        self._switch = switch
+        self._companion = companion
+        self._name = ""
+        self._description = ""
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, companion.backend)
+
+    @property
+    def switch(self) -> SwitchGroup | None:
+        """What goes through the switch; None if nothing does."""
+        return self._switch
+
+    # Names
+
+    def getBackendName(self) -> str:  # noqa: N802
+        """As given to `init_process_group`."""
+        return BACKEND
+
+    def name(self) -> str:
+        """As given to `init_process_group`."""
+        return BACKEND
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """torch's name of the group."""
+        self._name = name
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """torch's name of the group."""
+        return self._name
+
+    @property
+    def group_name(self) -> str:
+        """torch's name of the group."""
+        return self._name
+
+    def setGroupDesc(self, description: str) -> None:  # noqa: N802
+        """What the group is for."""
+        self._description = description
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """What the group is for."""
+        return self._description
+
+    @property
+    def group_desc(self) -> str:
+        """What the group is for."""
+        return self._description
+
+    # Through the switch
+
+    def allreduce(self, tensors: Tensors | torch.Tensor, opts: Any = None) -> Any:
+        """See dist.all_reduce."""
+        tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        if not isinstance(opts, dist.AllreduceOptions):  # torch also takes the operation itself
+            reduction, opts = opts, dist.AllreduceOptions()
+            opts.reduceOp = reduction or dist.ReduceOp.SUM
+        operation = operation_of(opts.reduceOp, tensors)
+        if self._switch is None or operation is None:
+            return self._companion.for_("all_reduce").allreduce(tensors, opts)
+        return self._switch.all_reduce(tensors, operation, opts.timeout)
+
+    def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
+        """See dist.all_reduce_coalesced."""
+        operation = operation_of(opts.reduceOp, tensors)
+        if self._switch is None or operation is None:
+            return self._companion.for_("all_reduce_coalesced").allreduce_coalesced(list(tensors), opts)
+        return self._switch.all_reduce(tensors, operation, opts.timeout)
+
+    def reduce(self, tensors: Tensors, opts: Any) -> Any:
+        """See dist.reduce."""
+        operation = operation_of(opts.reduceOp, tensors)
+        if self._switch is None or operation is None:
+            return self._companion.for_("reduce").reduce(list(tensors), opts)
+        (tensor,) = tensors
+        return self._switch.reduce(tensor, opts.rootRank, operation, opts.timeout)
+
+    def broadcast(self, tensors: Tensors, opts: Any) -> Any:
+        """See dist.broadcast."""
+        if self._switch is None:
+            return self._companion.for_("broadcast").broadcast(list(tensors), opts)
+        return self._switch.broadcast(tensors, opts.rootRank, opts.timeout)
+
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
+        """See dist.all_gather_into_tensor."""
+        if self._switch is None:
+            return self._companion.for_("all_gather")._allgather_base(output, input, opts or AllgatherOptions())
+        return self._switch.all_gather([output], [input], _timeout(opts))
+
+    _allgather_base = all_gather_single
+
+    def all_gather_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
+        """Several all_gather_single at once."""
+        if self._switch is None:
+            works = [self.all_gather_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
+            return Together(works)
+        return self._switch.all_gather(outputs, inputs, _timeout(opts))
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def allgather(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
+        """See dist.all_gather."""
+        if self._switch is None:
+            return self._companion.for_("all_gather").allgather(output_lists, list(inputs), opts or AllgatherOptions())
+        return self._switch.all_gather_lists(output_lists, inputs, _timeout(opts))
+
+    allgather_coalesced = allgather
+
+    def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
+        """See dist.reduce_scatter_tensor."""
+        return self.reduce_scatter_single_coalesced([output], [input], opts)
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
+        """Several reduce_scatter_single at once."""
+        opts = opts or dist.ReduceScatterOptions()
+        operation = operation_of(opts.reduceOp, inputs)
+        if self._switch is None or operation is None:
+            gloo = self._companion.for_("reduce_scatter")
+            return Together([gloo._reduce_scatter_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
+        return self._switch.reduce_scatter(outputs, inputs, operation, opts.timeout)
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def reduce_scatter(self, outputs: Tensors, input_lists: list[list[torch.Tensor]], opts: Any = None) -> Any:
+        """See dist.reduce_scatter."""
+        inputs = [torch.cat([part.reshape(-1) for part in parts]) for parts in input_lists]
+        return self.reduce_scatter_single_coalesced(outputs, inputs, opts)
+
+    def barrier(self, opts: Any = None) -> Any:
+        """See dist.barrier."""
+        if self._switch is None:
+            return self._companion.for_("barrier").barrier(opts or dist.BarrierOptions())
+        return self._switch.barrier(_timeout(opts))
+
+    # By the companion
+
+    def gather(self, output_lists: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:
+        """See dist.gather."""
+        return self._companion.for_("gather").gather(output_lists, inputs, opts)
+
+    def scatter(self, outputs: list[torch.Tensor], input_lists: list[list[torch.Tensor]], opts: Any) -> Any:
+        """See dist.scatter."""
+        return self._companion.for_("scatter").scatter(outputs, input_lists, opts)
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,  # noqa: A002
+        output_sizes: list[int],
+        input_sizes: list[int],
+        opts: Any,
+    ) -> Any:
+        """See dist.all_to_all_single."""
+        return self._companion.for_("all_to_all").alltoall_base(output, input, output_sizes, input_sizes, opts)
+
+    alltoall_base = all_to_all_single
+
+    def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
+        """See dist.all_to_all."""
+        return self._companion.for_("all_to_all").alltoall(outputs, inputs, opts)
+
+    def send(self, tensors: list[torch.Tensor], destination: int, tag: int) -> Any:
+        """See dist.send."""
+        return self._companion.for_("send").send(tensors, destination, tag)
+
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int) -> Any:
+        """See dist.recv."""
+        return self._companion.for_("recv").recv(tensors, source, tag)
+
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
+        """See dist.recv."""
+        return self._companion.for_("recv").recv_anysource(tensors, tag)
+
+    # The end
+
+    def shutdown(self) -> None:
+        """For destroy_process_group."""
+        if self._switch is not None:
+            self._switch.close()
+
+    def abort(self) -> None:
+        """End at once; what is pending fails."""
+        if self._switch is not None:
+            self._switch.abort()
+
+
+def _timeout(opts: Any) -> timedelta:
+    return _UNSET if opts is None else opts.timeout

@@ -1,0 +1,42 @@
+"""A rank's place in a job: what its communicator needs to know, and who tells it that another rank is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from host.collectives import Communicator, Scaling
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Somebody of the job is gone: a sentence that names who, and the ranks where they are known."""
+
+    text: str
+    ranks: Sequence[int] = ()
+
+
+class Seat(Protocol):
+    """A rank's place in a job, until `leave`."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the job."""
+
+    @property
+    def address(self) -> str | None:
+        """This host's IPv4 address in the job's network; None: all ranks are on one machine."""
+
+    def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
+        """This rank's communicator; a timeout in seconds.
+
+        Raises:
+            CollectiveError: it cannot be opened.
+        """
+
+    def watch(self, lost: Callable[[Loss], None]) -> None:
+        """Call `lost`, from a thread of the seat, when a member is gone."""
+
+    def leave(self) -> None:
+        """Give the place up in order; again: nothing happens."""

@@ -1,0 +1,125 @@
+"""What a person may choose: how the switch is found, and how floats become integers."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from host.collectives import Block, CollectiveError, Fixed, Scaling
+
+JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION = (
+    f"CATCHMENT_{name}"
+    for name in ("JOB", "CONTROLLER", "TOKEN", "TOKEN_FILE", "CERTIFICATES", "HOST", "SCALING", "COMPANION")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerAccess:
+    """How a host joins a controller's job: its address, the job's name and token, own name, folder of certificates."""
+
+    address: str
+    job: str
+    token: str
+    host: str
+    certificates: Path
+
+    def __repr__(self) -> str:
+        return f"ControllerAccess({self.address!r}, {self.job!r}, host={self.host!r})"  # the token is secret
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Give one as `pg_options` of `init_process_group` or `new_group`; without one, the environment says it all.
+
+    Attributes:
+        scaling: of floats.
+        job: file of a job that exists, as `catchment job show NAME --json` prints it.
+        controller: of a job that the controller keeps.
+        host: this host's name in the job file, where its addresses do not tell.
+        companion: have gloo do what does not go through the switch; otherwise that raises.
+
+    Without job and controller the ranks are on one machine, and a switch is started for them.
+    """
+
+    scaling: Scaling = Block()  # noqa: RUF009  frozen
+    job: Path | None = None
+    controller: ControllerAccess | None = None
+    host: str | None = None
+    companion: bool = True
+
+    def __post_init__(self) -> None:
+        if self.job is not None and self.controller is not None:
+            raise _wrong("a job file and a controller are given", "give one of them")
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """From the environment variables of docs/pytorch.md.
+
+        Raises:
+            CollectiveError: kind ``argument``: a value is wrong or missing.
+        """
+        controller = environment.get(CONTROLLER)
+        job = environment.get(JOB)
+        return cls(
+            scaling=_scaling(environment.get(SCALING, "block")),
+            job=Path(job) if job and not controller else None,
+            controller=_access(controller, environment) if controller else None,
+            host=environment.get(HOST),
+            companion=_flag(environment, COMPANION, default=True),
+        )
+
+
+def _scaling(text: str) -> Scaling:
+    kind, _, value = text.partition(":")
+    if kind == "block" and not value:
+        return Block()
+    if kind == "fixed":
+        try:
+            exponent = int(value)
+        except ValueError:
+            exponent = 1000
+        if -128 <= exponent <= 127:
+            return Fixed(exponent)
+    raise _wrong(f"{SCALING}={text}", "give block, or fixed:E with E from -128 to 127")
+
+
+def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = environment.get(name)
+    if text is None:
+        return default
+    if text not in ("0", "1"):
+        raise _wrong(f"{name}={text}", "give 0 or 1")
+    return text == "1"
+
+
+def _access(address: str, environment: Mapping[str, str]) -> ControllerAccess:
+    missing = [name for name in (JOB, CERTIFICATES) if not environment.get(name)]
+    if missing:
+        raise _wrong(f"{CONTROLLER} is set, but not {' and '.join(missing)}", "set them too; see docs/pytorch.md")
+    return ControllerAccess(
+        address=address,
+        job=environment[JOB],
+        token=_token(environment),
+        host=environment.get(HOST) or socket.gethostname(),
+        certificates=Path(environment[CERTIFICATES]),
+    )
+
+
+def _token(environment: Mapping[str, str]) -> str:
+    if token := environment.get(TOKEN):
+        return token
+    file = environment.get(TOKEN_FILE)
+    if not file:
+        raise _wrong(f"{CONTROLLER} is set, but neither {TOKEN} nor {TOKEN_FILE}", "`job create` gave the token")
+    try:
+        return Path(file).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(f"{TOKEN_FILE}={file} cannot be read: {error}", "name the file of `job create`") from None
+
+
+def _wrong(message: str, hint: str) -> CollectiveError:
+    return CollectiveError(message, kind="argument", hint=hint)

@@ -1,0 +1,235 @@
+"""Collectives of torch tensors through the switch, in the layouts that torch has."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, final
+
+import torch
+import torch.distributed as dist
+
+from host.collectives import CollectiveError, Communicator, Work
+from host.torch_distributed.ranks import RankOrder
+from host.torch_distributed.seat import Loss, Seat
+from host.torch_distributed.work import Completions, SwitchWork
+
+# How long what is under way may go on when somebody is gone: their last vectors may be all that was needed.
+_GRACE: Final = 1.0
+_OPERATIONS: Final = {dist.ReduceOp.SUM: "sum", dist.ReduceOp.AVG: "mean", dist.ReduceOp.MAX: "max"}
+_TYPES: Final = (torch.float32, torch.float16, torch.bfloat16, torch.int32)
+
+Tensors = Sequence[torch.Tensor]
+Step = Callable[[], Any]
+
+
+def operation_of(reduction: Any, tensors: Tensors) -> str | None:
+    """The communicator's name of a reduction; None if the switch cannot do it with these types."""
+    name = next((name for op, name in _OPERATIONS.items() if reduction == op), None)
+    if name is None or any(tensor.dtype not in _TYPES for tensor in tensors):
+        return None
+    if name == "mean" and any(tensor.dtype == torch.int32 for tensor in tensors):
+        return None
+    return name
+
+
+@final
+class SwitchGroup:
+    """A communicator and the seat it came from; every method gives a `SwitchWork`.
+
+    Every rank makes the same calls in the same order.
+    """
+
+    def __init__(self, seat: Seat, communicator: Communicator, order: RankOrder, rank: int) -> None:
+        self._seat = seat
+        self._communicator = communicator
+        self._order = order
+        self._rank = rank
+        self._completions = Completions()
+        self._loss: Loss | None = None
+        self._closing = threading.Event()
+        seat.watch(self._lost)
+
+    @property
+    def communicator(self) -> Communicator:
+        """What does the work."""
+        return self._communicator
+
+    def all_reduce(self, tensors: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
+        """In place."""
+        parts: list[Work] = []
+        after: list[Step] = []
+        for tensor in tensors:
+            flat, back = _in_place(tensor)
+            parts.append(self._run(self._communicator.all_reduce, flat, op=operation, timeout=_seconds(timeout)))
+            after += back
+        return self._work(parts, list(tensors), after)
+
+    def reduce(self, tensor: torch.Tensor, root: int, operation: str, timeout: timedelta) -> SwitchWork:
+        """In place at the root."""
+        flat, back = _in_place(tensor)
+        worker = self._order.worker(root)
+        part = self._run(self._communicator.reduce, flat, worker, op=operation, timeout=_seconds(timeout))
+        return self._work([part], [tensor], back if root == self._rank else [])
+
+    def broadcast(self, tensors: Tensors, root: int, timeout: timedelta) -> SwitchWork:
+        """In place; any type."""
+        parts: list[Work] = []
+        after: list[Step] = []
+        worker = self._order.worker(root)
+        for tensor in tensors:
+            flat, back = _in_place(tensor)
+            parts.append(self._run(self._communicator.broadcast, flat, worker, timeout=_seconds(timeout)))
+            after += back
+        return self._work(parts, list(tensors), after)
+
+    def all_gather(self, outputs: Tensors, inputs: Tensors, timeout: timedelta) -> SwitchWork:
+        """Each output is (ranks x input) elements, ranks one after the other; any type."""
+        parts: list[Work] = []
+        after: list[Step] = []
+        for output, source in zip(outputs, inputs, strict=True):
+            if output.numel() != source.numel() * self._communicator.size or output.dtype != source.dtype:
+                raise _argument(
+                    f"all_gather of {source.numel()} x {source.dtype} into {output.numel()} x {output.dtype}",
+                    f"the output has {self._communicator.size} times the elements of the input",
+                )
+            flat, back = _in_place(output)
+            if not self._order.is_same:
+                back = [partial(self._reorder, flat), *back]
+            given = source.detach().contiguous().view(-1)
+            parts.append(self._run(self._communicator.all_gather, given, flat, timeout=_seconds(timeout)))
+            after += back
+        return self._work(parts, list(outputs), after)
+
+    def all_gather_lists(self, outputs: Sequence[Tensors], inputs: Tensors, timeout: timedelta) -> SwitchWork:
+        """As `all_gather`, with a tensor of its own for each rank's part."""
+        parts: list[Work] = []
+        flats: list[tuple[Tensors, torch.Tensor]] = []
+        for listed, source in zip(outputs, inputs, strict=True):
+            if any(output.numel() != source.numel() or output.dtype != source.dtype for output in listed):
+                raise _argument(
+                    f"all_gather of {source.numel()} x {source.dtype} into tensors of another size or type",
+                    "every output is like the input; pad, or use all_gather_object",
+                )
+            flat = torch.empty(self._communicator.size, source.numel(), dtype=source.dtype)
+            given = source.detach().contiguous().view(-1)
+            parts.append(self._run(self._communicator.all_gather, given, flat.view(-1), timeout=_seconds(timeout)))
+            flats.append((listed, flat))
+
+        def scatter() -> None:
+            for listed, flat in flats:
+                for rank, output in enumerate(listed):
+                    output.detach().copy_(flat[self._order.worker(rank)].view(output.shape))
+
+        return self._work(parts, [output for listed in outputs for output in listed], [scatter])
+
+    def reduce_scatter(self, outputs: Tensors, inputs: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
+        """Each input is (ranks x output) elements; this rank gets its part of the result."""
+        parts: list[Work] = []
+        after: list[Step] = []
+        for output, source in zip(outputs, inputs, strict=True):
+            if source.numel() != output.numel() * self._communicator.size or output.dtype != source.dtype:
+                raise _argument(
+                    f"reduce_scatter of {source.numel()} x {source.dtype} into {output.numel()} x {output.dtype}",
+                    f"the input has {self._communicator.size} times the elements of the output",
+                )
+            flat, back = _in_place(output)
+            given = source.detach().contiguous()
+            if not self._order.is_same:
+                given = self._order.by_worker(given.view(self._communicator.size, -1))
+            given = given.view(-1)
+            parts.append(
+                self._run(self._communicator.reduce_scatter, given, flat, op=operation, timeout=_seconds(timeout))
+            )
+            after += back
+        return self._work(parts, list(outputs), after)
+
+    def barrier(self, timeout: timedelta) -> SwitchWork:
+        """Done when every rank has called it."""
+        return self._work([self._run(self._communicator.barrier, timeout=_seconds(timeout))], [], [])
+
+    def close(self) -> None:
+        """Leave the group; what is pending fails."""
+        self._closing.set()
+        self._communicator.close()
+        self._completions.close()
+        self._seat.leave()
+
+    def abort(self) -> None:
+        """End at once, as `close` but without a goodbye to the others' late retransmissions."""
+        self._closing.set()
+        self._communicator.close(0.0)
+        self._completions.close()
+        self._seat.leave()
+
+    def _run(self, call: Callable[..., Work], *arguments: Any, **options: Any) -> Work:
+        try:
+            return call(*arguments, **options)
+        except CollectiveError as error:
+            raise self._explained(error) from None
+
+    def _reorder(self, gathered: torch.Tensor) -> None:
+        parts = gathered.view(self._communicator.size, -1)
+        parts.copy_(self._order.by_rank(parts))
+
+    def _work(self, parts: list[Work], result: list[torch.Tensor], after: Sequence[Step]) -> SwitchWork:
+        def finish() -> None:
+            for step in after:
+                step()
+
+        return SwitchWork(parts, result, finish if after else None, self._explained, self._completions)
+
+    # When somebody is gone
+
+    def _lost(self, loss: Loss) -> None:
+        if self._loss is not None or self._closing.is_set():
+            return
+        self._loss = loss
+        if not self._closing.wait(_GRACE):
+            self._communicator.close(0.0)
+
+    def _explained(self, error: CollectiveError) -> CollectiveError:
+        ranks = self._order.ranks(error.peers)
+        loss = self._loss
+        if loss is None:
+            if ranks == error.peers:
+                return error
+            return _again(error, error.message, ranks)
+        return _again(error, loss.text, tuple(loss.ranks) or ranks, kind="missing")
+
+
+def _again(error: CollectiveError, message: str, ranks: tuple[int, ...], kind: str | None = None) -> CollectiveError:
+    return CollectiveError(
+        message,
+        kind=kind or error.kind,
+        operation=error.operation,
+        peers=ranks,
+        seq=error.seq,
+        hint=error.hint if kind is None else "start the ranks again, from a checkpoint",
+        fatal=error.fatal or kind is not None,
+    )
+
+
+def _in_place(tensor: torch.Tensor) -> tuple[torch.Tensor, list[Step]]:
+    """A flat tensor to work on, and what is to be done afterwards so that the result is in `tensor`."""
+    if tensor.is_sparse or tensor.is_complex():
+        raise _argument(f"a tensor of {tensor.dtype}, {tensor.layout}", "make it dense and real first")
+    if tensor.device.type != "cpu":
+        raise _argument(f"a tensor on {tensor.device}", "copy it to the CPU first")
+    source = tensor.detach()
+    if source.is_contiguous():
+        return source.view(-1), []
+    flat = source.contiguous().view(-1)
+    return flat, [lambda: source.copy_(flat.view(source.shape))]
+
+
+def _seconds(timeout: timedelta) -> float | None:
+    """torch's "unset" is negative."""
+    seconds = timeout.total_seconds()
+    return seconds if seconds > 0 else None
+
+
+def _argument(message: str, hint: str) -> CollectiveError:
+    return CollectiveError(message, kind="argument", hint=hint)
