@@ -37,42 +37,44 @@ class Buffer:
     dtype: DataType
 
 
-def lanes_of(array: Any, *, writable: bool) -> Buffer:
+def lanes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
     """A buffer of fp32, fp16, bf16 (torch, ml_dtypes, or uint16 words) or int32 elements.
 
     Raises:
-        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, empty, or another element type.
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, another element type, or without
+            elements (unless `empty`).
     """
     if hasattr(array, "data_ptr"):
         dtype = _TORCH.get(str(array.dtype))
         if dtype is None:
             raise _refused(f"a tensor of {array.dtype}", "fp32, fp16, bf16 and int32 are taken")
-        return _torch(array, dtype, int(array.numel()))
+        return _torch(array, dtype, int(array.numel()), empty)
     pinned = _pin(array, writable)
     dtype = _FORMATS.get((pinned.format.lstrip("<=@"), pinned.itemsize))
     if dtype is None:
         raise _refused(f"elements of format {pinned.format!r}", "fp32, fp16, bf16 (as uint16) and int32 are taken")
-    return _checked(Buffer(pinned, pinned.address, pinned.nbytes // pinned.itemsize, dtype))
+    return _checked(Buffer(pinned, pinned.address, pinned.nbytes // pinned.itemsize, dtype), empty)
 
 
-def bytes_of(array: Any, *, writable: bool) -> Buffer:
+def bytes_of(array: Any, *, writable: bool, empty: bool = False) -> Buffer:
     """Any contiguous buffer as bytes.
 
     Raises:
-        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, or empty.
+        EndpointError: kind ``argument``: not contiguous, not on the CPU, read-only, or without elements (unless
+            `empty`).
     """
     if hasattr(array, "data_ptr"):
-        return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()))
+        return _torch(array, DataType.BYTES, int(array.numel()) * int(array.element_size()), empty)
     pinned = _pin(array, writable)
-    return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES))
+    return _checked(Buffer(pinned, pinned.address, pinned.nbytes, DataType.BYTES), empty)
 
 
-def _torch(tensor: Any, dtype: DataType, elements: int) -> Buffer:
+def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
     if tensor.device.type != "cpu":
         raise _refused(f"a tensor on {tensor.device}", "copy it to the CPU first")
     if not tensor.is_contiguous():
         raise _refused("a tensor that is not contiguous", "call .contiguous() first")
-    return _checked(Buffer(tensor, int(tensor.data_ptr()), elements, dtype))
+    return _checked(Buffer(tensor, int(tensor.data_ptr()), elements, dtype), empty)
 
 
 def _pin(array: Any, writable: bool) -> _native.Pinned:
@@ -87,8 +89,8 @@ def _pin(array: Any, writable: bool) -> _native.Pinned:
         raise _refused(f"a {type(array).__name__}: {error}", f"give {wanted}") from error
 
 
-def _checked(buffer: Buffer) -> Buffer:
-    if buffer.elements == 0:
+def _checked(buffer: Buffer, empty: bool) -> Buffer:
+    if buffer.elements == 0 and not empty:
         raise _refused("an empty buffer", "a message has at least one element")
     return buffer
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
+import threading
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from host.addresses import Address
+from host.addresses import Address, checked_address
+from host.buffers import Buffer
+from host.collectives import calls
+from host.collectives.calls import Manner, Numbers, Operation, told, wrong
 from host.collectives.errors import CollectiveError
-from host.collectives.scaling import Block, Fixed, Scaling
+from host.collectives.history import History
+from host.collectives.library import Config, Result, Stats, library
+from host.collectives.ports import chosen_path
+from host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from host.collectives.work import Work
-from host.endpoint import Endpoint
+from host.errors import EndpointError
 from host.membership.description import Description
 from host.stream import Stream
+from wire.generated.constants import DataType
 
 
 @final
@@ -32,6 +43,7 @@ class Communicator:
         timeout: seconds without any progress of a pending operation after which it fails.
         scaling: of operations that do not say.
         window: how many vectors may be in flight; the stream's slots unless given.
+        spin: seconds that a waiting thread looks for frames before it sleeps.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -48,19 +60,57 @@ class Communicator:
         timeout: float = 10.0,
         scaling: Scaling = Block(),  # noqa: B008  frozen
         window: int | None = None,
+        spin: float = 200e-6,
     ) -> None:
+        path = chosen_path(port, rank)
+        if not 0 <= rank < stream.workers:
+            raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
+        if not timeout > 0:
+            raise wrong(f"a timeout of {timeout} s", "give a positive number of seconds")
+        if window is not None and not 1 <= window <= stream.slots:
+            raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
+        try:
+            local = checked_address("local", local, least=0 if path is None else 1)
+            switch = checked_address("switch", switch, least=1)
+        except EndpointError as error:
+            raise wrong(error.message, error.hint) from error
         self._stream = stream
         self._rank = rank
         self._scaling = scaling
-        self._endpoint = Endpoint.peer(
-            stream=stream,
-            wid=rank,
-            local=local,
-            switch=switch,
-            port=port if port.startswith("shm:") else None,
-            timeout=timeout,
-            window=window,
+        self._path = path
+        self._library = library()
+        self._histories: dict[str, History] = {}
+        self._order = threading.Lock()
+        self._pending: deque[Work] = deque()
+        config = Config(
+            gen=stream.gen,
+            ranks=stream.workers,
+            rank=rank,
+            slots=stream.slots,
+            window=window or 0,
+            base_seq=stream.base_seq,
+            lanes=stream.lanes,
+            local_port=local[1],
+            switch_port=switch[1],
+            local_ip=local[0].encode(),
+            switch_ip=switch[0].encode(),
+            shm_path=None if path is None else path.encode(),
+            attach_ns=int(timeout * 1e9),
+            timeout_ns=int(timeout * 1e9),
+            spin_ns=int(spin * 1e9),
         )
+        reason = ctypes.create_string_buffer(512)
+        self._handle = self._library.catchment_group_open(ctypes.byref(config), reason, len(reason))
+        if not self._handle:
+            raise CollectiveError(
+                f"cannot open {f'a UDP socket on {local[0]}:{local[1]}' if path is None else path}: "
+                f"{reason.value.decode()}",
+                kind="system",
+                hint="is the address of this host right, and the port free?"
+                if path is None
+                else "is the switch on this machine running with --port N=shm:PATH, and may this user attach?",
+            )
+        self._local = (local[0], int(self._library.catchment_group_port(self._handle)))
 
     @classmethod
     def of_job(cls, told: Mapping[str, Any], **options: Any) -> Self:
@@ -74,9 +124,10 @@ class Communicator:
     @classmethod
     def of_description(cls, description: Description, **options: Any) -> Self:
         """From what the controller tells a member (`host.membership`); `options` as for the constructor."""
-        (stream,) = description.streams.values()
+        if description.kind != "allreduce":
+            raise wrong(f"a job of kind {description.kind}", "collectives need a job of kind allreduce")
         return cls(
-            stream,
+            description.streams["sums"],
             rank=description.wid,
             **{"local": description.local, "switch": description.switch, **options},
         )
@@ -96,6 +147,18 @@ class Communicator:
         """The stream of the job."""
         return self._stream
 
+    @property
+    def port(self) -> str:
+        """The way to the switch: ``udp`` or ``shm:PATH``."""
+        return "udp" if self._path is None else f"shm:{self._path}"
+
+    @property
+    def local(self) -> Address:
+        """The address that this rank is bound to."""
+        return self._local
+
+    # ---- operations
+
     def all_reduce(
         self,
         array: Any,
@@ -112,24 +175,18 @@ class Communicator:
         Args:
             array: fp32, fp16, bf16 or int32, contiguous, any length, the same on all ranks.
             out: where the result goes, of the same type and length; `array` itself unless given.
-            op: ``sum``, ``mean`` (floats: the sum, divided by the size and rounded once more), ``max``.
-            scaling: of floats; the communicator's unless given.
-            priority: a larger one overtakes operations that are still queued or under way.
+            op: ``sum``; ``mean`` of floats: the sum as fp32, divided by the size, rounded to the type; ``max``.
+            scaling: of sums and means of floats; the communicator's unless given.
+            priority: a larger one overtakes operations that are queued or under way; the same on all ranks.
             timeout: seconds, in place of the communicator's.
-            tag: a number that must agree on all ranks, so that operations of equal shape cannot be mixed up.
+            tag: 0..2**32-1, must agree on all ranks, so that operations of equal shape cannot be mixed up; compared
+                where the program has three lanes for each rank.
 
         Raises:
             CollectiveError: kind ``argument``; what happens later is raised by `Work.wait`.
         """
-        if op != "sum":
-            raise CollectiveError(f"op {op!r}", kind="unsupported")
-        chosen = scaling or self._scaling
-        exponent = chosen.exponent if isinstance(chosen, Fixed) else 8
-        target = array if out is None else out
-        operation = f"all_reduce({op})"
-        pull = self._endpoint.pull(target)
-        push = self._endpoint.push(array.clone() if hasattr(array, "clone") else array.copy(), exponent)
-        return Work(operation, (push, pull))
+        arrays = self._in_and_out(array, out)
+        return self._reduce(calls.ALL_REDUCE, arrays, Manner(priority, timeout, tag), op, scaling)
 
     def reduce(
         self,
@@ -144,17 +201,11 @@ class Communicator:
         tag: int = 0,
     ) -> Work:
         """As `all_reduce`, but only `root` gets the result; the others' arrays stay as they are."""
-        raise NotImplementedError
-
-    def broadcast(
-        self, array: Any, root: int, *, priority: int = 0, timeout: float | None = None, tag: int = 0
-    ) -> Work:
-        """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
-        raise NotImplementedError
-
-    def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
-        """Done when every rank has called it."""
-        raise NotImplementedError
+        manner = Manner(priority, timeout, tag, self._root(root))
+        if self._rank == root:
+            return self._reduce(calls.REDUCE, self._in_and_out(array, out), manner, op, scaling)
+        kept = calls.elements(array, writable=False)
+        return self._reduce(calls.REDUCE, (kept, kept), manner, op, scaling)
 
     def reduce_scatter(
         self,
@@ -167,8 +218,30 @@ class Communicator:
         timeout: float | None = None,
         tag: int = 0,
     ) -> Work:
-        """Rank r gets the r-th part of the result; `array` has size times as many elements as `out`."""
-        raise NotImplementedError
+        """Rank r gets the r-th part of the result; `array` has size times as many elements as `out`.
+
+        `out` may be this rank's own part of `array`.
+        """
+        source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
+        if source.dtype != target.dtype or source.elements != self.size * target.elements:
+            raise wrong(
+                f"reduce_scatter of {told(source)} into {told(target)}",
+                f"give the same type, and {self.size} times as many elements as out has",
+            )
+        return self._reduce(calls.REDUCE_SCATTER, (source, target), Manner(priority, timeout, tag), op, scaling)
+
+    def broadcast(
+        self, array: Any, root: int, *, priority: int = 0, timeout: float | None = None, tag: int = 0
+    ) -> Work:
+        """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
+        buffer = calls.raw(array, writable=self._rank != root)
+        manner = Manner(priority, timeout, tag, self._root(root))
+        return self._start(Operation(calls.BROADCAST, buffer, buffer, manner))
+
+    def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
+        """Done when every rank has called it."""
+        manner = Manner(priority, timeout, tag)
+        return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, manner))
 
     def all_gather(
         self, array: Any, out: Any, *, priority: int = 0, timeout: float | None = None, tag: int = 0
@@ -177,20 +250,31 @@ class Communicator:
 
         `array` may be this rank's own part of `out`.
         """
-        raise NotImplementedError
+        source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
+        if target.elements != self.size * source.elements:
+            raise wrong(
+                f"all_gather of {told(source)} into {told(target)}", f"out has {self.size} times the bytes of array"
+            )
+        return self._start(Operation(calls.ALL_GATHER, source, target, Manner(priority, timeout, tag)))
+
+    # ---- state
 
     @property
     def error(self) -> CollectiveError | None:
         """The error that ended this communicator, if one did."""
-        return None
+        result = Result()
+        self._library.catchment_group_failure(self._handle, ctypes.byref(result))
+        return result.error("")
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, int]:
         """Counters since the start; see docs/collectives.md."""
-        return self._endpoint.stats()
+        stats = Stats()
+        self._library.catchment_group_get_stats(self._handle, ctypes.byref(stats))
+        return {name: int(getattr(stats, name)) for name, *_ in Stats._fields_}
 
     def close(self, linger: float = 0.25) -> None:
-        """Fail what is pending and stop; answers late retransmissions of the others for `linger` seconds at most."""
-        self._endpoint.close(linger)
+        """Fail what is pending and stop; serves the others until all is received, `linger` seconds at most."""
+        self._library.catchment_group_close(self._handle, int(linger * 1e9))
 
     def __enter__(self) -> Self:
         return self
@@ -199,3 +283,67 @@ class Communicator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(0.25 if kind is None else 0.0)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._library.catchment_group_free(self._handle)
+
+    # ---- how
+
+    def _in_and_out(self, array: Any, out: Any) -> tuple[Buffer, Buffer]:
+        source = calls.elements(array, writable=out is None)
+        if out is None:
+            return source, source
+        target = calls.elements(out, writable=True)
+        if (target.dtype, target.elements) != (source.dtype, source.elements):
+            raise wrong(f"{told(source)} into {told(target)}", "give an out of the same type and length")
+        return source, target
+
+    def _root(self, root: int) -> int:
+        if not 0 <= root < self.size:
+            raise wrong(f"root {root} of {self.size} ranks", "give 0..size-1")
+        return root
+
+    def _reduce(
+        self, kind: int, arrays: tuple[Buffer, Buffer], manner: Manner, op: str, scaling: Scaling | None
+    ) -> Work:
+        source, target = arrays
+        if op not in calls.OPS:
+            raise wrong(f"op {op!r}", f"give one of {', '.join(calls.OPS)}")
+        floats = source.dtype != DataType.INT32
+        if op == "mean" and not floats:
+            raise wrong("a mean of int32", "take the sum, and divide as you wish")
+        code = calls.OPS[op]
+        asked = Operation(kind, source, target, manner, Numbers(code))
+        if not floats or op == "max":
+            return self._start(asked)
+        chosen = scaling or self._scaling
+        if isinstance(chosen, Delayed):
+            history = self._histories.setdefault(chosen.name, History())
+            known = history.exponent(chosen)
+            work = self._start(replace(asked, numbers=_numbers(code, known)))
+            history.started(work)
+            return work
+        return self._start(
+            replace(asked, numbers=_numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None))
+        )
+
+    def _start(self, operation: Operation) -> Work:
+        call = operation.call()
+        with self._order:
+            handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))
+            # Nobody else may keep a work, and its arrays have to live until it is done.
+            work = Work(handle, str(operation), (operation.source.owner, operation.target.owner))
+            while self._pending and self._pending[0].done():
+                self._pending.popleft()
+            self._pending.append(work)
+        return work
+
+
+def _numbers(op: int, exponent: int | None) -> Numbers:
+    """With an exponent that is known, or to be negotiated."""
+    if exponent is None:
+        return Numbers(op, calls.NEGOTIATED)
+    if not -128 <= exponent <= 127:
+        raise wrong(f"exponent {exponent}", "give -128..127")
+    return Numbers(op, calls.GIVEN, exponent)

@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+import time
 from dataclasses import dataclass
 from typing import final
 
 from host.collectives.errors import CollectiveError
-from host.errors import EndpointError
-from host.request import Request
+from host.collectives.library import Result, library
+
+_SLICE_NS = 100_000_000
+"""Longest time in C without a look at Python's signals."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStatistics:
-    """What one operation did on this rank; times in seconds.
+    """What one operation did on this rank; zeros until it is done.
 
     Attributes:
-        latency: from the call to completion.
-        vectors: sent and received, the control vectors included.
-        retransmissions: vectors sent again while it was the oldest operation.
+        latency: seconds from the call to completion.
+        vectors: sums received, the vector of signatures included.
+        retransmissions: vectors that the communicator sent again meanwhile.
         saturated: own values that were cut, the non-finite included.
         nonfinite: own values that were NaN or infinite.
         any_saturated: a value of some rank was cut.
-        exponent: largest shared exponent E used; 0 for integers.
+        exponent: largest exponent E that any rank's values needed, -128 if none was looked for.
     """
 
-    latency: float = 0.0
-    vectors: int = 0
-    retransmissions: int = 0
-    saturated: int = 0
-    nonfinite: int = 0
-    any_saturated: bool = False
-    exponent: int = 0
+    latency: float
+    vectors: int
+    retransmissions: int
+    saturated: int
+    nonfinite: int
+    any_saturated: bool
+    exponent: int
 
 
 @final
 class Work:
     """One operation; its arrays must be left alone until it is done."""
 
-    __slots__ = ("_finish", "_operation", "_requests")
+    __slots__ = ("_buffers", "_handle", "_library", "_result", "operation")
 
-    def __init__(self, operation: str, requests: tuple[Request, ...], finish: Callable[[], None] | None = None) -> None:
-        self._operation = operation
-        self._requests = requests
-        self._finish = finish
+    def __init__(self, handle: int, operation: str, buffers: tuple[object, ...]) -> None:
+        self._library = library()
+        self._handle = handle
+        self._buffers = buffers
+        self._result: Result | None = None
+        self.operation = operation
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until done, without the GIL; a signal handler (Ctrl-C) gets its turn.
@@ -52,18 +57,27 @@ class Work:
             CollectiveError: the operation failed.
             TimeoutError: not done after `timeout` seconds; the operation goes on.
         """
-        try:
-            for request in self._requests:
-                request.wait(timeout)
-        except EndpointError:
-            pass
+        if timeout is None:
+            self.wait_quietly()
+        else:
+            deadline = time.monotonic_ns() + int(timeout * 1e9)
+            while not self._library.catchment_work_wait(
+                self._handle, max(0, min(_SLICE_NS, deadline - time.monotonic_ns()))
+            ):
+                if time.monotonic_ns() >= deadline:
+                    raise TimeoutError(f"{self.operation} is not done after {timeout} s; it goes on")
         error = self.exception()
         if error is not None:
             raise error
 
+    def wait_quietly(self) -> None:
+        """Block until done, whether it fails or not."""
+        while not self._library.catchment_work_wait(self._handle, _SLICE_NS):
+            pass
+
     def done(self) -> bool:
         """True when it completed or failed."""
-        return all(request.done() for request in self._requests)
+        return self._result is not None or bool(self._library.catchment_work_done(self._handle))
 
     def cancel(self) -> bool:
         """Give the operation up, if nothing of it was sent yet; all ranks' operation then fails as ``cancelled``.
@@ -71,24 +85,33 @@ class Work:
         Returns:
             False when it is too late: it runs to its end.
         """
-        return False
+        return bool(self._library.catchment_work_cancel(self._handle))
 
     def exception(self) -> CollectiveError | None:
         """Why it failed; None while it runs and when it succeeded."""
-        for request in self._requests:
-            error = request.error
-            if error is not None:
-                return CollectiveError(
-                    error.message,
-                    kind="missing" if error.kind == "stalled" else error.kind,
-                    operation=self._operation,
-                    seq=error.seq,
-                    hint=error.hint,
-                    fatal=error.fatal,
-                )
-        return None
+        result = self._done_result()
+        return None if result is None else result.error(self.operation)
 
     @property
     def statistics(self) -> WorkStatistics:
-        """What it did so far."""
-        return WorkStatistics(latency=max((request.latency for request in self._requests), default=0.0))
+        """What it did."""
+        result = self._done_result() or Result()
+        return WorkStatistics(
+            latency=result.latency_ns / 1e9,
+            vectors=result.vectors,
+            retransmissions=result.retransmissions,
+            saturated=result.saturated,
+            nonfinite=result.nonfinite,
+            any_saturated=bool(result.any_saturated),
+            exponent=result.exponent,
+        )
+
+    def _done_result(self) -> Result | None:
+        if self._result is None and self._library.catchment_work_done(self._handle):
+            self._result = Result()
+            self._library.catchment_work_result(self._handle, ctypes.byref(self._result))
+            self._buffers = ()
+        return self._result
+
+    def __del__(self) -> None:
+        self._library.catchment_work_free(self._handle)

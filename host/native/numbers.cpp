@@ -6,24 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "element_types.hpp"
+
 namespace catchment::host {
 namespace {
 
 using wire::DataType;
-
-constexpr std::uint32_t kExponentBits = 0x7f80'0000U;
-
-template <typename Word>
-Word load(const std::uint8_t* from) {
-  Word word;
-  std::memcpy(&word, from, sizeof word);
-  return word;
-}
-
-template <typename Word>
-void store(std::uint8_t* to, Word word) {
-  std::memcpy(to, &word, sizeof word);
-}
 
 std::uint32_t load_lane(const std::uint8_t* from) {
   const auto word = load<std::uint32_t>(from);
@@ -38,48 +26,6 @@ void store_lane(std::uint8_t* to, std::uint32_t lane) {
 float power_of_two(int power) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(power + 127) << 23);
 }
-
-// ---- element types: the fp32 bits of an element (exact), and an element from a sum --------------
-
-struct Fp32 {
-  using Word = std::uint32_t;
-  static std::uint32_t widen(Word word) { return word; }
-};
-
-struct Bf16 {
-  using Word = std::uint16_t;
-  static std::uint32_t widen(Word word) { return static_cast<std::uint32_t>(word) << 16; }
-  // Half even on the lower 16 bits; a carry into the exponent is right, up to infinity.
-  static Word narrow(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    return static_cast<Word>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
-  }
-};
-
-struct Fp16 {
-  using Word = std::uint16_t;
-  static std::uint32_t widen(Word word) {
-    const std::uint32_t magnitude = (word & 0x7fffU) << 13;
-    // The exponent moves by 112; the multiplication also normalizes denormals.
-    const float value = std::bit_cast<float>(magnitude) * 0x1p112F;
-    const std::uint32_t special = (word & 0x7c00U) == 0x7c00U ? kExponentBits : 0U;
-    return std::bit_cast<std::uint32_t>(value) | special |
-           (static_cast<std::uint32_t>(word & 0x8000U) << 16);
-  }
-  static Word narrow(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = bits & 0x7fff'ffffU;
-    const std::uint32_t normal =
-        (magnitude - (112U << 23) + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
-    // Adding 0.5 leaves a multiple of 2^-24, rounded half even by the addition.
-    const std::uint32_t denormal =
-        std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) -
-        std::bit_cast<std::uint32_t>(0.5F);
-    std::uint32_t half = magnitude < 0x3880'0000U ? denormal : normal;  // 2^-14
-    half = magnitude >= 0x477f'f000U ? 0x7c00U : half;                  // 65520 rounds to infinity
-    return static_cast<Word>(half | (bits >> 31 << 15));
-  }
-};
 
 // ---- to lanes ----------------------------------------------------------------------------------
 

@@ -54,6 +54,8 @@ class SenderWindow {
   Seq credit() const { return credit_; }
   bool outstanding() const { return ma_ != next_; }
   bool idle() const { return ma_ == end_; }
+  // The next new frame may be sent.
+  bool open() const { return newer(credit_, next_) && distance(ma_, next_) < window_; }
   // Something is queued, and credit or room in the window is missing.
   bool starved() const { return next_ != end_ && !open(); }
   // Everything sent has arrived, and the receivers have no room for more.
@@ -63,7 +65,6 @@ class SenderWindow {
   // What is to be done for a frame in flight.
   enum Mark : std::uint8_t { kNone = 0, kResend = 1, kAsked = 2 };
 
-  bool open() const { return newer(credit_, next_) && distance(ma_, next_) < window_; }
   std::uint8_t& mark(Seq seq) { return marks_[seq & (marks_.size() - 1)]; }
   void schedule(Seq seq);
 

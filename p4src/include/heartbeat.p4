@@ -37,7 +37,8 @@ control WorkerHeartbeat(in worker_bits_t worker, inout heartbeat_t hb) {
 }
 
 // Asks for a merged heartbeat when the minimum moved, whenever worker 0 speaks, so that a lost one is repeated, and
-// when a receiver names a frame that the root should send again.
+// when a receiver names a frame that the root should send again.  A peer of an all-reduce sets RETX to tell the others
+// where it is: that goes to everyone even while some are silent, so that those who wait learn who is not there.
 control LastHeartbeat(in headers_t hdr, inout metadata_t meta) {
     register<bit<80>>(JOBS) last;
 
@@ -50,9 +51,11 @@ control LastHeartbeat(in headers_t hdr, inout metadata_t meta) {
                 last.write(meta.hb.index, meta.hb.gen ++ meta.hb.min_ack ++ meta.hb.min_credit);
                 meta.event = Event.MERGED;
             } else if (meta.job.wid == 0
-                       || (meta.job.mode != Mode.ALLREDUCE && (hdr.catchment.flags & FLAG_RETX) != 0)) {
+                       || (hdr.catchment.flags & FLAG_RETX) != 0) {
                 meta.event = Event.MERGED;
             }
+        } else if (meta.job.mode == Mode.ALLREDUCE && (hdr.catchment.flags & FLAG_RETX) != 0) {
+            meta.event = Event.MERGED;
         }
     }
 }

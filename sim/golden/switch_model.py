@@ -61,10 +61,11 @@ class SwitchModel(SwitchCore):
 
     def _heartbeat(self, row: Worker, header: Header, frame: bytes) -> Output:
         minimum = self._heard(row, header)
+        asks = bool(header.flags & Flag.RETX)
         if minimum is None:
-            return []
-        names_a_frame = row.mode != Mode.ALLREDUCE and header.flags & Flag.RETX
-        if not self.heartbeats.advance(row.job, minimum) and row.wid != 0 and not names_a_frame:
+            if not asks or row.mode != Mode.ALLREDUCE:
+                return []
+        elif not self.heartbeats.advance(row.job, minimum) and row.wid != 0 and not asks:
             return []
         header = _with_window(header._replace(wid=row.wid), minimum)
         if row.mode == Mode.LEAF:

@@ -24,7 +24,7 @@ package catchment_wire_pkg;
 
   // flag bits of the header
   localparam logic [7:0] FLAG_ACKV = 8'h01;  // ack and credit are valid
-  localparam logic [7:0] FLAG_RETX = 8'h02;  // a retransmission; on a heartbeat: frame seq is missing, send it again
+  localparam logic [7:0] FLAG_RETX = 8'h02;  // a retransmission; on a heartbeat: frame seq is missing, send it again, or in an all-reduce: worker exp is at seq
   localparam logic [7:0] FLAG_LAST = 8'h04;  // last frame of a message
   localparam logic [7:0] FLAG_EXPV = 8'h08;  // next_exp is valid
   localparam logic [7:0] FLAG_SAT = 8'h10;  // a value saturated or was not finite; merged with OR

@@ -36,7 +36,7 @@ class Flag(IntFlag):
     """Flag bits of the header."""
 
     ACKV = 0x1  # ack and credit are valid
-    RETX = 0x2  # a retransmission; on a heartbeat: frame seq is missing, send it again
+    RETX = 0x2  # a retransmission; on a heartbeat: frame seq is missing, send it again, or in an all-reduce: worker exp is at seq
     LAST = 0x4  # last frame of a message
     EXPV = 0x8  # next_exp is valid
     SAT = 0x10  # a value saturated or was not finite; merged with OR

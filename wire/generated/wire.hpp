@@ -53,7 +53,7 @@ constexpr std::string_view name(PacketType value) {
 // flag bits of the header
 enum class Flag : std::uint8_t {
   kACKV = 0x1,  // ack and credit are valid
-  kRETX = 0x2,  // a retransmission; on a heartbeat: frame seq is missing, send it again
+  kRETX = 0x2,  // a retransmission; on a heartbeat: frame seq is missing, send it again, or in an all-reduce: worker exp is at seq
   kLAST = 0x4,  // last frame of a message
   kEXPV = 0x8,  // next_exp is valid
   kSAT = 0x10,  // a value saturated or was not finite; merged with OR

@@ -22,7 +22,7 @@ enum bit<4> PacketType {
 
 // flag bits of the header
 const bit<8> FLAG_ACKV = 0x01;  // ack and credit are valid
-const bit<8> FLAG_RETX = 0x02;  // a retransmission; on a heartbeat: frame seq is missing, send it again
+const bit<8> FLAG_RETX = 0x02;  // a retransmission; on a heartbeat: frame seq is missing, send it again, or in an all-reduce: worker exp is at seq
 const bit<8> FLAG_LAST = 0x04;  // last frame of a message
 const bit<8> FLAG_EXPV = 0x08;  // next_exp is valid
 const bit<8> FLAG_SAT = 0x10;  // a value saturated or was not finite; merged with OR

@@ -1,0 +1,157 @@
+"""The C library, loaded once: catchment_collectives.h as ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+
+from host.collectives.errors import CollectiveError
+
+_ABI = 1
+_NATIVE = Path(os.environ.get("CATCHMENT_NATIVE_DIR", Path(__file__).parents[2] / "build" / "native"))
+_LIBRARY = _NATIVE / "host" / "libcatchment_collectives.so"
+
+
+class Config(ctypes.Structure):
+    """catchment_group_config."""
+
+    _fields_ = (
+        ("gen", ctypes.c_uint32),
+        ("ranks", ctypes.c_uint32),
+        ("rank", ctypes.c_uint32),
+        ("slots", ctypes.c_uint32),
+        ("window", ctypes.c_uint32),
+        ("base_seq", ctypes.c_uint32),
+        ("lanes", ctypes.c_uint32),
+        ("local_port", ctypes.c_uint16),
+        ("switch_port", ctypes.c_uint16),
+        ("local_ip", ctypes.c_char_p),
+        ("switch_ip", ctypes.c_char_p),
+        ("shm_path", ctypes.c_char_p),
+        ("attach_ns", ctypes.c_int64),
+        ("timeout_ns", ctypes.c_int64),
+        ("spin_ns", ctypes.c_int64),
+    )
+
+
+class Call(ctypes.Structure):
+    """catchment_call."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int32),
+        ("reduction", ctypes.c_int32),
+        ("type", ctypes.c_int32),
+        ("scaling", ctypes.c_int32),
+        ("exponent", ctypes.c_int32),
+        ("root", ctypes.c_int32),
+        ("priority", ctypes.c_int32),
+        ("tag", ctypes.c_uint32),
+        ("elements", ctypes.c_uint64),
+        ("source", ctypes.c_void_p),
+        ("target", ctypes.c_void_p),
+        ("timeout_ns", ctypes.c_int64),
+    )
+
+
+class Result(ctypes.Structure):
+    """catchment_result."""
+
+    _fields_ = (
+        ("done", ctypes.c_int32),
+        ("failed", ctypes.c_int32),
+        ("fatal", ctypes.c_int32),
+        ("exponent", ctypes.c_int32),
+        ("peers", ctypes.c_uint32),
+        ("has_seq", ctypes.c_int32),
+        ("seq", ctypes.c_uint32),
+        ("any_saturated", ctypes.c_int32),
+        ("vectors", ctypes.c_uint64),
+        ("retransmissions", ctypes.c_uint64),
+        ("saturated", ctypes.c_uint64),
+        ("nonfinite", ctypes.c_uint64),
+        ("latency_ns", ctypes.c_int64),
+        ("kind", ctypes.c_char_p),
+        ("message", ctypes.c_char_p),
+        ("hint", ctypes.c_char_p),
+    )
+
+    def error(self, operation: str) -> CollectiveError | None:
+        """What failed, as what a caller raises."""
+        if not self.failed:
+            return None
+        return CollectiveError(
+            self.message.decode(),
+            kind=self.kind.decode(),
+            operation=operation,
+            peers=tuple(rank for rank in range(32) if self.peers >> rank & 1),
+            seq=self.seq if self.has_seq else None,
+            hint=self.hint.decode(),
+            fatal=bool(self.fatal),
+        )
+
+
+class Stats(ctypes.Structure):
+    """catchment_group_stats."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in (
+            "frames_sent",
+            "frames_received",
+            "bytes_sent",
+            "bytes_received",
+            "retransmissions",
+            "timeouts",
+            "heartbeats_sent",
+            "heartbeats_received",
+            "frames_asked_for",
+            "saturated",
+            "nonfinite",
+            "socket_errors",
+            "rejected",
+            "in_flight",
+            "held",
+            "operations",
+            "round_trip_ns",
+            "retransmit_timeout_ns",
+        )
+    )
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """The loaded library.
+
+    Raises:
+        CollectiveError: kind ``system``: it is not built, or built from another version of the header.
+    """
+    try:
+        loaded = ctypes.CDLL(str(_LIBRARY))
+    except OSError as error:
+        raise CollectiveError(f"cannot load {_LIBRARY}: {error}", kind="system", hint="run `make native`") from error
+    handle, nanos = ctypes.c_void_p, ctypes.c_int64
+    signatures = {
+        "collectives_abi": ([], ctypes.c_int),
+        "group_open": ([ctypes.POINTER(Config), ctypes.c_char_p, ctypes.c_size_t], handle),
+        "group_port": ([handle], ctypes.c_uint16),
+        "group_start": ([handle, ctypes.POINTER(Call)], handle),
+        "group_failure": ([handle, ctypes.POINTER(Result)], None),
+        "group_get_stats": ([handle, ctypes.POINTER(Stats)], None),
+        "group_close": ([handle, nanos], None),
+        "group_free": ([handle], None),
+        "work_wait": ([handle, nanos], ctypes.c_int),
+        "work_done": ([handle], ctypes.c_int),
+        "work_cancel": ([handle], ctypes.c_int),
+        "work_result": ([handle, ctypes.POINTER(Result)], None),
+        "work_free": ([handle], None),
+    }
+    for name, (arguments, result) in signatures.items():
+        function = getattr(loaded, f"catchment_{name}")
+        function.argtypes, function.restype = arguments, result
+    if (found := loaded.catchment_collectives_abi()) != _ABI:
+        raise CollectiveError(
+            f"{_LIBRARY} has ABI {found}, this package needs {_ABI}", kind="system", hint="run `make native`"
+        )
+    return loaded

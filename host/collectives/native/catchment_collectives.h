@@ -1,0 +1,150 @@
+/* Collective operations through the switch, for C and whatever can call C (docs/collectives.md).
+ *
+ * A communicator is one rank of an all-reduce job.  All ranks call the same operations in the same
+ * order.  Every function may be called from any thread. */
+#ifndef CATCHMENT_COLLECTIVES_H
+#define CATCHMENT_COLLECTIVES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rises when a call, a struct or a value changes its meaning. */
+#define CATCHMENT_COLLECTIVES_ABI 1
+#define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
+
+typedef struct catchment_group catchment_group;
+typedef struct catchment_work catchment_work;
+
+enum catchment_kind {
+  CATCHMENT_ALL_REDUCE = 1,
+  CATCHMENT_REDUCE = 2,
+  CATCHMENT_BROADCAST = 3,
+  CATCHMENT_BARRIER = 4,
+  CATCHMENT_REDUCE_SCATTER = 5,
+  CATCHMENT_ALL_GATHER = 6
+};
+enum catchment_reduction { CATCHMENT_SUM = 0, CATCHMENT_MEAN = 1, CATCHMENT_MAX = 2 };
+/* As DataType in wire/frame.toml; BYTES for broadcast and all_gather. */
+enum catchment_type {
+  CATCHMENT_BYTES = 0,
+  CATCHMENT_INT32 = 1,
+  CATCHMENT_FP32 = 2,
+  CATCHMENT_FP16 = 3,
+  CATCHMENT_BF16 = 4
+};
+/* BLOCK: negotiated; FIXED: `exponent`. Only for sums and means of floats. */
+enum catchment_scaling { CATCHMENT_NONE = 0, CATCHMENT_BLOCK = 1, CATCHMENT_FIXED = 2 };
+
+typedef struct catchment_group_config {
+  uint32_t gen;
+  uint32_t ranks;
+  uint32_t rank;
+  uint32_t slots;  /* T of the job, a power of two */
+  uint32_t window; /* at most slots; 0: slots */
+  uint32_t base_seq;
+  uint32_t lanes; /* of the switch program, at least two for each rank */
+  uint16_t local_port;
+  uint16_t switch_port;
+  const char* local_ip;
+  const char* switch_ip;
+  const char* shm_path; /* NULL: UDP */
+  int64_t attach_ns;    /* how long to wait for a shared-memory port */
+  int64_t timeout_ns;   /* without progress, after which pending operations fail */
+  int64_t spin_ns;      /* how long a thread that waits looks before it sleeps */
+} catchment_group_config;
+
+typedef struct catchment_call {
+  int32_t kind;
+  int32_t reduction;
+  int32_t type;
+  int32_t scaling;
+  int32_t exponent;
+  int32_t root;
+  int32_t priority;
+  uint32_t tag;
+  uint64_t elements;  /* of `source` on each rank; a multiple of the ranks for REDUCE_SCATTER */
+  const void* source; /* both stay in place until the operation is done */
+  void* target;       /* may be `source` */
+  int64_t timeout_ns; /* 0: the communicator's */
+} catchment_call;
+
+typedef struct catchment_result {
+  int32_t done;
+  int32_t failed;
+  int32_t fatal;
+  int32_t exponent; /* the largest that was agreed */
+  uint32_t peers;   /* bits of the ranks that a failure is about */
+  int32_t has_seq;
+  uint32_t seq;
+  int32_t any_saturated;
+  uint64_t vectors;
+  uint64_t retransmissions;
+  uint64_t saturated;
+  uint64_t nonfinite;
+  int64_t latency_ns;
+  const char* kind; /* of the failure; these live as long as the work or, of a group, the thread's
+                       next call */
+  const char* message;
+  const char* hint;
+} catchment_result;
+
+typedef struct catchment_group_stats {
+  uint64_t frames_sent;
+  uint64_t frames_received;
+  uint64_t bytes_sent;
+  uint64_t bytes_received;
+  uint64_t retransmissions;
+  uint64_t timeouts;
+  uint64_t heartbeats_sent;
+  uint64_t heartbeats_received;
+  uint64_t frames_asked_for;
+  uint64_t saturated;
+  uint64_t nonfinite;
+  uint64_t socket_errors;
+  uint64_t rejected;
+  uint64_t in_flight;
+  uint64_t held;
+  uint64_t operations;
+  uint64_t round_trip_ns;
+  uint64_t retransmit_timeout_ns;
+} catchment_group_stats;
+
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
+
+/* NULL: `error` says why, in up to `error_bytes` with the final zero. */
+CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
+    const catchment_group_config* config, char* error, size_t error_bytes);
+/* The address that a UDP group is bound to. */
+CATCHMENT_COLLECTIVES_PUBLIC uint16_t catchment_group_port(const catchment_group* group);
+/* Queues an operation and sends what can be sent.  Never NULL: one that cannot be is done and
+ * failed.  Free it with catchment_work_free(), at any time. */
+CATCHMENT_COLLECTIVES_PUBLIC catchment_work* catchment_group_start(catchment_group* group,
+                                                                   const catchment_call* call);
+/* Whether the communicator has failed, and how (`done` and the counters are 0). */
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_failure(catchment_group* group,
+                                                          catchment_result* result);
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_get_stats(const catchment_group* group,
+                                                            catchment_group_stats* stats);
+/* Fails what is pending, and serves the others for up to `linger_ns`.  The group stays valid. */
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_close(catchment_group* group, int64_t linger_ns);
+/* Closes it; works stay valid. */
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_free(catchment_group* group);
+
+/* 1 when it is done within `limit_ns`; the calling thread runs the protocol meanwhile. */
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_wait(catchment_work* work, int64_t limit_ns);
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_done(const catchment_work* work);
+/* 1: nothing of it was sent, and it now fails on all ranks; 0: it runs to its end. */
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_cancel(catchment_work* work);
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_work_result(const catchment_work* work,
+                                                        catchment_result* result);
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_work_free(catchment_work* work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,111 @@
+// Compiled as numbers.cpp is: the loops are to become vector code.
+#include "elementwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "element_types.hpp"
+#include "numbers.hpp"
+
+namespace catchment::host {
+namespace {
+
+using wire::DataType;
+
+template <typename Type>
+std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements, std::size_t count) {
+  using Word = typename Type::Word;
+  Word most = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Word word = load<Word>(elements + i * sizeof(Word)) & Type::kMagnitude;
+    const Word kept = word < Type::kInfinity ? word : Word{0};
+    most = kept > most ? kept : most;
+  }
+  return most;
+}
+
+template <typename Type>
+int exponent_above(const std::uint8_t* elements, std::size_t count) {
+  const std::uint32_t most = largest_magnitude<Type>(elements, count);
+  if (most == 0) return -128;
+  const int biased = std::max(static_cast<int>(most >> Type::kSignificandBits), 1);
+  return std::min(biased - Type::kBias + 1, 127);
+}
+
+template <typename Type>
+void divide(const float* __restrict sums, std::size_t count, float divisor,
+            std::uint8_t* __restrict target) {
+  using Word = typename Type::Word;
+  for (std::size_t i = 0; i < count; ++i) {
+    store<Word>(target + i * sizeof(Word), Type::narrow(sums[i] / divisor));
+  }
+}
+
+template <typename Type>
+void maximum_of(const std::uint8_t* __restrict other, std::size_t count,
+                std::uint8_t* __restrict target) {
+  using Word = typename Type::Word;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Word a = load<Word>(target + i * sizeof(Word));
+    const Word b = load<Word>(other + i * sizeof(Word));
+    const float x = std::bit_cast<float>(Type::widen(a));
+    const float y = std::bit_cast<float>(Type::widen(b));
+    const bool keep = !(y == y) ? !(x == x) : !(y > x);
+    store<Word>(target + i * sizeof(Word), keep ? a : b);
+  }
+}
+
+}  // namespace
+
+int largest_exponent(DataType type, const std::uint8_t* elements, std::size_t count) {
+  switch (type) {
+    case DataType::kFP32:
+      return exponent_above<Fp32>(elements, count);
+    case DataType::kFP16:
+      return exponent_above<Fp16>(elements, count);
+    case DataType::kBF16:
+      return exponent_above<Bf16>(elements, count);
+    case DataType::kINT32:
+    case DataType::kBYTES:
+      break;
+  }
+  return -128;
+}
+
+void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
+          std::uint32_t ranks, DataType type, std::uint8_t* target) {
+  constexpr std::size_t kPiece = 256;
+  std::array<float, kPiece> sums{};
+  const auto divisor = static_cast<float>(ranks);
+  for (std::size_t done = 0; done < count; done += kPiece) {
+    const std::size_t part = std::min(kPiece, count - done);
+    dequantize(lanes + done * wire::kLaneBytes, part, exponent, headroom, DataType::kFP32,
+               reinterpret_cast<std::uint8_t*>(sums.data()));
+    std::uint8_t* const to = target + done * item_bytes(type);
+    if (type == DataType::kFP32) divide<Fp32>(sums.data(), part, divisor, to);
+    if (type == DataType::kFP16) divide<Fp16>(sums.data(), part, divisor, to);
+    if (type == DataType::kBF16) divide<Bf16>(sums.data(), part, divisor, to);
+  }
+}
+
+void maximum(DataType type, const std::uint8_t* other, std::size_t count, std::uint8_t* target) {
+  switch (type) {
+    case DataType::kFP32:
+      return maximum_of<Fp32>(other, count, target);
+    case DataType::kFP16:
+      return maximum_of<Fp16>(other, count, target);
+    case DataType::kBF16:
+      return maximum_of<Bf16>(other, count, target);
+    case DataType::kINT32:
+    case DataType::kBYTES:
+      break;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto a = load<std::int32_t>(target + i * 4);
+    const auto b = load<std::int32_t>(other + i * 4);
+    store(target + i * 4, a < b ? b : a);
+  }
+}
+
+}  // namespace catchment::host

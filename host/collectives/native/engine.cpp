@@ -1,0 +1,478 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace catchment::host {
+
+using wire::DataType;
+using wire::Flag;
+using wire::PacketType;
+
+namespace {
+
+// Frames staged or batches received before the other direction has its turn.
+constexpr std::size_t kBudget = 64;
+constexpr int kMostBatches = 4;
+// The one rule for each of a vector's senders: signatures, agendas and words are integers.
+constexpr std::uint8_t kWords = static_cast<std::uint8_t>(DataType::kINT32);
+
+constexpr std::uint8_t bit(Flag flag) { return static_cast<std::uint8_t>(flag); }
+
+}  // namespace
+
+std::size_t longest_frame(const EngineConfig& config) {
+  return wire::kHeaderBytes + wire::kLaneBytes * config.stream.lanes;
+}
+
+Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
+    : config_(std::move(config)),
+      layout_{.lanes = config_.stream.lanes,
+              .ranks = config_.stream.workers,
+              .rank = config_.rank,
+              .headroom = headroom(config_.stream.workers)},
+      payload_bytes_(wire::kLaneBytes * config_.stream.lanes),
+      frame_bytes_(longest_frame(config_)),
+      port_(std::move(port)),
+      mask_(std::bit_ceil(config_.stream.slots) - 1),
+      window_(config_.stream.base, config_.stream.window, config_.stream.slots),
+      consumer_(config_.stream.base, config_.stream.window),
+      heartbeat_(config_.stream.base, config_.stream.window, HeartbeatTimes{}),
+      timer_(RetransmitLimits{}, config_.rank),
+      schedule_(config_.stream.slots),
+      roll_call_(config_.stream.workers, config_.rank),
+      places_(mask_ + 1U),
+      frames_((mask_ + 1U) * frame_bytes_),
+      held_headers_(mask_ + 1U),
+      held_payloads_((mask_ + 1U) * payload_bytes_) {
+  if (frame_bytes_ > port_->path_bytes()) {
+    throw std::system_error(EMSGSIZE, std::generic_category(), "a frame does not fit the path");
+  }
+}
+
+void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
+  operation->submitted = now;
+  operation->resent_before = stats_.retransmissions.get();
+  if (failure_) {
+    operation->outcome.failure = failure_;
+    operation->done.store(true, std::memory_order_release);
+    return;
+  }
+  const Signature& signature = operation->call.signature;
+  operation->lanes = lanes_of(signature, layout_);
+  operation->vectors =
+      static_cast<std::uint32_t>((operation->lanes + layout_.lanes - 1) / layout_.lanes);
+  if (signature.scaling == ScalingMode::kBlock) {
+    operation->exponents.resize(std::min<std::size_t>(operation->vectors, config_.stream.slots));
+  }
+  if (signature.reduction == Reduction::kMax) {
+    operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);
+  }
+  if (pending_.empty()) progressed_at_ = supervised_at_ = now;
+  pending_.push_back(operation);
+  schedule_.submit(operation);
+}
+
+bool Engine::cancel(Operation& operation) {
+  if (operation.done.load() || operation.begun) return false;
+  operation.cancelled = true;
+  return true;
+}
+
+bool Engine::turn(Nanos now) {
+  const bool received = receive(now);
+  const bool sent = transmit(now);
+  supervise(now);
+  return received || sent;
+}
+
+// ---- in ----------------------------------------------------------------------------------------
+
+bool Engine::receive(Nanos now) {
+  bool any = false;
+  for (int batch = 0; batch < kMostBatches; ++batch) {
+    for (const auto frame : port_->receive()) {
+      stats_.frames_received.add();
+      stats_.bytes_received.add(frame.size());
+      any = true;
+      if (failure_) continue;
+      if (const auto reject = on_frame(frame, now)) {
+        stats_.rejects[static_cast<std::size_t>(*reject)].add();
+      }
+    }
+    if (!port_->more()) break;
+  }
+  return any;
+}
+
+std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nanos now) {
+  wire::Header header;
+  if (const auto reject = check_envelope(frame, header)) return reject;
+  if (header.gen != config_.stream.gen) return Reject::kGeneration;
+  if (header.type == static_cast<std::uint8_t>(PacketType::kMH)) {
+    return on_merged(header, frame.size(), now);
+  }
+  const Acceptance accepts{.gen = config_.stream.gen, .sums = true, .lanes = config_.stream.lanes};
+  if (const auto reject = check_content(header, frame.size(), accepts)) return reject;
+  heard_at_ = now;
+  ++heard_;
+  if (wire::has(header.flags, Flag::kACKV)) {
+    if (const auto reject = on_ack(header, now)) return reject;
+  }
+  return on_sum(header, frame.data() + wire::kHeaderBytes, now);
+}
+
+std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t bytes, Nanos now) {
+  if (header.lanes != 0) return Reject::kLanes;
+  if (bytes != wire::kHeaderBytes) return Reject::kLength;
+  const bool call = wire::has(header.flags, Flag::kRETX);
+  const bool window = wire::has(header.flags, Flag::kACKV);
+  if (!call && !window) return Reject::kFlags;
+  heard_at_ = now;
+  ++heard_;
+  stats_.heartbeats_received.add();
+  if (call) roll_call_.on_call(static_cast<std::uint8_t>(header.exp), header.seq, now);
+  return window ? on_ack(header, now) : std::nullopt;
+}
+
+std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
+  switch (window_.on_ack(header.ack, header.credit)) {
+    case AckOutcome::kImpossible:
+      return Reject::kAck;
+    case AckOutcome::kAdvanced:
+      timer_.on_progress(window_.acked(), window_.outstanding(), now);
+      stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
+      stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+      break;
+    case AckOutcome::kCreditOnly:
+    case AckOutcome::kNothing:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint8_t* payload,
+                                     Nanos now) {
+  // A sum has this rank's vector in it, so what was not sent cannot have come back.
+  if (!newer(window_.next(), header.seq)) return Reject::kWindow;
+  switch (consumer_.classify(header.seq)) {
+    case Arrival::kDuplicate:
+      heartbeat_.on_duplicate();
+      return Reject::kDuplicate;
+    case Arrival::kOutside:
+      return Reject::kWindow;
+    case Arrival::kNext:
+      consume(header, payload, now);
+      consumer_.pass();
+      while (consumer_.ready() && !failure_) {
+        const Seq seq = consumer_.consumed();
+        consume(held_headers_[place_of(seq)], held_of(seq), now);
+        consumer_.consume();
+      }
+      break;
+    case Arrival::kAhead: {
+      held_headers_[place_of(header.seq)] = header;
+      std::memcpy(held_of(header.seq), payload, payload_bytes_);
+      const auto [first, last] = consumer_.hold(header.seq);
+      for (Seq seq = first; seq != last; ++seq) {
+        if (!consumer_.missing(seq)) continue;
+        window_.on_missing(seq);
+        stats_.frames_asked_for.add();
+      }
+      break;
+    }
+  }
+  stats_.held.set(distance(consumer_.consumed(), consumer_.ack()));
+  heartbeat_.on_window(consumer_.ack(), consumer_.credit(), now);
+  return std::nullopt;
+}
+
+void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Nanos now) {
+  progressed_at_ = now;
+  const Place place = std::exchange(places_[place_of(header.seq)], Place{});
+  switch (place.content) {
+    case Content::kBegin:
+      on_signatures(place.operation, header, payload, now);
+      break;
+    case Content::kData:
+      on_data(place, header, payload, now);
+      break;
+    case Content::kAgenda:
+      on_agendas(place, payload, now);
+      break;
+    case Content::kFiller:
+      break;
+  }
+  ++consumed_;
+}
+
+void Engine::on_signatures(const std::shared_ptr<Operation>& operation, const wire::Header& header,
+                           const std::uint8_t* payload, Nanos now) {
+  Signature own = operation->call.signature;
+  own.cancelled = operation->cancelled;
+  const bool tags = signature_lanes(layout_.lanes, layout_.ranks) >= 3;
+  if (!tags) own.tag = 0;
+  CollectiveFailure failure;
+  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
+    const auto said = read_signature(payload, rank, layout_.ranks, layout_.lanes);
+    if (said && said->cancelled) {
+      if (failure.kind != "cancelled") failure = {};
+      failure.kind = "cancelled";
+      failure.peers |= 1U << rank;
+      failure.message = "the operation was cancelled";
+    } else if (failure.kind != "cancelled" && said != own) {
+      if (failure.peers == 0) {
+        failure.message = "rank " + std::to_string(rank) + " calls " +
+                          (said ? describe(*said) : "something else") + ", this rank " +
+                          describe(own);
+      }
+      failure.kind = "mismatch";
+      failure.hint = "all ranks must call the same operations in the same order";
+      failure.peers |= 1U << rank;
+    }
+  }
+  ++operation->outcome.vectors;
+  if (failure.peers == 0) {
+    operation->agreed = true;
+    if (own.scaling == ScalingMode::kBlock) {
+      std::ranges::fill(operation->exponents, header.next_exp);
+      operation->outcome.exponent = header.next_exp;
+    }
+    if (operation->vectors == 0) complete(operation, now);
+    return;
+  }
+  failure.seq = header.seq;
+  std::vector<Place> given;
+  for (Seq seq = header.seq + 1; seq != window_.next(); ++seq) {
+    given.push_back(std::exchange(places_[place_of(seq)], Place{}));
+  }
+  schedule_.on_mismatch(consumed_, operation, given);
+  operation->outcome.failure = std::move(failure);
+  complete(operation, now);
+}
+
+void Engine::on_data(const Place& at, const wire::Header& header, const std::uint8_t* payload,
+                     Nanos now) {
+  Operation& operation = *at.operation;
+  const Signature& signature = operation.call.signature;
+  const bool words = passes_words(signature);
+  const int exponent = exponent_of_vector(operation, at.index);
+  const auto type = words ? kWords : static_cast<std::uint8_t>(signature.type);
+  if (header.dtype != type || (!words && is_float(signature.type) && header.exp != exponent)) {
+    CollectiveFailure failure;
+    failure.kind = "mismatch";
+    failure.message = "another rank's vector has element type " + std::to_string(header.dtype) +
+                      " and exponent " + std::to_string(header.exp) + ", this one's " +
+                      std::to_string(type) + " and " + std::to_string(exponent);
+    failure.hint = "do all ranks give the same priorities, and run the same version?";
+    failure.seq = header.seq;
+    failure.fatal = true;
+    fail(std::move(failure), now);
+    return;
+  }
+  place(operation, at.index, exponent, layout_, payload);
+  CollectiveOutcome& outcome = operation.outcome;
+  ++outcome.vectors;
+  if (wire::has(header.flags, Flag::kSAT)) outcome.any_saturated = true;
+  if (wire::has(header.flags, Flag::kEXPV)) {
+    outcome.exponent = std::max<int>(outcome.exponent, header.next_exp);
+    const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
+    if (signature.scaling == ScalingMode::kBlock && ahead < operation.vectors) {
+      operation.exponents[at.index % operation.exponents.size()] = header.next_exp;
+    }
+  }
+  if (++operation.received == operation.vectors) {
+    finish(operation, layout_);
+    complete(at.operation, now);
+  }
+}
+
+void Engine::on_agendas(const Place& at, const std::uint8_t* payload, Nanos now) {
+  std::vector<Agenda> said(layout_.ranks);
+  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
+    said[rank] = {read_lane(payload, 2UL * rank), read_lane(payload, 2UL * rank + 1)};
+  }
+  if (schedule_.on_agenda(consumed_, at.covers, said)) return;
+  CollectiveFailure failure;
+  failure.kind = "mismatch";
+  failure.message = "the ranks give operations different priorities";
+  failure.hint = "the same call has the same priority on all ranks";
+  failure.fatal = true;
+  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
+    if (said[rank].hash != said[layout_.rank].hash) failure.peers |= 1U << rank;
+  }
+  fail(std::move(failure), now);
+}
+
+void Engine::complete(const std::shared_ptr<Operation>& operation, Nanos now) {
+  CollectiveOutcome& outcome = operation->outcome;
+  outcome.latency = now - operation->submitted;
+  outcome.retransmissions = stats_.retransmissions.get() - operation->resent_before;
+  stats_.pull_latency.add(outcome.latency);
+  heartbeat_.on_message_end();
+  std::erase(pending_, operation);
+  operation->done.store(true, std::memory_order_release);
+}
+
+int Engine::exponent_of_vector(const Operation& operation, std::uint32_t index) const {
+  if (operation.exponents.empty()) return operation.call.signature.exponent;
+  return operation.exponents[index % operation.exponents.size()];
+}
+
+// ---- out ---------------------------------------------------------------------------------------
+
+bool Engine::transmit(Nanos now) {
+  if (failure_) return false;
+  if (timer_.expired(now)) {
+    window_.on_timeout();
+    timer_.on_expired(now);
+    stats_.timeouts.add();
+    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+  }
+  std::size_t staged = 0;
+  while (staged < kBudget) {
+    std::uint8_t* const room = port_->stage();
+    if (room == nullptr) break;
+    auto transmission = window_.take();
+    if (!transmission) {
+      // What a place holds is only known once everything T places before has come.
+      if (!window_.open()) break;
+      auto place = schedule_.next();
+      if (!place) break;
+      window_.queue(1);
+      transmission = window_.take();
+      prepare(transmission->seq, *place);
+      places_[place_of(transmission->seq)] = std::move(*place);
+      timer_.on_sent(transmission->seq, now);
+    } else {
+      stats_.retransmissions.add();
+    }
+    send(transmission->seq, transmission->again, room);
+    ++staged;
+  }
+  if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
+  const bool called = roll_call_.due(now) && send_heartbeat(true, now);
+  const bool beaten = called || (heartbeat_.due(now) && send_heartbeat(false, now));
+  blocked_ = !port_->flush();
+  stats_.in_flight.set(distance(window_.acked(), window_.next()));
+  return staged != 0 || beaten;
+}
+
+void Engine::prepare(Seq seq, const Place& place) {
+  std::uint8_t* const frame = frame_of(seq);
+  std::uint8_t* const payload = frame + wire::kHeaderBytes;
+  wire::Header header;
+  header.version = wire::kVersion;
+  header.type = static_cast<std::uint8_t>(PacketType::kPA);
+  header.flags = bit(Flag::kACKV);
+  header.gen = config_.stream.gen;
+  header.wid = static_cast<std::uint8_t>(config_.rank);
+  header.dtype = kWords;
+  header.lanes = static_cast<std::uint16_t>(layout_.lanes);
+  header.seq = seq;
+  switch (place.content) {
+    case Content::kBegin: {
+      std::memset(payload, 0, payload_bytes_);
+      Operation& operation = *place.operation;
+      Signature signature = operation.call.signature;
+      signature.cancelled = operation.cancelled;
+      write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
+      if (signature.scaling == ScalingMode::kBlock) {
+        header.next_exp = static_cast<std::int8_t>(
+            exponent_of(operation, 0, std::min(operation.vectors, config_.stream.slots), layout_));
+        header.flags |= bit(Flag::kEXPV);
+      }
+      if (operation.vectors == 0) header.flags |= bit(Flag::kLAST);
+      break;
+    }
+    case Content::kData:
+      prepare_data(place, header, payload);
+      break;
+    case Content::kAgenda: {
+      std::memset(payload, 0, payload_bytes_);
+      const Agenda agenda = schedule_.agenda();
+      write_lane(payload, 2UL * layout_.rank, agenda.called);
+      write_lane(payload, 2UL * layout_.rank + 1, agenda.hash);
+      break;
+    }
+    case Content::kFiller:
+      std::memset(payload, 0, payload_bytes_);
+      break;
+  }
+  wire::encode(header, frame);
+}
+
+void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload) {
+  Operation& operation = *place.operation;
+  const Signature& signature = operation.call.signature;
+  const bool words = passes_words(signature);
+  const int exponent = exponent_of_vector(operation, place.index);
+  if (!words) {
+    header.dtype = static_cast<std::uint8_t>(signature.type);
+    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? exponent : 0);
+  }
+  if (place.index + 1 == operation.vectors) header.flags |= bit(Flag::kLAST);
+  if (!words && is_float(signature.type)) {
+    // Block: what the vector T places ahead needs.  Fixed: what this one would have needed.
+    const bool block = signature.scaling == ScalingMode::kBlock;
+    const std::uint64_t index =
+        static_cast<std::uint64_t>(place.index) + (block ? config_.stream.slots : 0U);
+    if (index < operation.vectors) {
+      const auto vector = static_cast<std::uint32_t>(index);
+      header.next_exp =
+          static_cast<std::int8_t>(exponent_of(operation, vector, vector + 1, layout_));
+      header.flags |= bit(Flag::kEXPV);
+    }
+  }
+  const Cut cut = fill(operation, place.index, exponent, layout_, payload);
+  if (cut.saturated == 0) return;
+  header.flags |= bit(Flag::kSAT);
+  operation.outcome.saturated += cut.saturated;
+  operation.outcome.nonfinite += cut.nonfinite;
+  stats_.saturated.add(cut.saturated);
+  stats_.nonfinite.add(cut.nonfinite);
+}
+
+void Engine::send(Seq seq, bool again, std::uint8_t* room) {
+  std::memcpy(room, frame_of(seq), frame_bytes_);
+  wire::Header header = wire::decode(room);
+  header.ack = consumer_.ack();
+  header.credit = consumer_.credit();
+  if (again) header.flags |= bit(Flag::kRETX);
+  wire::encode(header, room);
+  port_->commit(frame_bytes_);
+  stats_.frames_sent.add();
+  stats_.bytes_sent.add(frame_bytes_);
+}
+
+bool Engine::send_heartbeat(bool call, Nanos now) {
+  std::uint8_t* const room = port_->stage();
+  if (room == nullptr) return false;
+  wire::Header header;
+  header.version = wire::kVersion;
+  header.type = static_cast<std::uint8_t>(PacketType::kHB);
+  header.flags = bit(Flag::kACKV);
+  header.gen = config_.stream.gen;
+  header.wid = static_cast<std::uint8_t>(config_.rank);
+  header.ack = consumer_.ack();
+  header.credit = consumer_.credit();
+  header.seq = window_.next();
+  if (call) {
+    header.flags |= bit(Flag::kRETX);
+    header.exp = static_cast<std::int8_t>(config_.rank);
+    roll_call_.on_said(now);
+  }
+  wire::encode(header, room);
+  port_->commit(wire::kHeaderBytes);
+  heartbeat_.on_sent(header.ack, header.credit, now);
+  stats_.heartbeats_sent.add();
+  stats_.frames_sent.add();
+  stats_.bytes_sent.add(wire::kHeaderBytes);
+  return true;
+}
+
+}  // namespace catchment::host

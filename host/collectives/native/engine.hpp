@@ -1,0 +1,121 @@
+// A rank of an all-reduce stream: operations become vectors, sums become results.  One thread at a
+// time; whoever holds the engine gives it its turns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "consumer_window.hpp"
+#include "frame_check.hpp"
+#include "heartbeat.hpp"
+#include "operation.hpp"
+#include "payload.hpp"
+#include "port.hpp"
+#include "retransmit_timer.hpp"
+#include "roll_call.hpp"
+#include "schedule.hpp"
+#include "sender_window.hpp"
+#include "stats.hpp"
+#include "stream_config.hpp"
+
+namespace catchment::host {
+
+struct EngineConfig {
+  StreamConfig stream;
+  std::uint32_t rank = 0;
+  std::string peer;  // the switch, for messages
+  Nanos timeout = 0;
+};
+
+class Engine {
+ public:
+  // Throws std::system_error, EMSGSIZE when a frame does not fit the path.
+  Engine(EngineConfig config, std::unique_ptr<Port> port);
+
+  // Queues an operation; one that cannot be is done, and failed, on return.
+  void start(const std::shared_ptr<Operation>& operation, Nanos now);
+  // Gives up an operation of which nothing was sent; false when it is too late.
+  bool cancel(Operation& operation);
+  // Receives and sends what there is; true when anything came or went.
+  bool turn(Nanos now);
+  // Fails what is pending and everything that comes.
+  void fail(CollectiveFailure failure, Nanos now);
+
+  // Operations that are not done.
+  bool busy() const { return !pending_.empty(); }
+  // Everything sent has arrived everywhere.
+  bool settled() const { return !window_.outstanding(); }
+  Nanos deadline() const;
+  // False: there is something to do already (Port::may_sleep).
+  bool may_sleep(const std::atomic<int>& stop) { return port_->may_sleep(blocked_, stop); }
+  bool blocked() const { return blocked_; }
+  int descriptor() const { return port_->descriptor(); }
+  const std::optional<CollectiveFailure>& failure() const { return failure_; }
+  const Stats& stats() const { return stats_; }
+  const Layout& layout() const { return layout_; }
+
+ private:
+  std::uint32_t place_of(Seq seq) const { return seq & mask_; }
+  std::uint8_t* frame_of(Seq seq) { return &frames_[place_of(seq) * frame_bytes_]; }
+  std::uint8_t* held_of(Seq seq) { return &held_payloads_[place_of(seq) * payload_bytes_]; }
+
+  bool receive(Nanos now);
+  std::optional<Reject> on_frame(std::span<const std::uint8_t> frame, Nanos now);
+  std::optional<Reject> on_sum(const wire::Header& header, const std::uint8_t* payload, Nanos now);
+  std::optional<Reject> on_merged(const wire::Header& header, std::size_t bytes, Nanos now);
+  std::optional<Reject> on_ack(const wire::Header& header, Nanos now);
+
+  // The sum of the oldest place that is not consumed.
+  void consume(const wire::Header& header, const std::uint8_t* payload, Nanos now);
+  void on_signatures(const std::shared_ptr<Operation>& operation, const wire::Header& header,
+                     const std::uint8_t* payload, Nanos now);
+  void on_data(const Place& place, const wire::Header& header, const std::uint8_t* payload,
+               Nanos now);
+  void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
+  void complete(const std::shared_ptr<Operation>& operation, Nanos now);
+
+  bool transmit(Nanos now);
+  void prepare(Seq seq, const Place& place);
+  void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
+  void send(Seq seq, bool again, std::uint8_t* room);
+  bool send_heartbeat(bool call, Nanos now);
+  int exponent_of_vector(const Operation& operation, std::uint32_t index) const;
+
+  void supervise(Nanos now);
+  CollectiveFailure missing(Nanos since, Nanos timeout) const;
+
+  EngineConfig config_;
+  Layout layout_;
+  std::size_t payload_bytes_;
+  std::size_t frame_bytes_;
+  std::unique_ptr<Port> port_;
+  std::uint32_t mask_;
+  SenderWindow window_;
+  ConsumerWindow consumer_;
+  Heartbeat heartbeat_;
+  RetransmitTimer timer_;
+  Schedule schedule_;
+  RollCall roll_call_;
+  Stats stats_;
+  std::uint64_t consumed_ = 0;              // places
+  std::vector<Place> places_;               // what was sent, by place
+  std::vector<std::uint8_t> frames_;        // as it was sent: results may overwrite the arrays
+  std::vector<wire::Header> held_headers_;  // sums that came early, by place
+  std::vector<std::uint8_t> held_payloads_;
+  std::vector<std::shared_ptr<Operation>> pending_;
+  Nanos progressed_at_ = 0;
+  Nanos supervised_at_ = 0;
+  Nanos heard_at_ = 0;
+  std::uint64_t heard_ = 0;
+  bool blocked_ = false;  // the port takes no more
+  std::optional<CollectiveFailure> failure_;
+};
+
+// The longest frame of such a stream.
+std::size_t longest_frame(const EngineConfig& config);
+
+}  // namespace catchment::host

@@ -1,0 +1,63 @@
+// An engine and the threads that give it turns.
+//
+// Whoever waits for an operation runs the protocol in its own thread: nothing is handed over, which
+// is what makes small operations fast.  While nobody waits, a thread of the group's own does it; it
+// keeps out of the way for a while after somebody has waited.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine.hpp"
+#include "file_descriptor.hpp"
+
+namespace catchment::host {
+
+class Group {
+ public:
+  // spin: how long a thread that waits looks before it sleeps.
+  Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin);
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group();
+
+  // From any thread; the order of the calls is the order of the operations.
+  std::shared_ptr<Operation> start(Call call);
+  // True when it is done within `limit`.
+  bool wait(const Operation& operation, Nanos limit);
+  bool cancel(Operation& operation);
+  std::optional<CollectiveFailure> failure();
+  // Fails what is pending, serves the others until everything has arrived, at most for `linger`.
+  void close(Nanos linger);
+
+  const Stats& stats() const { return engine_.stats(); }
+  const Layout& layout() const { return engine_.layout(); }
+
+ private:
+  // Waits for its turn at the engine; a thread that runs the protocol lets others in between.
+  class Turn;
+
+  void run();
+  void sleep(Nanos until);
+  void wake();
+
+  Engine engine_;
+  Nanos spin_;
+  std::mutex mutex_;                 // of the engine
+  std::atomic<int> wanted_{0};       // threads that wait for the mutex
+  std::atomic<int> waiters_{0};      // threads in wait()
+  std::atomic<Nanos> waited_at_{0};  // when the last one left
+  std::atomic<int> stirred_{0};      // something is new for the own thread
+  std::atomic<bool> stop_{false};
+  FileDescriptor wakeup_;
+  std::mutex resting_;
+  std::condition_variable rested_;
+  std::mutex closing_;
+  std::thread thread_;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,74 @@
+// One collective operation: what was asked for, how far it is, and what came of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "retransmit_timer.hpp"
+#include "serial.hpp"
+#include "signature.hpp"
+
+namespace catchment::host {
+
+// The caller keeps the memory alive and in place until the operation is done.
+struct Call {
+  Signature signature;
+  const std::uint8_t* source = nullptr;
+  std::uint8_t* target = nullptr;  // may be the source
+  int priority = 0;
+  Nanos timeout = 0;  // without progress; 0: the communicator's
+};
+
+// What host.collectives.CollectiveError carries.
+struct CollectiveFailure {
+  std::string kind;
+  std::string message;
+  std::string hint;
+  std::uint32_t peers = 0;  // bits of ranks
+  std::optional<Seq> seq;
+  bool fatal = false;
+};
+
+struct CollectiveOutcome {
+  std::optional<CollectiveFailure> failure;
+  Nanos latency = 0;
+  std::uint64_t vectors = 0;  // received
+  std::uint64_t retransmissions = 0;
+  std::uint64_t saturated = 0;
+  std::uint64_t nonfinite = 0;
+  bool any_saturated = false;
+  int exponent = -128;  // largest that was agreed
+};
+
+inline constexpr int kLeastExponent = -128;
+inline constexpr int kMostExponent = 127;
+
+struct Operation {
+  explicit Operation(Call asked) : call(std::move(asked)) {}
+
+  const Call call;
+  std::uint64_t id = 0;       // order of the calls
+  std::uint32_t vectors = 0;  // of data
+  std::uint64_t lanes = 0;    // in use in them
+  Nanos submitted = 0;
+  std::vector<std::uint8_t> gathered;  // max: everyone's array
+
+  // The schedule's.
+  bool begun = false;      // its first vector has a place
+  std::uint32_t next = 0;  // data vector to be sent next
+
+  // The engine's.
+  bool cancelled = false;
+  bool agreed = false;                 // all ranks want the same
+  std::uint32_t received = 0;          // data vectors
+  std::vector<std::int8_t> exponents;  // of vector i, at i modulo the stream's slots
+  std::uint64_t resent_before = 0;
+  CollectiveOutcome outcome;  // valid once it is done
+
+  std::atomic<bool> done{false};
+};
+
+}  // namespace catchment::host

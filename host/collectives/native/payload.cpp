@@ -1,0 +1,190 @@
+#include "payload.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "elementwise.hpp"
+
+namespace catchment::host {
+namespace {
+
+using wire::DataType;
+using wire::kLaneBytes;
+
+constexpr std::uint64_t words_of(std::uint64_t bytes) { return (bytes + 3) / 4; }
+
+struct Range {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+
+  std::uint64_t size() const { return last - first; }
+  bool empty() const { return first >= last; }
+};
+
+Range overlap(Range a, Range b) { return {std::max(a.first, b.first), std::min(a.last, b.last)}; }
+
+// The lanes, counted over the whole operation, that vector `index` carries.
+Range covered(const Operation& operation, std::uint32_t index, const Layout& layout) {
+  const std::uint64_t first = static_cast<std::uint64_t>(index) * layout.lanes;
+  return {first, std::min(first + layout.lanes, operation.lanes)};
+}
+
+std::uint64_t bytes_of(const Signature& signature) {
+  return signature.elements * item_bytes(signature.type);
+}
+
+// Words [words.first, words.last) of an array of `bytes` bytes, its last word padded with zeros.
+void words_to_lanes(const std::uint8_t* array, std::uint64_t bytes, Range words,
+                    std::uint8_t* lanes) {
+  const std::uint64_t whole = std::min(words.last, bytes / 4);
+  std::uint64_t count = 0;
+  if (whole > words.first) {
+    count = whole - words.first;
+    quantize(DataType::kINT32, array + words.first * 4, count, 0, 0, lanes);
+  }
+  if (words.first + count == words.last) return;
+  std::array<std::uint8_t, 4> tail{};
+  std::memcpy(tail.data(), array + bytes / 4 * 4, bytes % 4);
+  quantize(DataType::kINT32, tail.data(), 1, 0, 0, lanes + count * kLaneBytes);
+}
+
+void lanes_to_words(const std::uint8_t* lanes, Range words, std::uint8_t* array,
+                    std::uint64_t bytes) {
+  const std::uint64_t whole = std::min(words.last, bytes / 4);
+  std::uint64_t count = 0;
+  if (whole > words.first) {
+    count = whole - words.first;
+    dequantize(lanes, count, 0, 0, DataType::kINT32, array + words.first * 4);
+  }
+  if (words.first + count == words.last) return;
+  std::array<std::uint8_t, 4> tail{};
+  dequantize(lanes + count * kLaneBytes, 1, 0, 0, DataType::kINT32, tail.data());
+  std::memcpy(array + bytes / 4 * 4, tail.data(), bytes % 4);
+}
+
+bool gathers(const Signature& signature) {
+  return signature.kind == Kind::kAllGather ||
+         (passes_words(signature) && signature.kind != Kind::kBroadcast);
+}
+
+// Elements of each rank's part of the result.
+std::uint64_t part_of(const Signature& signature, const Layout& layout) {
+  return signature.elements / layout.ranks;
+}
+
+void to_elements(const Operation& operation, const std::uint8_t* lanes, std::size_t count,
+                 int exponent, const Layout& layout, std::uint8_t* target) {
+  const Signature& signature = operation.call.signature;
+  if (signature.reduction == Reduction::kMean) {
+    mean(lanes, count, exponent, layout.headroom, layout.ranks, signature.type, target);
+  } else {
+    dequantize(lanes, count, exponent, layout.headroom, signature.type, target);
+  }
+}
+
+}  // namespace
+
+bool passes_words(const Signature& signature) {
+  return signature.kind == Kind::kBroadcast || signature.kind == Kind::kAllGather ||
+         signature.reduction == Reduction::kMax;
+}
+
+std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
+  if (signature.kind == Kind::kBarrier) return 0;
+  if (gathers(signature)) return words_of(bytes_of(signature)) * layout.ranks;
+  if (signature.kind == Kind::kBroadcast) return words_of(bytes_of(signature));
+  return signature.elements;
+}
+
+Cut fill(const Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+         std::uint8_t* payload) {
+  const Signature& signature = operation.call.signature;
+  const std::uint8_t* const source = operation.call.source;
+  const Range lanes = covered(operation, index, layout);
+  const std::uint64_t payload_bytes = static_cast<std::uint64_t>(layout.lanes) * kLaneBytes;
+  if (!passes_words(signature)) {
+    const Cut cut = quantize(signature.type, source + lanes.first * item_bytes(signature.type),
+                             lanes.size(), exponent, layout.headroom, payload);
+    std::memset(payload + lanes.size() * kLaneBytes, 0, payload_bytes - lanes.size() * kLaneBytes);
+    return cut;
+  }
+  std::memset(payload, 0, payload_bytes);
+  const std::uint64_t bytes = bytes_of(signature);
+  const std::uint64_t words = words_of(bytes);
+  const bool gather = gathers(signature);
+  if (!gather && layout.rank != signature.root) return {};
+  const std::uint64_t start = gather ? layout.rank * words : 0;
+  const Range own = overlap(lanes, {start, start + words});
+  if (own.empty()) return {};
+  words_to_lanes(source, bytes, {own.first - start, own.last - start},
+                 payload + (own.first - lanes.first) * kLaneBytes);
+  return {};
+}
+
+int exponent_of(const Operation& operation, std::uint32_t first, std::uint32_t last,
+                const Layout& layout) {
+  const Signature& signature = operation.call.signature;
+  if (first >= last || !is_float(signature.type) || passes_words(signature)) return kLeastExponent;
+  const std::uint64_t from = covered(operation, first, layout).first;
+  const std::uint64_t to = covered(operation, last - 1, layout).last;
+  return largest_exponent(signature.type, operation.call.source + from * item_bytes(signature.type),
+                          to - from);
+}
+
+void place(Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+           const std::uint8_t* payload) {
+  const Signature& signature = operation.call.signature;
+  const Range lanes = covered(operation, index, layout);
+  const std::size_t item = item_bytes(signature.type);
+  if (!passes_words(signature)) {
+    Range wanted = lanes;
+    std::uint64_t start = 0;
+    if (signature.kind == Kind::kReduce && layout.rank != signature.root) return;
+    if (signature.kind == Kind::kReduceScatter) {
+      const std::uint64_t part = part_of(signature, layout);
+      start = layout.rank * part;
+      wanted = overlap(lanes, {start, start + part});
+      if (wanted.empty()) return;
+    }
+    to_elements(operation, payload + (wanted.first - lanes.first) * kLaneBytes, wanted.size(),
+                exponent, layout, operation.call.target + (wanted.first - start) * item);
+    return;
+  }
+  const std::uint64_t bytes = bytes_of(signature);
+  const std::uint64_t words = words_of(bytes);
+  if (!gathers(signature)) {
+    if (layout.rank != signature.root) {
+      lanes_to_words(payload, lanes, operation.call.target, bytes);
+    }
+    return;
+  }
+  std::uint8_t* const target =
+      signature.kind == Kind::kAllGather ? operation.call.target : operation.gathered.data();
+  for (std::uint64_t rank = lanes.first / words; rank * words < lanes.last; ++rank) {
+    const Range part = overlap(lanes, {rank * words, (rank + 1) * words});
+    lanes_to_words(payload + (part.first - lanes.first) * kLaneBytes,
+                   {part.first - rank * words, part.last - rank * words}, target + rank * bytes,
+                   bytes);
+  }
+}
+
+void finish(Operation& operation, const Layout& layout) {
+  const Signature& signature = operation.call.signature;
+  if (signature.reduction != Reduction::kMax || signature.elements == 0) return;
+  if (signature.kind == Kind::kReduce && layout.rank != signature.root) return;
+  const std::uint64_t bytes = bytes_of(signature);
+  std::uint64_t first = 0;
+  std::uint64_t count = signature.elements;
+  if (signature.kind == Kind::kReduceScatter) {
+    count = part_of(signature, layout);
+    first = layout.rank * count;
+  }
+  const std::uint8_t* const start = operation.gathered.data() + first * item_bytes(signature.type);
+  std::memcpy(operation.call.target, start, count * item_bytes(signature.type));
+  for (std::uint32_t rank = 1; rank < layout.ranks; ++rank) {
+    maximum(signature.type, start + rank * bytes, count, operation.call.target);
+  }
+}
+
+}  // namespace catchment::host

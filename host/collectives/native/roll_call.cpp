@@ -1,0 +1,37 @@
+#include "roll_call.hpp"
+
+namespace catchment::host {
+
+void RollCall::on_call(std::uint32_t rank, Seq next, Nanos now) {
+  if (rank >= seen_.size()) return;
+  seen_[rank] = {now, next};
+  if (rank != rank_) wanted_ = true;
+}
+
+void RollCall::on_waiting(Nanos now) {
+  if (now >= said_at_ + kInterval) wanted_ = true;
+}
+
+void RollCall::on_said(Nanos now) {
+  wanted_ = false;
+  said_at_ = now;
+}
+
+std::uint32_t RollCall::silent(Nanos since) const {
+  std::uint32_t bits = 0;
+  for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+    if (rank != rank_ && seen_[rank].at < since) bits |= 1U << rank;
+  }
+  return bits;
+}
+
+std::uint32_t RollCall::behind(Nanos since, Seq seq) const {
+  std::uint32_t bits = 0;
+  for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+    const Seen& seen = seen_[rank];
+    if (rank != rank_ && seen.at >= since && !newer(seen.next, seq)) bits |= 1U << rank;
+  }
+  return bits;
+}
+
+}  // namespace catchment::host

@@ -1,0 +1,49 @@
+// Who is there, and where: what the ranks tell each other while nothing moves.  Pure.
+//
+// A rank that waits says so through the switch, to all; whoever hears it answers in the same way.
+// A rank that is gone answers nothing; one that has not called the operation says how far it is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "retransmit_timer.hpp"
+#include "serial.hpp"
+
+namespace catchment::host {
+
+class RollCall {
+ public:
+  RollCall(std::uint32_t ranks, std::uint32_t rank) : rank_(rank), seen_(ranks) {}
+
+  // `rank` says that it sends `next` next.
+  void on_call(std::uint32_t rank, Seq next, Nanos now);
+  // This rank waits: its own turn comes now and then.
+  void on_waiting(Nanos now);
+
+  // This rank is to say where it is.
+  bool due(Nanos now) const { return wanted_ && now >= said_at_ + kInterval; }
+  Nanos deadline() const { return wanted_ ? said_at_ + kInterval : kNever; }
+  void on_said(Nanos now);
+
+  // Ranks (bits) that have not been heard since `since`.
+  std::uint32_t silent(Nanos since) const;
+  // Ranks that have been, and have not sent `seq`.
+  std::uint32_t behind(Nanos since, Seq seq) const;
+  // The switch has carried this rank's own call back.
+  bool heard_itself(Nanos since) const { return seen_[rank_].at >= since; }
+
+ private:
+  static constexpr Nanos kInterval = 20'000'000;
+  struct Seen {
+    Nanos at = 0;
+    Seq next = 0;
+  };
+
+  std::uint32_t rank_;
+  std::vector<Seen> seen_;
+  bool wanted_ = false;
+  Nanos said_at_ = 0;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,64 @@
+// What a rank says it is about to do: the words that all ranks compare in an operation's first
+// vector.  Every rank writes into lanes of its own and zeros elsewhere, so the sum is everyone's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire.hpp"
+
+namespace catchment::host {
+
+enum class Kind : std::uint8_t {
+  kAllReduce = 1,
+  kReduce = 2,
+  kBroadcast = 3,
+  kBarrier = 4,
+  kReduceScatter = 5,
+  kAllGather = 6,
+};
+
+enum class Reduction : std::uint8_t { kSum = 0, kMean = 1, kMax = 2 };
+
+enum class ScalingMode : std::uint8_t { kNone = 0, kBlock = 1, kFixed = 2 };
+
+struct Signature {
+  Kind kind = Kind::kBarrier;
+  Reduction reduction = Reduction::kSum;
+  wire::DataType type = wire::DataType::kBYTES;
+  ScalingMode scaling = ScalingMode::kNone;
+  std::uint8_t root = 0;
+  std::int8_t exponent = 0;
+  bool cancelled = false;
+  std::uint64_t elements = 0;  // of each rank's array, kMostElements at most
+  std::uint32_t tag = 0;
+
+  static constexpr std::uint64_t kMostElements = (1ULL << 36) - 1;
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+// In words, as in "all_reduce(1000 x fp32, sum)".
+std::string describe(const Signature& signature);
+
+// Lanes that a rank has in a vector of signatures: the tag is compared where there are three.
+constexpr std::size_t signature_lanes(std::size_t lanes, std::size_t ranks) {
+  return lanes / ranks < 3 ? lanes / ranks : 3;
+}
+inline constexpr std::size_t kLeastSignatureLanes = 2;
+
+// Writes `rank`'s words into a payload of `lanes` zeroed lanes.
+void write_signature(const Signature& signature, std::size_t rank, std::size_t ranks,
+                     std::size_t lanes, std::uint8_t* payload);
+// What `rank` wrote, nothing if that is no signature.
+std::optional<Signature> read_signature(const std::uint8_t* payload, std::size_t rank,
+                                        std::size_t ranks, std::size_t lanes);
+
+// The lane of a payload, as it travels.
+std::uint32_t read_lane(const std::uint8_t* payload, std::size_t lane);
+void write_lane(std::uint8_t* payload, std::size_t lane, std::uint32_t value);
+
+}  // namespace catchment::host

@@ -1,0 +1,101 @@
+// When nothing moves: who is asked, what is said, and when it is over.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine.hpp"
+
+namespace catchment::host {
+namespace {
+
+constexpr Nanos kSecond = 1'000'000'000;
+// From here on a rank that waits asks who is there.
+constexpr Nanos kPatience = 30'000'000;
+// A pause between two looks that is this process's own, not the network's.
+constexpr Nanos kPause = kSecond / 2;
+
+std::string seconds(Nanos duration) {
+  const Nanos hundredths = duration / (kSecond / 100);
+  const std::string text = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + (text.size() < 2 ? "0" + text : text) + " s";
+}
+
+std::string ranks_in(std::uint32_t bits) {
+  std::string text;
+  for (int rank = 0; rank < 32; ++rank) {
+    if ((bits >> rank & 1U) == 0) continue;
+    text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
+}  // namespace
+
+void Engine::supervise(Nanos now) {
+  stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_->foreign());
+  stats_.socket_errors.set(port_->errors());
+  if (failure_ || pending_.empty()) return;
+  if (now - supervised_at_ > kPause) progressed_at_ += now - supervised_at_;
+  supervised_at_ = now;
+  if (now - progressed_at_ >= kPatience) roll_call_.on_waiting(now);
+  for (const auto& operation : pending_) {
+    const Nanos timeout = operation->call.timeout != 0 ? operation->call.timeout : config_.timeout;
+    const Nanos since = std::max(progressed_at_, operation->submitted);
+    if (now - since < timeout) continue;
+    fail(missing(since, timeout), now);
+    return;
+  }
+}
+
+CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
+  CollectiveFailure failure;
+  failure.fatal = true;
+  failure.seq = consumer_.ack();
+  failure.message = "no progress for " + seconds(timeout);
+  if (heard_ == 0 || !roll_call_.heard_itself(since)) {
+    failure.kind = "unreachable";
+    failure.message +=
+        heard_ == 0 ? ", and nothing was ever heard from the switch" : ", and the switch is silent";
+    failure.hint = port_->last_error() == 0
+                       ? "is the switch " + config_.peer +
+                             " running, and does it know this job's gen on this port?"
+                       : std::string("the network says: ") + std::strerror(port_->last_error()) +
+                             "; is the switch " + config_.peer + " running?";
+    return failure;
+  }
+  failure.kind = "missing";
+  const std::uint32_t silent = roll_call_.silent(since);
+  const std::uint32_t behind = roll_call_.behind(since, consumer_.ack());
+  failure.peers = silent != 0 ? silent : behind;
+  if (silent != 0) {
+    failure.message += ": " + ranks_in(silent) + " cannot be heard";
+    failure.hint = "has its process ended, or its link failed?";
+  } else if (behind != 0) {
+    failure.message += ": " + ranks_in(behind) + " is there, but has not called the operation";
+    failure.hint = "do all ranks call the same operations, or is one slower than the timeout?";
+  } else {
+    failure.message += ", although all ranks can be heard";
+    failure.hint = "are more than a few frames in a hundred lost?";
+  }
+  return failure;
+}
+
+void Engine::fail(CollectiveFailure failure, Nanos now) {
+  if (failure_) return;
+  failure_ = std::move(failure);
+  schedule_.clear();
+  for (const auto& operation : std::exchange(pending_, {})) {
+    operation->outcome.failure = failure_;
+    operation->outcome.latency = now - operation->submitted;
+    operation->done.store(true, std::memory_order_release);
+  }
+}
+
+Nanos Engine::deadline() const {
+  if (failure_) return kNever;
+  Nanos soonest = std::min({timer_.deadline(), heartbeat_.deadline(), roll_call_.deadline()});
+  if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kPatience);
+  return soonest;
+}
+
+}  // namespace catchment::host
