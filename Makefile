@@ -70,7 +70,7 @@ test-full: setup lint ## every test, the long ones too
 	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
 
 PYTHON_DIRS := wire softswitch controlplane host sim rtl tests bench
-CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -v '^wire/generated/')
+CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')
 
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/ruff format -q --check $(PYTHON_DIRS)
@@ -78,6 +78,8 @@ lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/mypy
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	@$(BIN)/python -m wire.generate --check
+	@$(BIN)/python -m rtl.generate_registers --check
+	@$(BIN)/python -m rtl.lint
 
 format: $(VENV)/.installed ## format Python and C++ in place
 	@$(BIN)/ruff format -q $(PYTHON_DIRS)
@@ -89,6 +91,10 @@ protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
 
 wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml
 	@$(BIN)/python -m wire.generate
+
+.PHONY: registers
+registers: $(VENV)/.installed ## regenerate rtl/generated/ and docs/registers.md from rtl/registers.toml
+	@$(BIN)/python -m rtl.generate_registers
 
 .PHONY: clean
 clean: ## remove what was built; .venv stays

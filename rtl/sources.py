@@ -10,6 +10,7 @@ FOLDERS = ("common", "format", "transport", "hostif")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
+    RTL / "generated" / "nic_regs_pkg.sv",
     RTL / "common" / "keep_pkg.sv",
     RTL / "format" / "format_pkg.sv",
     RTL / "transport" / "serial_pkg.sv",
@@ -36,7 +37,8 @@ def closure(top: str) -> list[Path]:
     while open_ends:
         name = open_ends.pop()
         found[name] = by_name[name]
-        words = set(re.findall(r"\w+", found[name].read_text()))
+        code = re.sub(r"//.*", "", found[name].read_text())
+        words = set(re.findall(r"(\w+)::", code)) | set(re.findall(r"^\s*(\w+)\s*(?:#|\w+\s*\()", code, re.MULTILINE))
         open_ends |= words & by_name.keys() - found.keys()
     packages = [path for path in PACKAGES if path.stem in found]
     return [*packages, *sorted(path for path in found.values() if path not in PACKAGES)]

@@ -1,0 +1,109 @@
+"""Reads registers.toml, and the enumerations that it names from their RTL packages."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rtl.regmap.model import Block, Enumeration, EnumValue, Field, Register, RegisterMap, RegisterMapError, Table
+from wire.generated import constants
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "rtl" / "registers.toml"
+WORD = 32
+# Reset values that the wire format gives.
+_CONSTANTS = {"UdpPort": constants.UDP_PORT}
+
+
+def _fields(entry: Mapping[str, Any]) -> tuple[Field, ...]:
+    if "fields" not in entry:
+        entry = {"fields": [{"name": "value", **{k: v for k, v in entry.items() if k in ("bits", "reset", "signed")}}]}
+    fields, lsb = [], 0
+    for field in entry["fields"]:
+        lsb = field.get("lsb", lsb)
+        reset = field.get("reset", 0)
+        fields.append(
+            Field(
+                field["name"],
+                lsb,
+                field.get("bits", 1),
+                _CONSTANTS[reset] if isinstance(reset, str) else reset,
+                field.get("signed", False),
+                field.get("doc", ""),
+            )
+        )
+        lsb += field.get("bits", 1)
+    return tuple(fields)
+
+
+def _register(entry: Mapping[str, Any], address: int) -> Register:
+    name = entry["name"]
+    if entry["access"] not in ("rw", "ro", "wo", "w1c"):
+        raise RegisterMapError(f"register {name}: access {entry['access']!r} is none of rw, ro, wo, w1c")
+    fields = _fields(entry)
+    end = 0
+    for field in fields:
+        if field.lsb < end:
+            raise RegisterMapError(f"register {name}: field {field.name} overlaps the one before it")
+        end = field.lsb + field.bits
+        field.place(field.reset)
+    if end > 2 * WORD or (end > WORD and len(fields) > 1):
+        raise RegisterMapError(f"register {name}: {end} bits; two words hold one field of at most 64")
+    return Register(name, address, 1 if end <= WORD else 2, entry["access"], fields, entry["doc"])
+
+
+def _enumeration(entry: Mapping[str, Any]) -> Enumeration:
+    text = (ROOT / entry["package"]).read_text()
+    found = re.search(r"typedef enum [^{;]*\{([^}]*)\}\s*" + re.escape(entry["type"]) + r"\s*;", text)
+    if found is None:
+        raise RegisterMapError(f"enum {entry['name']}: {entry['package']} has no enumeration {entry['type']}")
+    values = tuple(
+        EnumValue(name.removeprefix(entry["prefix"]), int(value), doc.strip())
+        for name, value, doc in re.findall(r"(\w+)\s*=\s*\d+'d(\d+),?[ \t]*(?://(.*))?", found[1])
+    )
+    return Enumeration(entry["name"], entry["doc"], values)
+
+
+def _check(registers: RegisterMap) -> None:
+    taken: dict[int, str] = {}
+    names: set[str] = set()
+    items: list[Register | Table] = [*registers.registers, *registers.tables]
+    for item in items:
+        count = item.words * (item.count if isinstance(item, Table) else 1)
+        for address in range(item.address, item.address + 4 * count, 4):
+            if address in taken:
+                raise RegisterMapError(f"{item.name} and {taken[address]} are both at {address:#05x}")
+            if address >> registers.address_bits:
+                raise RegisterMapError(f"{item.name}: {address:#x} has more than {registers.address_bits} bits")
+            taken[address] = item.name
+        if item.name in names:
+            raise RegisterMapError(f"{item.name} is there twice")
+        names.add(item.name)
+
+
+def load(path: Path = SOURCE) -> RegisterMap:
+    """The register map.
+
+    Raises:
+        RegisterMapError: with the register that is wrong.
+    """
+    data = tomllib.loads(path.read_text())
+    blocks = []
+    for block in data["block"]:
+        address = block["at"]
+        registers = []
+        for entry in block["register"]:
+            address = entry.get("at", address)
+            registers.append(_register(entry, address))
+            address += 4 * registers[-1].words
+        blocks.append(Block(block["name"], block["doc"], tuple(registers)))
+    tables = tuple(
+        Table(t["name"], t["at"], t["words"], t["count"], t["enum"], t["doc"]) for t in data.get("table", [])
+    )
+    enums = tuple(_enumeration(entry) for entry in data.get("enum", []))
+    result = RegisterMap(data["map"]["name"], data["map"]["address_bits"], tuple(blocks), tables, enums)
+    _check(result)
+    return result

@@ -1,0 +1,52 @@
+"""The Python map: registers and tables as values of rtl.regmap.model, enumerations as IntEnum."""
+
+from __future__ import annotations
+
+from rtl.regmap.model import Register, RegisterMap
+from rtl.regmap.systemverilog import BANNER
+
+
+def _register(register: Register) -> list[str]:
+    fields = [
+        f"        Field({f.name!r}, lsb={f.lsb}, bits={f.bits}, reset={f.reset}, signed={f.signed}, doc={f.doc!r}),"
+        for f in register.fields
+    ]
+    return [
+        f"{register.name} = Register(",
+        f"    {register.name!r}, {register.address:#05x}, {register.words}, {register.access!r},",
+        "    (",
+        *fields,
+        "    ),",
+        f"    {register.doc!r},",
+        ")",
+    ]
+
+
+def emit(registers: RegisterMap) -> str:
+    """The text of nic_regs.py."""
+    lines = [
+        f'"""{BANNER}"""',
+        "",
+        "# fmt: off",
+        "# ruff: noqa: E501",
+        "from enum import IntEnum",
+        "",
+        "from rtl.regmap.model import Field, Register, Table",
+        "",
+    ]
+    for block in registers.blocks:
+        lines.append(f"# {block.name}: {block.doc}")
+        for register in block.registers:
+            lines += _register(register)
+        lines.append("")
+    names = ", ".join(register.name for register in registers.registers)
+    lines += [f"REGISTERS: tuple[Register, ...] = ({names})", ""]
+    for table in registers.tables:
+        lines.append(
+            f"{table.name} = Table({table.name!r}, {table.address:#05x}, {table.words}, {table.count}, "
+            f"{table.enum!r}, {table.doc!r})"
+        )
+    for enum in registers.enums:
+        lines += ["", "", f"class {enum.name}(IntEnum):", f'    """{enum.doc}"""', ""]
+        lines += [f"    {v.name} = {v.value}{'  # ' + v.doc if v.doc else ''}" for v in enum.values]
+    return "\n".join([*lines, ""])
