@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 RTL = Path(__file__).parent
-FOLDERS = ("common", "format", "transport", "hostif")
+FOLDERS = ("common", "format", "transport", "hostif", "nic")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
@@ -16,13 +16,15 @@ PACKAGES = (
     RTL / "transport" / "serial_pkg.sv",
     RTL / "transport" / "transport_pkg.sv",
     RTL / "hostif" / "hostif_pkg.sv",
+    RTL / "nic" / "nic_pkg.sv",
 )
 LINT_RULES = RTL / "lint.vlt"
 
 
 def modules() -> list[Path]:
     """Every module, one a file."""
-    return [path for folder in FOLDERS for path in sorted((RTL / folder).glob("*.sv")) if path not in PACKAGES]
+    folders = [*(RTL / folder for folder in FOLDERS), RTL]
+    return [path for folder in folders for path in sorted(folder.glob("*.sv")) if path not in PACKAGES]
 
 
 def closure(top: str) -> list[Path]:

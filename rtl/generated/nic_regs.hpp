@@ -15,6 +15,7 @@ constexpr Field kVersionMap{0, 16};  // goes up when a register changes its plac
 constexpr Field kVersionProtocol{16, 8};  // version that frames carry
 constexpr std::uint32_t kBuild = 0x008;  // how it was built
 constexpr Field kBuildRoot{0, 1};  // 1: AggNIC, 0: WorkerNIC
+constexpr Field kBuildAllReduce{1, 1};  // WorkerNIC: can pull sums
 constexpr Field kBuildVectorBytes{16, 16};  // bytes of a vector
 constexpr std::uint32_t kCapacity = 0x00c;  // how large it was built
 constexpr Field kCapacityWindow{0, 16};  // frames of a ring: the largest window
@@ -27,13 +28,14 @@ constexpr std::uint32_t kControl = 0x020;  // a stream begins when its bit rises
 constexpr Field kControlTxEnable{0, 1};  // send
 constexpr Field kControlRxEnable{1, 1};  // receive
 constexpr Field kControlAllReduce{2, 1};  // WorkerNIC: sums come back to the workers
-constexpr std::uint32_t kReset = 0x024;  // a write of 1 resets all but the registers above; wait until STATE.resetting is 0
+constexpr std::uint32_t kReset = 0x024;  // a write of 1 ends both streams and resets all but the settings; wait until STATE.resetting is 0
 constexpr Field kResetSoft{0, 1};  // drain memory accesses, then reset transport, queues, TLB and statistics
 constexpr std::uint32_t kState = 0x028;  // what it does now
 constexpr Field kStateTxReady{0, 1};  // the stream has begun
 constexpr Field kStateRxReady{1, 1};  // the stream has begun
 constexpr Field kStateHostIdle{2, 1};  // no memory access is under way
 constexpr Field kStateResetting{3, 1};  // a soft reset is under way
+constexpr Field kStateFramesCut{8, 8};  // frames that soft resets cut on their way out, wrapping
 
 // streams: Set while the stream's enable bit is 0.
 constexpr std::uint32_t kTxGen = 0x040;  // generation of what is sent; 0 is refused: the stream does not begin
@@ -97,23 +99,26 @@ constexpr std::uint32_t kTxCredit = 0x1cc;  // first that may not be sent
 constexpr std::uint32_t kRxAck = 0x1d0;  // first not received
 constexpr std::uint32_t kRxConsumed = 0x1d4;  // first not handed over
 
-// interrupts: The interrupt line is high while INTERRUPT & INTERRUPT_ENABLE is not zero.
-constexpr std::uint32_t kInterrupt = 0x200;  // what has happened
-constexpr Field kInterruptPushDone{0, 1};  // a push has completed
-constexpr Field kInterruptPullDone{1, 1};  // a pull has completed
-constexpr Field kInterruptRefused{2, 1};  // a request found its queue full
-constexpr Field kInterruptMissed{3, 1};  // a page was not in the TLB
-constexpr Field kInterruptUnanswerable{4, 1};  // a request was dropped: its completion record lies on no mapped page
-constexpr Field kInterruptBusError{5, 1};  // memory refused an access
-constexpr Field kInterruptTimeout{6, 1};  // the sender resends
-constexpr std::uint32_t kInterruptEnable = 0x204;  // which of them raise the line
-constexpr Field kInterruptEnableMask{0, 7};  // as INTERRUPT
+// interrupts: The interrupt line is high while IRQ & IRQ_ENABLE is not zero.
+constexpr std::uint32_t kIrq = 0x200;  // what has happened
+constexpr Field kIrqPushDone{0, 1};  // a push has completed
+constexpr Field kIrqPullDone{1, 1};  // a pull has completed
+constexpr Field kIrqRefused{2, 1};  // a request found its queue full
+constexpr Field kIrqMissed{3, 1};  // a page was not in the TLB
+constexpr Field kIrqUnanswerable{4, 1};  // a request was dropped: its completion record lies on no mapped page
+constexpr Field kIrqBusError{5, 1};  // memory refused an access
+constexpr std::uint32_t kIrqEnable = 0x204;  // which of them raise the line
+constexpr Field kIrqEnableMask{0, 6};  // as IRQ
 constexpr std::uint32_t kPushMissed = 0x208;  // virtual address of the last push that missed the TLB
 constexpr std::uint32_t kPullMissed = 0x210;  // virtual address of the last pull that missed the TLB
 
 // 48-bit counters of the transport; reading the low word holds the high one for the next read
 constexpr std::uint32_t kStatistics = 0x400;
 constexpr std::uint32_t kStatisticsStride = 8;
+
+// 48-bit counters of the host side; reading the low word holds the high one for the next read
+constexpr std::uint32_t kHostStatistics = 0x600;
+constexpr std::uint32_t kHostStatisticsStride = 8;
 
 // counters of the transport: the index into STATISTICS
 enum class Statistic : std::uint8_t {
@@ -174,6 +179,36 @@ enum class Status : std::uint8_t {
   kLengthMismatch = 8,  // the message is longer or shorter than the pull
   kTypeMismatch = 9,  // integers were pushed and floats are pulled
   kExponentMismatch = 10,  // the shared exponent changed within a message of floats
+};
+
+// counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks
+enum class HostStatistic : std::uint8_t {
+  kStatus = 0,  // 16 of them: HOST_STAT_STATUS + status_t, requests that ended so
+  kPushes = 16,  // ended
+  kPulls = 17,
+  kPushRefused = 18,  // the queue was full
+  kPullRefused = 19,
+  kPushMisses = 20,  // a page was not in the TLB
+  kPullMisses = 21,
+  kPushUnanswerable = 22,  // no page for the completion: dropped
+  kPullUnanswerable = 23,
+  kBusErrors = 24,  // beats or bursts that memory refused
+  kRecordsLost = 25,  // completion records among them
+  kPushMemoryClocks = 26,  // stall: a push waits for memory
+  kPushTransportClocks = 27,  // stall: a push waits for the transport
+  kPullWaitClocks = 28,  // stall: a pull waits for its message
+  kVectorWaitClocks = 29,  // stall: a vector waits for a pull
+  kPullMemoryClocks = 30,  // stall: a pull waits for memory
+  kPushBytes = 32,
+  kPushLatencySum = 33,  // clocks from request to completion
+  kSaturated = 34,  // values cut, the non-finite included
+  kNonfinite = 35,
+  kPullBytes = 36,
+  kPullLatencySum = 37,
+  kPushLatencyMin = 40,  // all ones before the first
+  kPullLatencyMin = 41,
+  kPushLatencyMax = 42,
+  kPullLatencyMax = 43,
 };
 
 }  // namespace catchment::nic

@@ -26,6 +26,7 @@ BUILD = Register(
     'BUILD', 0x008, 1, 'ro',
     (
         Field('root', lsb=0, bits=1, reset=0, signed=False, doc='1: AggNIC, 0: WorkerNIC'),
+        Field('all_reduce', lsb=1, bits=1, reset=0, signed=False, doc='WorkerNIC: can pull sums'),
         Field('vector_bytes', lsb=16, bits=16, reset=0, signed=False, doc='bytes of a vector'),
     ),
     'how it was built',
@@ -62,7 +63,7 @@ RESET = Register(
     (
         Field('soft', lsb=0, bits=1, reset=0, signed=False, doc='drain memory accesses, then reset transport, queues, TLB and statistics'),
     ),
-    'a write of 1 resets all but the registers above; wait until STATE.resetting is 0',
+    'a write of 1 ends both streams and resets all but the settings; wait until STATE.resetting is 0',
 )
 STATE = Register(
     'STATE', 0x028, 1, 'ro',
@@ -71,6 +72,7 @@ STATE = Register(
         Field('rx_ready', lsb=1, bits=1, reset=0, signed=False, doc='the stream has begun'),
         Field('host_idle', lsb=2, bits=1, reset=0, signed=False, doc='no memory access is under way'),
         Field('resetting', lsb=3, bits=1, reset=0, signed=False, doc='a soft reset is under way'),
+        Field('frames_cut', lsb=8, bits=8, reset=0, signed=False, doc='frames that soft resets cut on their way out, wrapping'),
     ),
     'what it does now',
 )
@@ -380,9 +382,9 @@ RX_CONSUMED = Register(
     'first not handed over',
 )
 
-# interrupts: The interrupt line is high while INTERRUPT & INTERRUPT_ENABLE is not zero.
-INTERRUPT = Register(
-    'INTERRUPT', 0x200, 1, 'w1c',
+# interrupts: The interrupt line is high while IRQ & IRQ_ENABLE is not zero.
+IRQ = Register(
+    'IRQ', 0x200, 1, 'w1c',
     (
         Field('push_done', lsb=0, bits=1, reset=0, signed=False, doc='a push has completed'),
         Field('pull_done', lsb=1, bits=1, reset=0, signed=False, doc='a pull has completed'),
@@ -390,14 +392,13 @@ INTERRUPT = Register(
         Field('missed', lsb=3, bits=1, reset=0, signed=False, doc='a page was not in the TLB'),
         Field('unanswerable', lsb=4, bits=1, reset=0, signed=False, doc='a request was dropped: its completion record lies on no mapped page'),
         Field('bus_error', lsb=5, bits=1, reset=0, signed=False, doc='memory refused an access'),
-        Field('timeout', lsb=6, bits=1, reset=0, signed=False, doc='the sender resends'),
     ),
     'what has happened',
 )
-INTERRUPT_ENABLE = Register(
-    'INTERRUPT_ENABLE', 0x204, 1, 'rw',
+IRQ_ENABLE = Register(
+    'IRQ_ENABLE', 0x204, 1, 'rw',
     (
-        Field('mask', lsb=0, bits=7, reset=0, signed=False, doc='as INTERRUPT'),
+        Field('mask', lsb=0, bits=6, reset=0, signed=False, doc='as IRQ'),
     ),
     'which of them raise the line',
 )
@@ -416,9 +417,10 @@ PULL_MISSED = Register(
     'virtual address of the last pull that missed the TLB',
 )
 
-REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, INTERRUPT, INTERRUPT_ENABLE, PUSH_MISSED, PULL_MISSED)
+REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
 
 STATISTICS = Table('STATISTICS', 0x400, 2, 64, 'Statistic', '48-bit counters of the transport; reading the low word holds the high one for the next read')
+HOST_STATISTICS = Table('HOST_STATISTICS', 0x600, 2, 64, 'HostStatistic', '48-bit counters of the host side; reading the low word holds the high one for the next read')
 
 
 class Statistic(IntEnum):
@@ -483,3 +485,34 @@ class Status(IntEnum):
     LENGTH_MISMATCH = 8  # the message is longer or shorter than the pull
     TYPE_MISMATCH = 9  # integers were pushed and floats are pulled
     EXPONENT_MISMATCH = 10  # the shared exponent changed within a message of floats
+
+
+class HostStatistic(IntEnum):
+    """counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks"""
+
+    STATUS = 0  # 16 of them: HOST_STAT_STATUS + status_t, requests that ended so
+    PUSHES = 16  # ended
+    PULLS = 17
+    PUSH_REFUSED = 18  # the queue was full
+    PULL_REFUSED = 19
+    PUSH_MISSES = 20  # a page was not in the TLB
+    PULL_MISSES = 21
+    PUSH_UNANSWERABLE = 22  # no page for the completion: dropped
+    PULL_UNANSWERABLE = 23
+    BUS_ERRORS = 24  # beats or bursts that memory refused
+    RECORDS_LOST = 25  # completion records among them
+    PUSH_MEMORY_CLOCKS = 26  # stall: a push waits for memory
+    PUSH_TRANSPORT_CLOCKS = 27  # stall: a push waits for the transport
+    PULL_WAIT_CLOCKS = 28  # stall: a pull waits for its message
+    VECTOR_WAIT_CLOCKS = 29  # stall: a vector waits for a pull
+    PULL_MEMORY_CLOCKS = 30  # stall: a pull waits for memory
+    PUSH_BYTES = 32
+    PUSH_LATENCY_SUM = 33  # clocks from request to completion
+    SATURATED = 34  # values cut, the non-finite included
+    NONFINITE = 35
+    PULL_BYTES = 36
+    PULL_LATENCY_SUM = 37
+    PUSH_LATENCY_MIN = 40  # all ones before the first
+    PULL_LATENCY_MIN = 41
+    PUSH_LATENCY_MAX = 42
+    PULL_LATENCY_MAX = 43

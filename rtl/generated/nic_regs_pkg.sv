@@ -51,14 +51,18 @@ package nic_regs_pkg;
   localparam logic [11:0] TX_CREDIT_ADDRESS = 12'h1cc;
   localparam logic [11:0] RX_ACK_ADDRESS = 12'h1d0;
   localparam logic [11:0] RX_CONSUMED_ADDRESS = 12'h1d4;
-  localparam logic [11:0] INTERRUPT_ADDRESS = 12'h200;
-  localparam logic [11:0] INTERRUPT_ENABLE_ADDRESS = 12'h204;
+  localparam logic [11:0] IRQ_ADDRESS = 12'h200;
+  localparam logic [11:0] IRQ_ENABLE_ADDRESS = 12'h204;
   localparam logic [11:0] PUSH_MISSED_ADDRESS = 12'h208;
   localparam logic [11:0] PULL_MISSED_ADDRESS = 12'h210;
 
   // 48-bit counters of the transport; reading the low word holds the high one for the next read
   localparam logic [11:0] STATISTICS_ADDRESS = 12'h400;
   localparam logic [11:0] STATISTICS_LAST_ADDRESS = 12'h5fc;
+
+  // 48-bit counters of the host side; reading the low word holds the high one for the next read
+  localparam logic [11:0] HOST_STATISTICS_ADDRESS = 12'h600;
+  localparam logic [11:0] HOST_STATISTICS_LAST_ADDRESS = 12'h7fc;
 
   // Settings: what was written last.
   typedef struct packed {
@@ -98,7 +102,7 @@ package nic_regs_pkg;
     logic [15:0] pull_format_tag;  // comes back in the completion
     logic [26:0] tlb_virtual;  // virtual page number: address / 2 MiB
     logic [42:0] tlb_physical;  // physical page number
-    logic [6:0] interrupt_enable_mask;  // as INTERRUPT
+    logic [5:0] irq_enable_mask;  // as IRQ
   } nic_control_t;
 
   localparam nic_control_t NicControlReset = '{
@@ -138,7 +142,7 @@ package nic_regs_pkg;
     pull_format_tag: 16'd0,
     tlb_virtual: 27'd0,
     tlb_physical: 43'd0,
-    interrupt_enable_mask: 7'd0
+    irq_enable_mask: 6'd0
   };
 
   // What the hardware says.
@@ -147,6 +151,7 @@ package nic_regs_pkg;
     logic [15:0] version_map;  // goes up when a register changes its place or meaning
     logic [7:0] version_protocol;  // version that frames carry
     logic build_root;  // 1: AggNIC, 0: WorkerNIC
+    logic build_all_reduce;  // WorkerNIC: can pull sums
     logic [15:0] build_vector_bytes;  // bytes of a vector
     logic [15:0] capacity_window;  // frames of a ring: the largest window
     logic [7:0] capacity_queue;  // requests that wait in each direction
@@ -156,6 +161,7 @@ package nic_regs_pkg;
     logic state_rx_ready;  // the stream has begun
     logic state_host_idle;  // no memory access is under way
     logic state_resetting;  // a soft reset is under way
+    logic [7:0] state_frames_cut;  // frames that soft resets cut on their way out, wrapping
     logic [7:0] push_free;  // requests that the queue still takes
     logic [7:0] pull_free;  // requests that the queue still takes
     logic tlb_ready;  // 0 while a reset empties the entries: a fill now is lost
@@ -165,24 +171,23 @@ package nic_regs_pkg;
     logic [31:0] tx_credit;  // first that may not be sent
     logic [31:0] rx_ack;  // first not received
     logic [31:0] rx_consumed;  // first not handed over
-    logic interrupt_push_done;  // a push has completed
-    logic interrupt_pull_done;  // a pull has completed
-    logic interrupt_refused;  // a request found its queue full
-    logic interrupt_missed;  // a page was not in the TLB
-    logic interrupt_unanswerable;  // a request was dropped: its completion record lies on no mapped page
-    logic interrupt_bus_error;  // memory refused an access
-    logic interrupt_timeout;  // the sender resends
+    logic irq_push_done;  // a push has completed
+    logic irq_pull_done;  // a pull has completed
+    logic irq_refused;  // a request found its queue full
+    logic irq_missed;  // a page was not in the TLB
+    logic irq_unanswerable;  // a request was dropped: its completion record lies on no mapped page
+    logic irq_bus_error;  // memory refused an access
     logic [63:0] push_missed;  // virtual address of the last push that missed the TLB
     logic [63:0] pull_missed;  // virtual address of the last pull that missed the TLB
   } nic_status_t;
 
   // Commands: high while the register is written.
   typedef struct packed {
-    logic reset;  // a write of 1 resets all but the registers above; wait until STATE.resetting is 0
+    logic reset;  // a write of 1 ends both streams and resets all but the settings; wait until STATE.resetting is 0
     logic push_ring;  // any write queues the request; one that finds the queue full is refused and counted
     logic pull_ring;  // any write queues the request; one that finds the queue full is refused and counted
     logic tlb_fill;  // writes the entry: 1 maps the page, 0 takes it out
-    logic interrupt;  // what has happened
+    logic irq;  // what has happened
   } nic_strobe_t;
 
   // The settings after a write; `strobes` says which bytes of `data` count.
@@ -311,7 +316,7 @@ package nic_regs_pkg;
         next.tlb_physical[42:32] = (now.tlb_physical[42:32] & ~mask[10:0]) | (data[10:0] & mask[10:0]);
       end
       12'h204: begin
-        next.interrupt_enable_mask = (now.interrupt_enable_mask & ~mask[6:0]) | (data[6:0] & mask[6:0]);
+        next.irq_enable_mask = (now.irq_enable_mask & ~mask[5:0]) | (data[5:0] & mask[5:0]);
       end
       default: ;
     endcase
@@ -358,13 +363,13 @@ package nic_regs_pkg;
       12'h180: return {5'b0, control.tlb_virtual};
       12'h184: return control.tlb_physical[31:0];
       12'h188: return {21'b0, control.tlb_physical[42:32]};
-      12'h204: return {25'b0, control.interrupt_enable_mask};
+      12'h204: return {26'b0, control.irq_enable_mask};
       12'h000: return status.id;
       12'h004: return {8'b0, status.version_protocol, status.version_map};
-      12'h008: return {status.build_vector_bytes, 15'b0, status.build_root};
+      12'h008: return {status.build_vector_bytes, 14'b0, status.build_all_reduce, status.build_root};
       12'h00c: return {status.capacity_tlb_log2, status.capacity_queue, status.capacity_window};
       12'h010: return status.now;
-      12'h028: return {28'b0, status.state_resetting, status.state_host_idle, status.state_rx_ready, status.state_tx_ready};
+      12'h028: return {16'b0, status.state_frames_cut, 4'b0, status.state_resetting, status.state_host_idle, status.state_rx_ready, status.state_tx_ready};
       12'h11c: return {24'b0, status.push_free};
       12'h15c: return {24'b0, status.pull_free};
       12'h190: return {31'b0, status.tlb_ready};
@@ -374,7 +379,7 @@ package nic_regs_pkg;
       12'h1cc: return status.tx_credit;
       12'h1d0: return status.rx_ack;
       12'h1d4: return status.rx_consumed;
-      12'h200: return {25'b0, status.interrupt_timeout, status.interrupt_bus_error, status.interrupt_unanswerable, status.interrupt_missed, status.interrupt_refused, status.interrupt_pull_done, status.interrupt_push_done};
+      12'h200: return {26'b0, status.irq_bus_error, status.irq_unanswerable, status.irq_missed, status.irq_refused, status.irq_pull_done, status.irq_push_done};
       12'h208: return status.push_missed[31:0];
       12'h20c: return status.push_missed[63:32];
       12'h210: return status.pull_missed[31:0];
@@ -391,7 +396,7 @@ package nic_regs_pkg;
       12'h118: strobe.push_ring = 1'b1;
       12'h158: strobe.pull_ring = 1'b1;
       12'h18c: strobe.tlb_fill = 1'b1;
-      12'h200: strobe.interrupt = 1'b1;
+      12'h200: strobe.irq = 1'b1;
       default: ;
     endcase
     return strobe;
@@ -423,6 +428,10 @@ package nic_regs_pkg;
 
   function automatic logic in_statistics(logic [11:0] address);
     return address >= STATISTICS_ADDRESS && address <= STATISTICS_LAST_ADDRESS;
+  endfunction
+
+  function automatic logic in_host_statistics(logic [11:0] address);
+    return address >= HOST_STATISTICS_ADDRESS && address <= HOST_STATISTICS_LAST_ADDRESS;
   endfunction
 
 endpackage : nic_regs_pkg

@@ -1,0 +1,419 @@
+// What WorkerNIC and AggNIC share around their transport: registers, soft reset, the host's side, and the MAC's.
+module nic_shell
+  import catchment_wire_pkg::*;
+  import hostif_pkg::*;
+  import nic_pkg::*;
+  import nic_regs_pkg::*;
+  import transport_pkg::*;
+#(
+    parameter int unsigned VECTOR_BYTES = 256,
+    // frames of the transport's rings
+    parameter int unsigned WINDOW = 1024,
+    // AggNIC: pushes bytes and pulls sums; else pushes gradients and pulls bytes, or sums in all-reduce
+    parameter bit ROOT = 1'b0,
+    // WorkerNIC: can pull sums
+    parameter bit ALL_REDUCE = 1'b1,
+    // registers of a converter's lane
+    parameter int unsigned STAGES = 3,
+    parameter int unsigned QUEUE_DEPTH = 16,
+    parameter int unsigned TLB_ENTRIES = 1024,
+    parameter int unsigned READ_BEATS = 512,
+    parameter int unsigned WRITE_BEATS = 64,
+    parameter int unsigned BURST_BEATS = 16
+) (
+    input  logic                         clk,
+    input  logic                         rst,
+    output logic                         irq,
+
+    input  logic [AddressBits-1:0]       s_axil_awaddr,
+    input  logic [2:0]                   s_axil_awprot,
+    input  logic                         s_axil_awvalid,
+    output logic                         s_axil_awready,
+    input  logic [31:0]                  s_axil_wdata,
+    input  logic [3:0]                   s_axil_wstrb,
+    input  logic                         s_axil_wvalid,
+    output logic                         s_axil_wready,
+    output logic [1:0]                   s_axil_bresp,
+    output logic                         s_axil_bvalid,
+    input  logic                         s_axil_bready,
+    input  logic [AddressBits-1:0]       s_axil_araddr,
+    input  logic [2:0]                   s_axil_arprot,
+    input  logic                         s_axil_arvalid,
+    output logic                         s_axil_arready,
+    output logic [31:0]                  s_axil_rdata,
+    output logic [1:0]                   s_axil_rresp,
+    output logic                         s_axil_rvalid,
+    input  logic                         s_axil_rready,
+
+    output logic [63:0]                  m_axi_awaddr,
+    output logic [7:0]                   m_axi_awlen,
+    output logic                         m_axi_awvalid,
+    input  logic                         m_axi_awready,
+    output logic [511:0]                 m_axi_wdata,
+    output logic [63:0]                  m_axi_wstrb,
+    output logic                         m_axi_wlast,
+    output logic                         m_axi_wvalid,
+    input  logic                         m_axi_wready,
+    input  logic [1:0]                   m_axi_bresp,
+    input  logic                         m_axi_bvalid,
+    output logic                         m_axi_bready,
+    output logic [63:0]                  m_axi_araddr,
+    output logic [7:0]                   m_axi_arlen,
+    output logic                         m_axi_arvalid,
+    input  logic                         m_axi_arready,
+    input  logic [511:0]                 m_axi_rdata,
+    input  logic [1:0]                   m_axi_rresp,
+    input  logic                         m_axi_rlast,
+    input  logic                         m_axi_rvalid,
+    output logic                         m_axi_rready,
+
+    // frames from the MAC, without FCS; tuser with tlast: damaged
+    input  logic [511:0]                 s_axis_rx_tdata,
+    input  logic [63:0]                  s_axis_rx_tkeep,
+    input  logic                         s_axis_rx_tlast,
+    input  logic                         s_axis_rx_tuser,
+    input  logic                         s_axis_rx_tvalid,
+    output logic                         s_axis_rx_tready,
+
+    // frames to the MAC; tuser with tlast: cut by a soft reset, do not send it or spoil its FCS
+    output logic [511:0]                 m_axis_tx_tdata,
+    output logic [63:0]                  m_axis_tx_tkeep,
+    output logic                         m_axis_tx_tlast,
+    output logic                         m_axis_tx_tuser,
+    output logic                         m_axis_tx_tvalid,
+    input  logic                         m_axis_tx_tready,
+
+    // the transport's
+    output logic                         core_rst,
+    output transport_settings_t          settings,
+    input  transport_status_t            transport_status,
+    output logic [StatIndexBits-1:0]     stat_index,
+    input  logic [StatBits-1:0]          stat_value,
+    output logic [511:0]                 m_axis_vector_tdata,
+    output logic                         m_axis_vector_tlast,
+    output tx_meta_t                     m_axis_vector_tuser,
+    output logic                         m_axis_vector_tvalid,
+    input  logic                         m_axis_vector_tready,
+    input  logic [511:0]                 s_axis_vector_tdata,
+    input  logic                         s_axis_vector_tlast,
+    input  rx_meta_t                     s_axis_vector_tuser,
+    input  logic                         s_axis_vector_tvalid,
+    output logic                         s_axis_vector_tready,
+    input  logic [511:0]                 s_axis_frame_tdata,
+    input  logic [63:0]                  s_axis_frame_tkeep,
+    input  logic                         s_axis_frame_tlast,
+    input  logic                         s_axis_frame_tvalid,
+    output logic                         s_axis_frame_tready,
+    output logic                         m_axis_frame_tvalid,
+    input  logic                         m_axis_frame_tready
+);
+
+  // ---- registers and resets -------------------------------------------------------------------------------
+  nic_control_t                 control;
+  nic_strobe_t                  strobe;
+  logic [31:0]                  written;
+  nic_status_t                  status;
+  logic [InterruptBits-1:0]     interrupt_set;
+  logic [HostStatIndexBits-1:0] host_stat_index;
+  logic [StatBits-1:0]          host_stat_value;
+  logic                         hold;
+  logic                         idle;
+  logic                         resetting;
+  logic [31:0]                  now;
+  host_events_t                 events;
+  host_stalls_t                 stalls;
+  logic                         frame_cut;
+  logic [$clog2(QUEUE_DEPTH):0] push_free;
+  logic [$clog2(QUEUE_DEPTH):0] pull_free;
+  logic                         fill_ready;
+  logic [63:0]                  push_missed_reg;
+  logic [63:0]                  pull_missed_reg;
+  logic [7:0]                   frames_cut_reg;
+
+  nic_registers registers (
+      .clk,
+      .rst,
+      .core_rst,
+      .s_axil_awaddr,
+      .s_axil_awprot,
+      .s_axil_awvalid,
+      .s_axil_awready,
+      .s_axil_wdata,
+      .s_axil_wstrb,
+      .s_axil_wvalid,
+      .s_axil_wready,
+      .s_axil_bresp,
+      .s_axil_bvalid,
+      .s_axil_bready,
+      .s_axil_araddr,
+      .s_axil_arprot,
+      .s_axil_arvalid,
+      .s_axil_arready,
+      .s_axil_rdata,
+      .s_axil_rresp,
+      .s_axil_rvalid,
+      .s_axil_rready,
+      .control,
+      .strobe,
+      .written,
+      .status,
+      .interrupt_set,
+      .irq,
+      .stat_index,
+      .stat_value,
+      .host_stat_index,
+      .host_stat_value
+  );
+
+  soft_reset resets (
+      .clk,
+      .rst,
+      .request(strobe.reset && written[0]),
+      .busy(resetting),
+      .hold,
+      .idle,
+      .core_rst
+  );
+
+  free_counter #(.WIDTH(32)) clocks (
+      .clk, .rst, .now
+  );
+
+  always_comb begin
+    settings = '{
+        tx: '{
+            enable: control.control_tx_enable,
+            gen: control.tx_gen,
+            base_seq: control.tx_base_seq,
+            window: control.tx_window,
+            slots: control.tx_slots
+        },
+        rx: '{
+            enable: control.control_rx_enable,
+            gen: control.rx_gen,
+            base_seq: control.rx_base_seq,
+            window: control.rx_window,
+            slots: control.rx_slots
+        },
+        address: '{
+            local_mac: control.local_mac,
+            peer_mac: control.peer_mac,
+            local_ip: control.local_ip,
+            peer_ip: control.peer_ip,
+            local_port: control.ports_local,
+            peer_port: control.ports_peer
+        },
+        timing: '{
+            rto: control.rto,
+            rto_most: control.rto_most,
+            resend_delay: control.resend_delay,
+            heartbeat_interval: control.heartbeat_interval
+        },
+        wid: control.wid,
+        all_reduce: control.control_all_reduce
+    };
+
+    status                    = '0;
+    status.id                 = 32'h4843_5443;
+    status.version_map        = 16'd1;
+    status.version_protocol   = 8'(Version);
+    status.build_root         = ROOT;
+    status.build_all_reduce   = ALL_REDUCE && !ROOT;
+    status.build_vector_bytes = 16'(VECTOR_BYTES);
+    status.capacity_window    = 16'(WINDOW);
+    status.capacity_queue     = 8'(QUEUE_DEPTH);
+    status.capacity_tlb_log2  = 8'($clog2(TLB_ENTRIES));
+    status.now                = now;
+    status.state_tx_ready     = transport_status.tx_ready;
+    status.state_rx_ready     = transport_status.rx_ready;
+    status.state_host_idle    = idle;
+    status.state_resetting    = resetting;
+    status.state_frames_cut   = frames_cut_reg;
+    status.push_free          = 8'(push_free);
+    status.pull_free          = 8'(pull_free);
+    status.tlb_ready          = fill_ready;
+    status.tx_acked           = transport_status.tx_acked;
+    status.tx_next            = transport_status.tx_next;
+    status.tx_end             = transport_status.tx_end;
+    status.tx_credit          = transport_status.tx_credit;
+    status.rx_ack             = transport_status.rx_ack;
+    status.rx_consumed        = transport_status.rx_consumed;
+    status.push_missed        = push_missed_reg;
+    status.pull_missed        = pull_missed_reg;
+
+    interrupt_set = {
+      events.bus_error,
+      events.push_unanswerable || events.pull_unanswerable,
+      events.push_missed || events.pull_missed,
+      events.push_refused || events.pull_refused,
+      events.done && events.done_is_pull,
+      events.done && !events.done_is_pull
+    };
+  end
+
+  always_ff @(posedge clk) begin
+    if (rst) begin
+      push_missed_reg <= '0;
+      pull_missed_reg <= '0;
+      frames_cut_reg  <= '0;
+    end else begin
+      if (frame_cut) frames_cut_reg <= frames_cut_reg + 8'd1;
+      if (events.push_missed) push_missed_reg <= events.push_missed_address;
+      if (events.pull_missed) pull_missed_reg <= events.pull_missed_address;
+    end
+  end
+
+  host_stats counters (
+      .clk,
+      .rst(core_rst),
+      .events,
+      .stalls,
+      .index(host_stat_index),
+      .value(host_stat_value)
+  );
+
+  // Some settings are the registers' own, and most commands look at one bit of what was written.
+  wire unused = &{1'b0, control, strobe, written, transport_status};
+
+  // ---- the host's side ---------------------------------------------------------------------------------------
+  request_t  push_request;
+  request_t  pull_request;
+  type_set_t pull_types;
+
+  // An AggNIC pushes bytes and pulls sums.  A WorkerNIC pushes gradients; what it pulls depends on the mode.
+  localparam type_set_t PushTypes = ROOT ? ByteTypes : LaneTypes;
+  assign pull_types = ROOT || (ALL_REDUCE && control.control_all_reduce) ? LaneTypes : ByteTypes;
+
+  always_comb begin
+    push_request = '{
+        vaddr: control.push_vaddr,
+        len: control.push_len,
+        cmpt_ptr: control.push_completion,
+        dtype: data_type_t'(control.push_format_dtype),
+        exponent: control.push_format_exponent,
+        tag: control.push_format_tag,
+        started: '0
+    };
+    pull_request = '{
+        vaddr: control.pull_vaddr,
+        len: control.pull_len,
+        cmpt_ptr: control.pull_completion,
+        dtype: data_type_t'(control.pull_format_dtype),
+        exponent: '0,
+        tag: control.pull_format_tag,
+        started: '0
+    };
+  end
+
+  host_datapath #(
+      .VECTOR_BYTES(VECTOR_BYTES),
+      .PUSH_CONVERT(!ROOT),
+      .PULL_CONVERT(ROOT || ALL_REDUCE),
+      .STAGES(STAGES),
+      .QUEUE_DEPTH(QUEUE_DEPTH),
+      .TLB_ENTRIES(TLB_ENTRIES),
+      .READ_BEATS(READ_BEATS),
+      .WRITE_BEATS(WRITE_BEATS),
+      .BURST_BEATS(BURST_BEATS)
+  ) host (
+      .clk,
+      .rst(core_rst),
+      .hold,
+      .idle,
+      .now,
+      .push_headroom(control.headroom),
+      .pull_headroom(control.headroom),
+      .push_request,
+      .push_ring(strobe.push_ring),
+      .push_free,
+      .push_types(PushTypes),
+      .pull_request,
+      .pull_ring(strobe.pull_ring),
+      .pull_free,
+      .pull_types,
+      .fill_valid(strobe.tlb_fill),
+      .fill_ready,
+      .fill_vpn(control.tlb_virtual),
+      .fill_ppn(control.tlb_physical),
+      .fill_present(written[0]),
+      .m_axis_tdata(m_axis_vector_tdata),
+      .m_axis_tlast(m_axis_vector_tlast),
+      .m_axis_tuser(m_axis_vector_tuser),
+      .m_axis_tvalid(m_axis_vector_tvalid),
+      .m_axis_tready(m_axis_vector_tready),
+      .s_axis_tdata(s_axis_vector_tdata),
+      .s_axis_tlast(s_axis_vector_tlast),
+      .s_axis_tuser(s_axis_vector_tuser),
+      .s_axis_tvalid(s_axis_vector_tvalid),
+      .s_axis_tready(s_axis_vector_tready),
+      .m_axi_awaddr,
+      .m_axi_awlen,
+      .m_axi_awvalid,
+      .m_axi_awready,
+      .m_axi_wdata,
+      .m_axi_wstrb,
+      .m_axi_wlast,
+      .m_axi_wvalid,
+      .m_axi_wready,
+      .m_axi_bresp,
+      .m_axi_bvalid,
+      .m_axi_bready,
+      .m_axi_araddr,
+      .m_axi_arlen,
+      .m_axi_arvalid,
+      .m_axi_arready,
+      .m_axi_rdata,
+      .m_axi_rresp,
+      .m_axi_rlast,
+      .m_axi_rvalid,
+      .m_axi_rready,
+      .events,
+      .stalls
+  );
+
+  // ---- the MAC's side ------------------------------------------------------------------------------------------
+  frame_gate gate (
+      .clk,
+      .rst,
+      .core_rst,
+      .s_axis_tx_tdata(s_axis_frame_tdata),
+      .s_axis_tx_tkeep(s_axis_frame_tkeep),
+      .s_axis_tx_tlast(s_axis_frame_tlast),
+      .s_axis_tx_tvalid(s_axis_frame_tvalid),
+      .s_axis_tx_tready(s_axis_frame_tready),
+      .m_axis_tx_tdata,
+      .m_axis_tx_tkeep,
+      .m_axis_tx_tlast,
+      .m_axis_tx_tuser,
+      .m_axis_tx_tvalid,
+      .m_axis_tx_tready,
+      .s_axis_rx_tlast,
+      .s_axis_rx_tvalid,
+      .s_axis_rx_tready,
+      .m_axis_rx_tvalid(m_axis_frame_tvalid),
+      .m_axis_rx_tready(m_axis_frame_tready),
+      .cut(frame_cut)
+  );
+
+  axis_check check_tx (
+      .clk,
+      .rst,
+      .tdata(m_axis_tx_tdata),
+      .tkeep(m_axis_tx_tkeep),
+      .tlast(m_axis_tx_tlast),
+      .tuser(m_axis_tx_tuser),
+      .tvalid(m_axis_tx_tvalid),
+      .tready(m_axis_tx_tready)
+  );
+  axis_check check_rx (
+      .clk,
+      .rst,
+      .tdata(s_axis_rx_tdata),
+      .tkeep(s_axis_rx_tkeep),
+      .tlast(s_axis_rx_tlast),
+      .tuser(s_axis_rx_tuser),
+      .tvalid(s_axis_rx_tvalid),
+      .tready(s_axis_rx_tready)
+  );
+
+endmodule : nic_shell
