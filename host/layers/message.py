@@ -2,8 +2,8 @@
 
 Layout, network byte order, then the tensors back to back in the wire type (little endian, as the hosts hold them):
 
-    magic  version  phase  type  flags   layer  tensors   step  digest   parameters   exponents     zeros
-    4 B      1        1      1     1       2       2        4      4         4       1 per tensor   to 16 B
+    magic  version  phase  type  flags   layer  tensors   step  digest   parameters   loss scale  exponents     zeros
+    4 B      1        1      1     1       2       2        4      4         4         4, fp32    1 per tensor   to 16 B
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from host.layers.errors import TrainingError
 from host.layers.table import LayerSpec, LayerTable
 
 MAGIC = b"CLYR"
-VERSION = 1
+VERSION = 2
 FLAG_LAST_PASS = 0x01
-_FIXED = struct.Struct("!4sBBBBHHIII")
+_FIXED = struct.Struct("!4sBBBBHHIIIf")
 _ALIGN = 16
 EXPONENT_MIN, EXPONENT_MAX = -128, 127
 
@@ -53,13 +53,17 @@ class WireType(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParamHeader:
-    """What a message says of itself; `exponents` has one E per tensor of the layer, |gradient| < 2^E."""
+    """What a message says of itself.
+
+    `exponents` has one E per tensor of the layer, |gradient| < 2^E; gradients are of `loss_scale` times the loss.
+    """
 
     layer: int
     step: int
     phase: Phase
     exponents: tuple[int, ...]
     last_pass: bool = False
+    loss_scale: float = 1.0
 
 
 def header_size(layer: LayerSpec) -> int:
@@ -108,6 +112,7 @@ def pack_header(header: ParamHeader, table: LayerTable, wire: WireType) -> bytes
         header.step,
         table.digest,
         layer.numel,
+        header.loss_scale,
     )
     exponents = np.asarray(header.exponents, dtype=np.int8).tobytes()
     return (fixed + exponents).ljust(header_size(layer), b"\0")
@@ -124,7 +129,7 @@ def open_message(
     where = f"PARAM message of layer {layer.index} ({layer.name})"
     if len(buffer) != message_size(layer, wire):
         raise TrainingError(f"{where}: {len(buffer)} bytes, expected {message_size(layer, wire)}")
-    magic, version, phase, dtype, flags, index, tensors, step, digest, numel = _FIXED.unpack(
+    magic, version, phase, dtype, flags, index, tensors, step, digest, numel, loss_scale = _FIXED.unpack(
         buffer[: _FIXED.size].tobytes()
     )
     facts = (
@@ -141,9 +146,16 @@ def open_message(
             raise TrainingError(f"{where}: {what} is {found!r}, expected {expected!r}: {advice}")
     if phase not in (Phase.FORWARD, Phase.BACKWARD) or flags & ~FLAG_LAST_PASS:
         raise TrainingError(f"{where}: phase {phase}, flags {flags:#x} are not of version {VERSION}")
+    if not 0 < loss_scale < float("inf"):
+        raise TrainingError(f"{where}: loss scale {loss_scale}: it must be positive and finite")
     exponents = buffer[_FIXED.size : _FIXED.size + tensors].view(np.int8)
     header = ParamHeader(
-        index, step, Phase(phase), tuple(int(exponent) for exponent in exponents), bool(flags & FLAG_LAST_PASS)
+        index,
+        step,
+        Phase(phase),
+        tuple(int(exponent) for exponent in exponents),
+        bool(flags & FLAG_LAST_PASS),
+        loss_scale,
     )
     return header, _elements(buffer, layer, wire)
 

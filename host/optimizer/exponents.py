@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from host.layers import Completion, LayerSpec
+from host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 from host.optimizer.scaling import DelayedScaling, ScalingOptions
 from wire.generated.constants import Flag
 
@@ -19,13 +21,15 @@ class LayerExponents:
         for scaling, note in zip(self._scaling, notes or (), strict=notes is not None):
             scaling.restore(note)
 
-    @property
-    def current(self) -> tuple[int, ...]:
-        """One exponent per tensor for the next push of gradients."""
-        return tuple(scaling.exponent for scaling in self._scaling)
+    def current(self, shift: int = 0) -> tuple[int, ...]:
+        """One exponent per tensor for the next push of gradients, which are 2^`shift` times as large as usual."""
+        return tuple(max(EXPONENT_MIN, min(EXPONENT_MAX, scaling.exponent + shift)) for scaling in self._scaling)
 
-    def observe(self, completions: Sequence[Completion]) -> list[int]:
-        """Take in the arrived sums; gives the numbers of the tensors whose sums may be used.
+    def observe(self, completions: Sequence[Completion], shift: int = 0) -> list[int]:
+        """Take in the arrived sums of gradients that are 2^`shift` times as large as usual.
+
+        Returns:
+            The numbers of the tensors whose sums may be used.
 
         Raises:
             TrainingError: a tensor's sums were unusable too often in a row.
@@ -33,7 +37,7 @@ class LayerExponents:
         return [
             number
             for number, (scaling, completion) in enumerate(zip(self._scaling, completions, strict=True))
-            if scaling.observe(completion.max_abs, bool(completion.flags & Flag.SAT))
+            if scaling.observe(math.ldexp(completion.max_abs, -shift), bool(completion.flags & Flag.SAT))
         ]
 
     def notes(self) -> list[Any]:

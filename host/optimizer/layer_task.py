@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from host.layers import Completion, LayerTable, ParamHeader, Phase, TransferPort
 from host.optimizer.exponents import LayerExponents
 from host.optimizer.layer_state import LayerState
 from host.optimizer.layer_update import Step
+from host.optimizer.loss_scale import LossScale
 from host.optimizer.scaling import ScalingOptions
 from host.optimizer.store import Rule
 
@@ -50,14 +52,14 @@ class LayerTask:
         self.state = LayerState(self.spec, weights, rule, updater)
         self._exponents = LayerExponents(self.spec, workers, scaling)
 
-    @property
-    def exponents(self) -> tuple[int, ...]:
-        """One exponent per tensor for the next push of gradients."""
-        return self._exponents.current
+    def exponents(self, shift: int = 0) -> tuple[int, ...]:
+        """One exponent per tensor for the next push of gradients; `shift` as in LayerExponents."""
+        return self._exponents.current(shift)
 
-    def message(self, step: int, phase: Phase, last_pass: bool) -> npt.NDArray[np.uint8]:
+    def message(self, step: int, phase: Phase, last_pass: bool, loss_scale: LossScale) -> npt.NDArray[np.uint8]:
         """The layer as a PARAM message."""
-        header = ParamHeader(self.spec.index, step, phase, self.exponents, last_pass)
+        exponents = self.exponents(loss_scale.shift)
+        header = ParamHeader(self.spec.index, step, phase, exponents, last_pass, loss_scale.current)
         return pack_message(header, self._table, self._wire, self.state.master)
 
     def post_pulls(self, port: TransferPort) -> PendingSum:
@@ -66,8 +68,10 @@ class LayerTask:
         completions = tuple(port.pull(flat[tensor.span]) for tensor in self.spec.tensors)
         return PendingSum(torch.from_numpy(flat), completions)
 
-    def apply(self, pending: PendingSum, step: Step) -> tuple[str, ...]:
-        """Update from arrived sums; gives the names of tensors skipped because a value saturated."""
-        usable = self._exponents.observe(pending.completions)
+    def arrived(self, pending: PendingSum, shift: int) -> list[int]:
+        """Note the sums that have arrived; gives the numbers of the tensors whose sums may be used."""
+        return self._exponents.observe(pending.completions, shift)
+
+    def apply(self, pending: PendingSum, usable: Sequence[int], step: Step) -> None:
+        """Update the tensors numbered in `usable`."""
         self.state.update(pending.gradients, usable, step)
-        return tuple(tensor.name for number, tensor in enumerate(self.spec.tensors) if number not in usable)

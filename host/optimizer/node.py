@@ -19,16 +19,35 @@ import torch
 from host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort
 from host.optimizer.layer_task import LayerTask, PendingSum
 from host.optimizer.layer_update import Step
+from host.optimizer.loss_scale import LossScale
 from host.optimizer.options import NodeOptions
 
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What the node did in one pass: its kind, and the tensors left alone because a value saturated."""
+    """What the node did in one pass.
+
+    Attributes:
+        index, train: number and kind of the pass.
+        skipped: names of the tensors of which a value saturated on some worker; they were left alone.
+        overflowed: for that reason the whole step was skipped (dynamic loss scale).
+        loss_scale: of this pass.
+    """
 
     index: int
     train: bool
-    skipped: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
+    overflowed: bool = False
+    loss_scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Gradients of a layer that have arrived; `usable`: the numbers of the tensors that may be updated."""
+
+    layer: int
+    pending: PendingSum
+    usable: list[int]
 
 
 class OptimizerNode:
@@ -62,12 +81,13 @@ class OptimizerNode:
                 flat,
                 workers=options.workers,
                 wire=options.wire,
-                scaling=options.scaling,
+                scaling=options.exponents,
                 rule=options.rule.kind,
                 updater=updater,
             )
             for index, flat in enumerate(weights)
         ]
+        self._loss_scale = LossScale(options.loss_scale)
         self._ready = [0] * len(table)  # the first pass whose parameters each layer has
         self._change = threading.Condition()
         self._failure: BaseException | None = None
@@ -78,7 +98,7 @@ class OptimizerNode:
 
     def exponents(self, layer: int) -> tuple[int, ...]:
         """The exponents of a layer's next push."""
-        return self._tasks[layer].exponents
+        return self._tasks[layer].exponents()
 
     def run(self, passes: Sequence[bool]) -> None:
         """Run all passes: True is a training pass, False a forward-only one. Returns when all is acknowledged.
@@ -112,7 +132,7 @@ class OptimizerNode:
             for layer, phase in order:
                 if not self._await_ready(layer, number):
                     return
-                message = self._tasks[layer].message(number, phase, number == len(passes) - 1)
+                message = self._tasks[layer].message(number, phase, number == len(passes) - 1, self._loss_scale)
                 in_flight.append((layer, time.monotonic(), self._port.push(message)))
                 self._reap(in_flight, self._options.ahead)
         self._reap(in_flight, 0)
@@ -134,7 +154,9 @@ class OptimizerNode:
         posted: deque[tuple[int, float, PendingSum]] = deque()
         trained = 0
         for number, train in enumerate(passes):
+            scale = self._loss_scale.current
             skipped: list[str] = []
+            held: list[_Held] = []
             for layer in backward if train else ():
                 while planned and len(posted) < self._options.ahead:
                     index = planned.popleft()
@@ -143,18 +165,33 @@ class OptimizerNode:
                 if not self._await_sum(pending):
                     return
                 self._timeline.add("pull", layer, asked, asked + pending.completions[-1].latency)
-                with self._timeline.span("update", layer):
-                    rule = self._options.rule
-                    step = Step(rule, rule.lr * self._options.rate(trained), self._options.scale)
-                    skipped += self._tasks[layer].apply(pending, step)
-                self._mark_ready(layer, number + 1)
+                usable = self._tasks[layer].arrived(pending, self._loss_scale.shift)
+                skipped += [t.name for i, t in enumerate(self._table[layer].tensors) if i not in usable]
+                held.append(_Held(layer, pending, usable))
+                if not self._loss_scale.dynamic:
+                    self._apply(held, self._step(trained, scale), number)
+            overflowed = self._loss_scale.dynamic and bool(skipped)
             if train:
+                self._loss_scale.step(overflowed)
+                if not overflowed:
+                    self._apply(held, self._step(trained, scale), number)
                 trained += 1
-            else:
-                for layer in range(len(self._table)):
-                    self._mark_ready(layer, number + 1)
+            for layer in range(len(self._table)):  # those that a pass leaves as they are
+                self._mark_ready(layer, number + 1)
             if self._on_pass is not None:
-                self._on_pass(PassRecord(number, train, tuple(skipped)))
+                self._on_pass(PassRecord(number, train, tuple(skipped), overflowed, scale))
+
+    def _step(self, trained: int, loss_scale: float) -> Step:
+        options = self._options
+        return Step(options.rule, options.rule.lr * options.rate(trained), options.mean(loss_scale))
+
+    def _apply(self, held: list[_Held], step: Step, number: int) -> None:
+        """Update with all gradients in `held`, and forget them."""
+        for each in held:
+            with self._timeline.span("update", each.layer):
+                self._tasks[each.layer].apply(each.pending, each.usable, step)
+            self._mark_ready(each.layer, number + 1)
+        held.clear()
 
     def _await_sum(self, pending: PendingSum) -> bool:
         for completion in pending.completions:

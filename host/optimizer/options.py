@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from host.layers import TrainingError, WireType
+from host.optimizer.loss_scale import DynamicLossScale
 from host.optimizer.rules import Adam, UpdateRule
 from host.optimizer.scaling import ScalingOptions
 
@@ -21,7 +23,7 @@ class NodeOptions:
         scaling: of the gradients' exponents.
         rate: learning-rate schedule (host.optimizer.schedules): scales the rule's lr; its argument counts training
             passes from 0, over all runs of a store.
-        loss_scale: what the workers multiply their loss by; the sums are divided by it.
+        loss_scale: what the workers multiply their loss by, and the sums are divided by: a number, or how it moves.
         ahead: in memory: layers whose gradients are asked for before they are needed.
         threads: of the update.
     """
@@ -31,15 +33,21 @@ class NodeOptions:
     wire: WireType = WireType.BF16
     scaling: ScalingOptions = field(default_factory=ScalingOptions)
     rate: Callable[[int], float] = lambda _step: 1.0
-    loss_scale: float = 1.0
+    loss_scale: float | DynamicLossScale = 1.0
     ahead: int = 3
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or not self.loss_scale > 0 or self.ahead < 1 or self.threads < 1:
+        scale = self.loss_scale.initial if isinstance(self.loss_scale, DynamicLossScale) else self.loss_scale
+        if self.workers < 1 or not scale > 0 or self.ahead < 1 or self.threads < 1:
             raise TrainingError(f"{self}: workers, ahead and threads from 1 on, loss_scale above 0")
 
     @property
-    def scale(self) -> float:
-        """What makes of a sum over the workers the mean gradient."""
-        return 1 / (self.workers * self.loss_scale)
+    def exponents(self) -> ScalingOptions:
+        """Of the gradients' exponents; with a dynamic loss scale it is that one's patience that ends a training."""
+        dynamic = isinstance(self.loss_scale, DynamicLossScale)
+        return replace(self.scaling, patience=sys.maxsize) if dynamic else self.scaling
+
+    def mean(self, loss_scale: float) -> float:
+        """What makes of a sum over the workers, of gradients at `loss_scale`, the mean gradient."""
+        return 1 / (self.workers * loss_scale)

@@ -44,7 +44,7 @@ class DelayedScaling:
         self._options = options
         self._history: deque[int] = deque(maxlen=options.history)
         self._refused = 0
-        self.exponent = options.initial
+        self.exponent = self._calm = options.initial
 
     def observe(self, largest: float, saturated: bool) -> bool:
         """Take in max|sum| of one step; True when the sum may be used, False when it is to be skipped.
@@ -68,16 +68,18 @@ class DelayedScaling:
         self._refused = 0
         if largest > 0:
             self._history.append(math.frexp(largest / self._workers)[1])
+        elif not self._history:  # raised so far that everything was rounded to 0: back to where it was before
+            self.exponent = max(self._calm, self.exponent - self._options.backoff)
         if self._history:
             wanted = max(self._history) + self._options.headroom
-            self.exponent = max(EXPONENT_MIN, min(EXPONENT_MAX, wanted))
+            self.exponent = self._calm = max(EXPONENT_MIN, min(EXPONENT_MAX, wanted))
         return True
 
     def notes(self) -> list[int | list[int]]:
         """What it knows, for JSON."""
-        return [self.exponent, self._refused, list(self._history)]
+        return [self.exponent, self._refused, self._calm, list(self._history)]
 
     def restore(self, notes: Sequence[Any]) -> None:
         """Go on from what `notes` gave."""
-        self.exponent, self._refused = int(notes[0]), int(notes[1])
-        self._history.extend(int(exponent) for exponent in notes[2])
+        self.exponent, self._refused, self._calm = (int(note) for note in notes[:3])
+        self._history.extend(int(exponent) for exponent in notes[3])

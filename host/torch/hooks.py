@@ -54,6 +54,7 @@ class InNetwork:
         self._missing: list[int] = []  # per layer: gradients not yet accumulated
         self._exponents: list[tuple[int, ...]] = [()] * len(layers)
         self._started = [0.0] * len(layers)
+        self._loss_scale = 1.0
         self._peak_parameters = 0
         self._peak_gradients = 0
         self._handles: list[RemovableHandle] = [
@@ -76,6 +77,15 @@ class InNetwork:
     def memory(self) -> WorkerMemory:
         """Measured so far; parameters include the receive buffers of pulls in flight."""
         return WorkerMemory(self.table.numel * 4, self._peak_parameters, self._peak_gradients)
+
+    @property
+    def loss_scale(self) -> float:
+        """What the optimizer node divides this pass's gradients by; known once forward has run."""
+        return self._loss_scale
+
+    def scale(self, loss: torch.Tensor) -> torch.Tensor:
+        """The loss to call backward() on when the optimizer node has a loss scale (as GradScaler.scale)."""
+        return loss * self._loss_scale
 
     def wait(self) -> None:
         """Block until all gradients of the passes so far are acknowledged; raises EndpointError."""
@@ -187,6 +197,7 @@ class InNetwork:
     def _fill(self, index: int, phase: Phase) -> None:
         header, elements = self._pulls.take(index, phase)
         self._exponents[index] = header.exponents
+        self._loss_scale = header.loss_scale
         self._storage[index].fill(elements)
         resident = sum(storage.nbytes for storage in self._storage if storage.resident)
         received = elements.numel() * elements.element_size()

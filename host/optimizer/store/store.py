@@ -232,16 +232,20 @@ class Store:
                     path=self._devices[shard.device].path, hint="restore a snapshot, or the device from a copy",
                 )  # fmt: skip
 
-    def place(self, layer: int) -> int:
+    def place(self, layer: int, *, undo: bool = False) -> int:
         """A plane in which the next version of `layer` may be written: nothing that counts is there.
+
+        `undo`: what was put since the last commit counts too, so that it can be put again.
 
         Raises:
             StoreError: kind ``full``: there is none, and no space to make one.
         """
         with self._lock:
             self._check()
-            if layer in self._pending:  # not committed yet, so nobody needs it
-                return self._pending[layer].plane
+            pending = self._pending.get(layer)
+            needed = self._commit.used_planes(layer) | self._spare
+            if pending is not None and not undo and pending.plane not in needed:
+                return pending.plane
             free = set(range(self._planes)) - self._taken(layer)
             return min(free) if free else self._grow()
 
@@ -269,7 +273,7 @@ class Store:
         return transfer
 
     def put(self, layer: int, version: LayerVersion) -> None:
-        """`version` has been written: the next commit covers it."""
+        """`version` has been written, or is an earlier one again: the next commit covers it."""
         with self._lock:
             self._pending[layer] = version
 

@@ -68,6 +68,8 @@ class GlobalNorm:
         """One tensor's sum of squares, of the mean gradient."""
         self._squares += squares
 
-    def close(self) -> None:
-        """The step is complete: its norm is known."""
-        self.last, self._squares = math.sqrt(self._squares), 0.0
+    def close(self, overflowed: bool = False) -> None:
+        """The step is complete: its norm is known. One that overflowed has none, the one before stands."""
+        if not overflowed:
+            self.last = math.sqrt(self._squares)
+        self._squares = 0.0

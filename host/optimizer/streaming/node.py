@@ -33,9 +33,10 @@ from host.optimizer.node import PassRecord
 from host.optimizer.options import NodeOptions
 from host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
 from host.optimizer.streaming.arena import Arena
-from host.optimizer.streaming.clipping import Clip, GlobalNorm
+from host.optimizer.streaming.clipping import Clip
 from host.optimizer.streaming.kept import KeptGradients
 from host.optimizer.streaming.queues import Channel, Stages
+from host.optimizer.streaming.step_control import StepControl
 from host.optimizer.streaming.task import Buffers, Reading, Task, Ticket, Work, schedule
 
 if TYPE_CHECKING:
@@ -102,18 +103,17 @@ class StreamingNode:
             raise TrainingError(f"an arena of {size} bytes: one layer needs {largest} of them")
         self.arena = Arena(size)
         self._exponents = [
-            LayerExponents(layer, options.workers, options.scaling, store.version(layer.index).notes)
+            LayerExponents(layer, options.workers, options.exponents, store.version(layer.index).notes)
             for layer in self._table
         ]
         self._change = threading.Condition()
         self._ready = [store.state.trained] * len(self._table)
         self._committed = store.state.trained
         self._written = [store.state.trained] * len(self._table)
-        self._norm = GlobalNorm(self._streaming.clip, store.state.notes.get("norm"))
+        self._control = StepControl(options, self._streaming.clip, store.state.notes)
         self._normed = store.state.trained  # training passes whose norm is known
-        self._kept = KeptGradients(store) if self._norm.exact else None
+        self._kept = KeptGradients(store) if self._control.norm.exact else None
         self._fresh: dict[int, Memory] = {}  # parameters of layers that are updated, but not yet written
-        self._skipped: list[str] = []
         self._stages = Stages(self._stop)
         self._to_push: Channel[Task] = Channel()
         self._to_release: Channel[Task] = Channel()
@@ -131,7 +131,7 @@ class StreamingNode:
 
     def exponents(self, layer: int) -> tuple[int, ...]:
         """The exponents of a layer's next push."""
-        return self._exponents[layer].current
+        return self._exponents[layer].current()
 
     def run(self, passes: Sequence[bool]) -> None:
         """Run all passes: True is a training pass, False a forward-only one. Returns when all is on disk.
@@ -141,7 +141,7 @@ class StreamingNode:
             TrainingError: gradients are not finite. EndpointError: the network failed.
         """
         first = self._committed
-        tickets = schedule(len(self._table), passes, first, self._norm.exact)
+        tickets = schedule(len(self._table), passes, first, self._control.norm.exact)
         stages = self._stages
         stages.start("admit", lambda: self._admit(tickets))
         stages.start("push", lambda: self._each(self._to_push, self._push, self._to_release, self._to_update))
@@ -230,9 +230,9 @@ class StreamingNode:
 
     def _send(self, task: Task) -> None:
         ticket, buffers = task.ticket, task.buffers
-        header = ParamHeader(
-            ticket.layer, ticket.number, ticket.work.phase, self._exponents[ticket.layer].current, ticket.last_pass
-        )
+        scale = self._control.loss_scale
+        exponents = self._exponents[ticket.layer].current(scale.shift)
+        header = ParamHeader(ticket.layer, ticket.number, ticket.work.phase, exponents, ticket.last_pass, scale.current)
         packed = pack_header(header, self._table, self._options.wire)
         task.asked = time.monotonic()
         task.pushed = self._port.push(buffers.message(packed, self._table, ticket.layer, self._options.wire))
@@ -242,7 +242,7 @@ class StreamingNode:
         self.arena.give_back(task.buffers.region)
         ticket = task.ticket
         if not ticket.train and ticket.layer == len(self._table) - 1 and self._on_pass is not None:
-            self._on_pass(PassRecord(ticket.number, False, ()))
+            self._on_pass(PassRecord(ticket.number, train=False))
 
     def _update(self, task: Task) -> None:
         ticket = task.ticket
@@ -262,33 +262,46 @@ class StreamingNode:
             if ticket.work.updates:
                 self._apply(task, usable)
         if ticket.work.updates:
-            names = [tensor.name for i, tensor in enumerate(self._table[ticket.layer].tensors) if i not in usable]
-            self._report(ticket, names)
             with self._change:
                 self._fresh[ticket.layer] = task.buffers.sections[self._geometry.sent.name]
-                self._ready[ticket.layer] = ticket.trained + 1
-                self._change.notify_all()
+            if ticket.closes:
+                record, task.undo = self._control.close(ticket)
+                if self._on_pass is not None:
+                    self._on_pass(record)
+            if not task.undo:
+                self._mark_ready(ticket)
         self._to_retire.put(task)
+
+    def _mark_ready(self, ticket: Ticket) -> None:
+        with self._change:
+            self._ready[ticket.layer] = ticket.trained + 1
+            self._change.notify_all()
 
     def _usable(self, task: Task) -> list[int]:
         """The numbers of the tensors whose gradients may be used; their squares are added up."""
         ticket, layer = task.ticket, self._table[task.ticket.layer]
         if task.kept is not None and self._kept is not None:
             return self._kept.arrived(ticket.layer, task.kept, task.buffers.gradients)
-        usable = self._exponents[ticket.layer].observe(task.sums)
-        if self._norm.wanted:
+        control = self._control
+        control.begin()
+        usable = self._exponents[ticket.layer].observe(task.sums, control.loss_scale.shift)
+        if control.norm.wanted:
             for number in usable:
                 span = layer.tensors[number].span
                 gradients = task.buffers.gradients[4 * span.start : 4 * span.stop]
-                self._norm.add(self._store.updater.squares(gradients, self._options.scale))
+                control.norm.add(self._store.updater.squares(gradients, control.mean))
         if self._kept is not None:
             task.written = [self._kept.write(ticket.layer, task.buffers.gradients, usable)]
+        control.gathered(ticket, [tensor.name for i, tensor in enumerate(layer.tensors) if i not in usable])
+        task.overflowed = control.overflowed
         return usable
 
     def _apply(self, task: Task, usable: Sequence[int]) -> None:
         ticket, version = task.ticket, task.states[0].version
         rule, notes = self._options.rule, self._exponents[ticket.layer].notes()
-        factor = self._factor(ticket)
+        if self._control.overflowed:
+            task.next_version = replace(version, notes=notes)
+            return
         updated = update_layer(
             self._store.updater,
             self._table[ticket.layer],
@@ -296,7 +309,7 @@ class StreamingNode:
             task.buffers.gradients,
             version.steps,
             usable,
-            Step(rule, rule.lr * self._options.rate(ticket.trained), self._options.scale * factor),
+            Step(rule, rule.lr * self._options.rate(ticket.trained), self._control.factor),
             self._geometry.shard_units(ticket.layer),
         )
         for section in self._geometry.state:
@@ -304,25 +317,13 @@ class StreamingNode:
         if not usable:  # nothing changed: the same copy serves the next version
             task.next_version = replace(version, notes=notes)
             return
-        plane = self._store.place(ticket.layer)
+        self._control.replaced(ticket.layer, version)
+        plane = self._store.place(ticket.layer, undo=self._control.loss_scale.dynamic)
         task.next_version = LayerVersion(plane, updated.after, updated.steps, notes)
         task.written = [
             self._store.write(plane, ticket.layer, section, task.buffers.sections[section.name])
             for section in self._geometry.sections
         ]
-
-    def _factor(self, ticket: Ticket) -> float:
-        factor = self._norm.factor
-        if ticket.closes and not self._norm.exact:
-            self._norm.close()
-        return factor
-
-    def _report(self, ticket: Ticket, skipped: Sequence[str]) -> None:
-        self._skipped += skipped
-        if ticket.closes:
-            if self._on_pass is not None:
-                self._on_pass(PassRecord(ticket.number, True, tuple(self._skipped)))
-            self._skipped = []
 
     def _retire(self, task: Task, last: int) -> None:
         ticket = task.ticket
@@ -333,7 +334,7 @@ class StreamingNode:
             self.arena.give_back(task.buffers.region)
             if ticket.closes:  # all gradients are kept, and added up
                 with self._change:
-                    self._norm.close()
+                    self._control.norm.close(task.overflowed)
                     self._normed = ticket.trained + 1
                     self._change.notify_all()
             return
@@ -345,6 +346,10 @@ class StreamingNode:
             self._change.notify_all()
         self.arena.give_back(task.buffers.region)
         if ticket.closes:
+            for layer, version in task.undo.items():
+                self._store.put(layer, replace(version, notes=self._exponents[layer].notes()))
+            if task.undo:
+                self._mark_ready(ticket)
             trained = ticket.trained + 1
             if trained % self._streaming.commit_every == 0 or trained == last:
                 self._commit(trained)
@@ -355,7 +360,7 @@ class StreamingNode:
         with self._timeline.span("commit", 0):
             older = [name for name in self._store.snapshots if name.startswith("step-") and name != snapshot]
             drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else ()
-            self._store.commit(trained, {"norm": self._norm.last}, snapshot=snapshot, drop=drop)
+            self._store.commit(trained, self._control.notes(), snapshot=snapshot, drop=drop)
         with self._change:
             self._committed = trained
             self._change.notify_all()

@@ -138,6 +138,7 @@ class Task:
     """What one layer owns while it is in flight.
 
     `reading`: of the parameters, None when they were copied from memory. `kept`: of gradients that were kept.
+    `undo`: by layer, the versions that count again because the step overflowed; in the task that closes it.
     """
 
     ticket: Ticket
@@ -150,3 +151,5 @@ class Task:
     asked: float = 0.0
     written: list[Transfer] = field(default_factory=list)
     next_version: LayerVersion | None = None
+    undo: dict[int, LayerVersion] = field(default_factory=dict)
+    overflowed: bool = False

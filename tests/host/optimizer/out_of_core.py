@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from host import EndpointError, _optimizer
-from host.layers import LayerSpec, LayerTable, WireType, message_size, open_message
+from host.layers import LayerSpec, LayerTable, ParamHeader, WireType, message_size, open_message
 from host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
 from host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
 from host.optimizer.streaming import StreamingNode, StreamingOptions
@@ -41,15 +41,24 @@ def gradient(step: int, worker: int, layer: int, tensor: int) -> np.ndarray[Any,
     return values.astype(np.float32)
 
 
+def in_half(values: np.ndarray[Any, Any], scale: float) -> np.ndarray[Any, Any]:
+    """What a worker that computes in fp16 makes of gradients, with its loss multiplied by `scale`."""
+    with np.errstate(over="ignore"):
+        return (values * np.float32(scale)).astype(np.float16).astype(np.float32)
+
+
 def initial(layer: int) -> torch.Tensor:
     return torch.randn(TABLE[layer].numel, generator=torch.Generator().manual_seed(layer))
 
 
 class Worker(threading.Thread):
-    """Pulls and pushes as the hooks do, from training step `first` on."""
+    """Pulls and pushes as the hooks do, from training step `first` on; `half`: it computes in fp16."""
 
-    def __init__(self, port: MemoryPort, index: int, passes: Sequence[bool], first: int, wire: WireType) -> None:
+    def __init__(  # noqa: PLR0917
+        self, port: MemoryPort, index: int, passes: Sequence[bool], first: int, wire: WireType, half: bool = False
+    ) -> None:
         super().__init__(daemon=True)
+        self._half = half
         self._port, self._index, self._passes, self._first, self._wire = port, index, passes, first, wire
         self.forward: list[torch.Tensor] = []
 
@@ -60,17 +69,21 @@ class Worker(threading.Thread):
                 for layer in TABLE:
                     self.forward.append(self._pull(layer)[1])
                 for layer in reversed(TABLE.layers) if train else ():
-                    for tensor, exponent in enumerate(self._pull(layer)[0]):
-                        self._port.push(gradient(step, self._index, layer.index, tensor), exponent=exponent)
+                    header = self._pull(layer)[0]
+                    for tensor, exponent in enumerate(header.exponents):
+                        values = gradient(step, self._index, layer.index, tensor)
+                        if self._half:
+                            values = in_half(values, header.loss_scale)
+                        self._port.push(values, exponent=exponent)
                 step += train
         except EndpointError:
             return
 
-    def _pull(self, layer: LayerSpec) -> tuple[tuple[int, ...], torch.Tensor]:
+    def _pull(self, layer: LayerSpec) -> tuple[ParamHeader, torch.Tensor]:
         buffer = np.zeros(message_size(layer, self._wire), np.uint8)
         self._port.pull(buffer).wait(60)
         header, elements = open_message(buffer, layer, TABLE, self._wire)
-        return header.exponents, elements.clone()
+        return header, elements.clone()
 
 
 def create(
@@ -104,6 +117,7 @@ def train(
     streaming: StreamingOptions | None = None,
     passes: Sequence[bool] | None = None,
     on_pass: Callable[[PassRecord], None] | None = None,
+    half: bool = False,
 ) -> tuple[StreamingNode, list[Worker]]:
     """Go on until the store has `steps` training passes (or through `passes`)."""
     options = node_options() if options is None else options
@@ -111,7 +125,7 @@ def train(
     first = store.state.trained
     chosen = [True] * (steps - first) if passes is None else passes
     node = StreamingNode(fabric.root(), store, options, streaming, on_pass=on_pass)
-    crew = [Worker(fabric.worker(index), index, chosen, first, options.wire) for index in range(WORKERS)]
+    crew = [Worker(fabric.worker(index), index, chosen, first, options.wire, half) for index in range(WORKERS)]
     for worker in crew:
         worker.start()
     try:

@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from out_of_core import create, digest, train
+from out_of_core import create, digest, node_options, train
 
 from host import _optimizer
+from host.optimizer import DynamicLossScale, NodeOptions
 from host.optimizer.store import Store, StoreError, StoreOptions
 from host.optimizer.store.check import check
 from host.optimizer.streaming import Clip, StreamingOptions
@@ -33,19 +35,24 @@ class Template:
     places: list[Path]
     streaming: StreamingOptions
     digest: str
+    options: NodeOptions | None = None
+    half: bool = False
+
+    def train(self, store: Store, steps: int = STEPS, **how: Any) -> None:
+        train(store, steps, streaming=self.streaming, options=self.options, half=self.half, **how)
 
     def copy(self, folder: Path) -> list[Path]:
         folder.mkdir(parents=True)
         return [Path(shutil.copy(place, folder / place.name)) for place in self.places]
 
 
-def _make(folder: Path, streaming: StreamingOptions) -> Template:
+def _make(folder: Path, streaming: StreamingOptions, **how: Any) -> Template:
     places = [folder / "new" / f"device{index}" for index in range(2)]
     places[0].parent.mkdir()
     create(places).close()
-    made = Template(places, streaming, "")
+    made = Template(places, streaming, "", **how)
     with Store.open(made.copy(folder / "whole")) as store:
-        train(store, STEPS, streaming=streaming)
+        made.train(store)
         return replace(made, digest=digest(store))
 
 
@@ -59,13 +66,20 @@ def clipping(tmp_path_factory: pytest.TempPathFactory) -> Template:
     return _make(tmp_path_factory.mktemp("clipping"), StreamingOptions(commit_every=2, clip=Clip(3.0)))
 
 
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """Steps that overflow after some layers were updated; every second one is committed."""
+    options = replace(node_options(), loss_scale=DynamicLossScale(2.0**15, growth=2))
+    return _make(tmp_path_factory.mktemp("scaled"), StreamingOptions(commit_every=2), options=options, half=True)
+
+
 def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int = 0) -> int:
     """Open after a crash: nothing is damaged, at least `least` steps are in, and the end is the same."""
     with Store.open(places) as store:
         found = store.state.trained
         assert found >= least
         assert check(store) == []
-        train(store, STEPS, streaming=template.streaming)
+        template.train(store)
         assert digest(store) == template.digest
     return found
 
@@ -73,7 +87,7 @@ def _goes_on_to_the_same_bits(places: list[Path], template: Template, least: int
 def _boundaries(template: Template, folder: Path) -> int:
     counting = _optimizer.Faults()
     with Store.open(template.copy(folder), StoreOptions(faults=counting)) as store:
-        train(store, STEPS, streaming=template.streaming)
+        template.train(store)
     return counting.seen
 
 
@@ -85,7 +99,7 @@ def _fail_at(template: Template, folder: Path, boundary: int, torn: bool) -> int
         Store.open(places, StoreOptions(faults=faults)) as store,
         pytest.raises(StoreError, match="Input/output error") as caught,
     ):
-        train(store, STEPS, streaming=template.streaming, on_pass=lambda record: done.append(record.index))
+        template.train(store, on_pass=lambda record: done.append(record.index))
     assert caught.value.kind == "device"
     assert str(folder) in caught.value.path
     # a pass is reported when it is updated, which waits for the commit before it
@@ -105,6 +119,11 @@ def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: ra
 def test_an_error_while_gradients_wait_for_their_norm(clipping: Template, tmp_path: Path, rng: random.Random) -> None:
     for at in rng.sample(range(_boundaries(clipping, tmp_path / "count")), 6):
         _fail_at(clipping, tmp_path / str(at), at, rng.random() < 0.5)
+
+
+def test_an_error_among_steps_that_overflow(scaled: Template, tmp_path: Path, rng: random.Random) -> None:
+    for at in rng.sample(range(_boundaries(scaled, tmp_path / "count")), 6):
+        _fail_at(scaled, tmp_path / str(at), at, rng.random() < 0.5)
 
 
 @pytest.mark.slow
@@ -174,7 +193,7 @@ def _log_of_a_training(template: Template, folder: Path) -> tuple[list[Event], l
     faults = _optimizer.Faults(log=str(log))
     with Store.open(template.copy(folder), StoreOptions(faults=faults)) as store:
         for step in range(1, STEPS + 1):
-            train(store, step, streaming=template.streaming)
+            template.train(store, step)
             ends.append(len(_read_log(log)))
     return _read_log(log), ends
 

@@ -30,14 +30,15 @@ TABLE = LayerTable((LayerSpec.of(0, "first", [("a", (3, 2)), ("b", (5,))]), Laye
     last=st.booleans(),
     wire=st.sampled_from(WireType),
     exponents=st.lists(st.integers(-128, 127), min_size=2, max_size=2),
+    scale=st.floats(2.0**-100, 2.0**100, width=32),
     seed=st.integers(0, 2**32),
 )
 def test_round_trip(  # noqa: PLR0917
-    layer: int, step: int, phase: Phase, last: bool, wire: WireType, exponents: list[int], seed: int
+    layer: int, step: int, phase: Phase, last: bool, wire: WireType, exponents: list[int], scale: float, seed: int
 ) -> None:
     spec = TABLE[layer]
     flat = torch.randn(spec.numel, generator=torch.Generator().manual_seed(seed))
-    header = ParamHeader(layer, step, phase, tuple(exponents[: len(spec.tensors)]), last)
+    header = ParamHeader(layer, step, phase, tuple(exponents[: len(spec.tensors)]), last, scale)
     message = pack_message(header, TABLE, wire, flat)
     assert len(message) == message_size(spec, wire)
     assert message_size(spec, wire) % 16 == spec.numel * wire.size % 16
@@ -55,6 +56,10 @@ def test_refusals() -> None:
     message = pack_message(ParamHeader(0, 0, Phase.FORWARD, (1, 2)), TABLE, WireType.BF16, flat)
     with pytest.raises(TrainingError, match="expected"):
         open_message(message[:-2], TABLE[0], TABLE, WireType.BF16)
+    for scale in (0.0, -1.0, float("nan"), float("inf")):
+        spoilt = pack_message(ParamHeader(0, 0, Phase.FORWARD, (1, 2), loss_scale=scale), TABLE, WireType.BF16, flat)
+        with pytest.raises(TrainingError, match="positive and finite"):
+            open_message(spoilt, TABLE[0], TABLE, WireType.BF16)
     other = LayerTable((LayerSpec.of(0, "first", [("a", (2, 3)), ("b", (5,))]), TABLE[1]))
     assert other.digest != TABLE.digest
     with pytest.raises(TrainingError, match="another model"):
@@ -64,7 +69,14 @@ def test_refusals() -> None:
 def test_any_changed_header_byte_is_noticed_or_harmless() -> None:
     header = ParamHeader(0, 7, Phase.BACKWARD, (3, -4))
     message = pack_message(header, TABLE, WireType.BF16, torch.arange(11.0))
-    checked = [*range(8), 8, 9, 10, 11, *range(16, 24)]  # all but step and exponents, which the reader compares
+    checked = [
+        *range(8),
+        8,
+        9,
+        10,
+        11,
+        *range(16, 24),
+    ]  # all but step, exponents and loss scale, which the reader compares or uses
     for byte in checked:
         for bit in range(8):
             spoilt = message.copy()

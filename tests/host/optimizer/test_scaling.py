@@ -66,6 +66,30 @@ def test_zero_gradients_keep_the_exponent() -> None:
     assert scaling.exponent == after
 
 
+def test_after_skips_that_raised_it_far_too_much_it_comes_back() -> None:
+    """Infinities raise it until ordinary gradients are rounded to nothing: then it falls to where it was."""
+    scaling = DelayedScaling("t", 1, ScalingOptions(patience=100, history=1))
+    scaling.observe(0.9, saturated=False)
+    before = scaling.exponent
+    for _ in range(15):
+        scaling.observe(1.0, saturated=True)
+    scaling = _again(scaling)
+    assert scaling.exponent == before + 60
+    steps = 0
+    while scaling.exponent > before + 26:  # |g| < 1 becomes visible where 2^(E-30) is below it
+        assert scaling.observe(0.0, saturated=False)
+        steps += 1
+    assert steps < 15
+    scaling.observe(0.9, saturated=False)
+    assert scaling.exponent == before
+
+
+def _again(scaling: DelayedScaling) -> DelayedScaling:
+    fresh = DelayedScaling("t", 1, ScalingOptions(patience=100, history=1))
+    fresh.restore(scaling.notes())
+    return fresh
+
+
 def test_an_outlier_is_forgotten_after_the_history() -> None:
     scaling = DelayedScaling("t", 1, ScalingOptions(history=3, headroom=0))
     scaling.observe(1000.0, saturated=False)

@@ -40,6 +40,8 @@ class ScriptedPort:
         passes: Sequence[bool],
         wire: WireType = WireType.BF16,
         spoil: Callable[[int, np.ndarray[Any, Any]], np.ndarray[Any, Any]] = lambda _number, message: message,
+        *,
+        loss_scale: float = 1.0,
     ) -> None:
         self.log: list[str] = []
         self.pushed: list[tuple[int, np.ndarray[Any, Any]]] = []
@@ -50,7 +52,7 @@ class ScriptedPort:
             order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(table)))] if train else []
             for layer, phase in order:
                 exponents = tuple(range(layer, layer + len(table[layer].tensors)))
-                header = ParamHeader(layer, number, phase, exponents, number == len(passes) - 1)
+                header = ParamHeader(layer, number, phase, exponents, number == len(passes) - 1, loss_scale)
                 self._messages.append(pack_message(header, table, wire, weights[layer]))
         self._served = 0
 

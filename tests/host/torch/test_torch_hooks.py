@@ -77,6 +77,25 @@ def test_the_comparison_can_fail() -> None:
     assert not all(np.array_equal(got, wanted) for (_, got), wanted in zip(port.pushed, expected, strict=True))
 
 
+def test_the_optimizer_nodes_loss_scale_multiplies_the_gradients() -> None:
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    batch = torch.randn(5, 4)
+    table, weights = flat_weights(model)
+    pushed = []
+    for scale in (1.0, 1024.0):
+        port = ScriptedPort(table, weights, [True], WireType.FP32, loss_scale=scale)
+        worker = copy.deepcopy(model)
+        network = attach(worker, port, wire=WireType.FP32)
+        loss = _loss(worker(batch))
+        assert network.loss_scale == scale
+        network.scale(loss).backward()
+        pushed.append([values for _, values in port.pushed])
+    for plain, scaled in zip(*pushed, strict=True):
+        assert np.array_equal(plain * np.float32(1024), scaled)
+        assert plain.any()
+
+
 def test_exponents_of_the_message_go_with_the_pushes_and_the_order_is_figure_5() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 1))
     table, weights = flat_weights(model)
