@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from host.addresses import Address, cannot_open, checked_address, shm_path
 from host.buffers import lanes_of
+from host.endpoint import Stall
 from host.errors import EndpointError
 from wire.generated.constants import DataType, Flag
 
@@ -95,7 +96,7 @@ class AllReducer:
 
     There is no thread behind it.  The caller's thread runs the protocol inside `all_reduce`, `run`, `wait` and
     `close`, polling for `spin` seconds before it sleeps.  All workers must make the same calls in the same order.
-    Not for use by two threads at once, nor in a child after fork().
+    Not for use by two threads at once (but `stalled` and `interrupt`), nor in a child after fork().
 
     Args:
         stream: the job: gen, workers, slots, lanes (8 in the default build of p4sgd.p4).
@@ -213,6 +214,15 @@ class AllReducer:
     def stats(self) -> dict[str, Any]:
         """Counters since the start: those of `Endpoint.stats` that apply; `pull_latency` times whole all-reduces."""
         return self._native.stats()
+
+    def stalled(self) -> tuple[Stall, ...]:
+        """What has not moved for a second or more while somebody waited for it; any thread may ask."""
+        found = self._native.standstill(1.0)
+        return () if found is None else (Stall("sums", found[0], found[1], "no sum or no confirmation comes"),)
+
+    def interrupt(self) -> None:
+        """Fail what is pending (kind ``closed``), from any thread: whoever waits notices within 50 ms or so."""
+        self._native.interrupt()
 
     def close(self, linger: float = 0.25) -> None:
         """Fail what is pending; run the protocol until the switch has confirmed all sums, for `linger` seconds at most.

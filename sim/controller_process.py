@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from softswitch.watched_process import WatchedProcess
 
 _READY = "ready: "
 _START_SECONDS = 60.0
+_UP_SECONDS = 60.0
+_POLL_SECONDS = 0.02
 
 
 class ControllerProcess:
@@ -27,6 +30,7 @@ class ControllerProcess:
         addresses: gRPC address of every switch.
         folder: for its jobs, certificates, socket and log; short enough for a socket.
         timing: how soon it notices things.
+        log: file that takes its output; one in the folder by default.
 
     Attributes:
         address: of its service: a socket, which is the same in every network namespace.
@@ -34,12 +38,18 @@ class ControllerProcess:
     """
 
     def __init__(
-        self, topology: Topology, addresses: Mapping[str, str], folder: Path, timing: Timing | None = None
+        self,
+        topology: Topology,
+        addresses: Mapping[str, str],
+        folder: Path,
+        timing: Timing | None = None,
+        *,
+        log: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.address = f"unix:{folder / 'controller.sock'}"
         self.certificates = folder / "certificates"
-        self.log = folder / "controller.log"
+        self.log = log or folder / "controller.log"
         self._settings = folder / "settings"
         self._process: WatchedProcess | None = None
         certificates.make(self.certificates, topology.hosts)
@@ -80,6 +90,19 @@ class ControllerProcess:
     def operator(self) -> OperatorClient:
         """A connection as an operator."""
         return OperatorClient(self.address, self.certificates)
+
+    def wait_until_up(self, operator: OperatorClient, timeout: float = _UP_SECONDS) -> None:
+        """Wait until every switch is as it should be.
+
+        Raises:
+            ControllerError: one is not in time; says why, and quotes the end of the log.
+        """
+        deadline = time.monotonic() + timeout
+        while down := [switch.detail for switch in operator.switches() if switch.state != "up"]:
+            if time.monotonic() > deadline:
+                said = self.log.read_text("utf-8", errors="replace")[-2000:]
+                raise ControllerError(f"after {timeout:g} s: {'; '.join(down)}; the controller said:\n{said}")
+            time.sleep(_POLL_SECONDS)
 
     def __enter__(self) -> ControllerProcess:
         self.start()

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from host.addresses import Address
+from host.all_reducer import AllReducer
 from host.endpoint import Endpoint
 from host.membership.errors import MembershipError
 from host.stream import Stream
+
+_SLOTS = "slots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,28 @@ class Description:
         local, switch = ((a.ip, a.port) for a in (message.local, message.switch))
         return cls(message.job, message.kind, message.host, message.role, message.wid, local, switch, streams, epoch)
 
+    def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:
+        """An all-reducer for this part of a job on p4sgd.p4; further arguments and errors as `AllReducer`.
+
+        Raises:
+            MembershipError: this job has endpoints.
+        """
+        if self.role != _SLOTS:
+            raise MembershipError(f"{self.host} has the role {self.role!r} in job {self.job}: make an `endpoint`")
+        (stream,) = self.streams.values()
+        return AllReducer(
+            stream=stream, wid=self.wid, local=self.local, switch=self.switch, timeout=timeout, window=window, **options
+        )
+
     def open(self, *, timeout: float, window: int | None = None) -> Endpoint:
         """An endpoint for this part; arguments and errors as `Endpoint.worker`.
 
         Raises:
-            MembershipError: a role that this program does not know.
+            MembershipError: a role that has no endpoint, or that this program does not know.
         """
         match self.role:
+            case "slots":
+                raise MembershipError(f"job {self.job} is of kind slots: make a `reducer` on {self.host}")
             case "peer":
                 (stream,) = self.streams.values()
                 return Endpoint.peer(

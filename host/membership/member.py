@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar, final
 
 import grpc
 
+from host.all_reducer import AllReducer
 from host.endpoint import Endpoint
 from host.errors import EndpointError
 from host.membership.credentials import Credentials
@@ -40,7 +41,7 @@ class Membership:
 
     Beats are sent for as long as the process lives. When the controller replaces the job's generations (somebody was
     lost, or came back), the endpoint is closed: what is pending on it fails, `superseded` is true, and `endpoint` makes
-    the next one. Whoever trains then goes back to the last state that all members have.
+    the next one (`reducer` in a job of kind slots). Whoever trains then goes back to the last state that all have.
     """
 
     def __init__(self, channel: Any, reply: Any) -> None:
@@ -54,7 +55,7 @@ class Membership:
         self._trouble = ""
         self._cause = ""
         self._error: MembershipError | None = None
-        self._endpoint: _Closable | None = None
+        self._part: _Closable | None = None
         self._news = threading.Condition()
         self._stop = threading.Event()
         self._beat_now = threading.Event()
@@ -165,6 +166,17 @@ class Membership:
         """
         return self.take(lambda told: told.open(timeout=timeout, window=window))
 
+    def reducer(self, *, timeout: float = 10.0, window: int | None = None, **options: Any) -> AllReducer:
+        """As `endpoint`, in a job of kind slots; further arguments as `AllReducer` (port, spin).
+
+        When the generations change, what is pending on it fails soon after; close it before making the next.
+
+        Raises:
+            MembershipError: the membership has ended, or the job is of another kind.
+            EndpointError: as `AllReducer`.
+        """
+        return self.take(lambda told: told.open_reducer(timeout=timeout, window=window, **options))
+
     def take(self, make: Callable[[Description], _Port]) -> _Port:
         """As `endpoint`, for what else takes part: `make` gives what is closed when the generations change.
 
@@ -174,12 +186,20 @@ class Membership:
         with self._news:
             if self._error is not None:
                 raise self._error
-            if self._endpoint is not None:
-                self._endpoint.close(0.0)
-            self._endpoint = made = make(self._description)
+            if self._part is not None:
+                self._part.close(0.0)
+            self._part = made = make(self._description)
             self._working = self._description.epoch
         self._beat_now.set()
         return made
+
+    @staticmethod
+    def _give_up(part: _Closable) -> None:
+        """What is pending fails; called in a thread of ours."""
+        if isinstance(part, AllReducer):
+            part.interrupt()  # only the thread that uses it may close it
+        else:
+            part.close(0.0)
 
     def leave(self) -> None:
         """Finish: the controller does not miss this member from here on. May be called twice."""
@@ -240,28 +260,28 @@ class Membership:
             if changed:
                 self._description = Description.of(notice.description, notice.epoch)
             self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
-            endpoint = self._endpoint
+            part = self._part
             self._news.notify_all()
-        if changed and endpoint is not None and self._working != notice.epoch:
-            endpoint.close(0.0)
+        if changed and part is not None and self._working != notice.epoch:
+            self._give_up(part)
 
     def _fail(self, text: str) -> None:
         with self._news:
             self._error = MembershipError(text)
-            endpoint = self._endpoint
+            part = self._part
             self._news.notify_all()
         self._stop.set()
-        if endpoint is not None:
-            endpoint.close(0.0)
+        if part is not None:
+            self._give_up(part)
 
     def _watch(self) -> None:
         while not self._stop.wait(_STALL_CHECK_SECONDS):
-            endpoint = self._endpoint
-            if not isinstance(endpoint, Endpoint) or self._working != self._description.epoch:
+            part = self._part
+            if not isinstance(part, Endpoint | AllReducer) or self._working != self._description.epoch:
                 continue
             with contextlib.suppress(grpc.RpcError, EndpointError):
                 stalls = [
-                    pb.Stall(stream=s.stream, seconds=s.seconds, seq=s.seq, cause=s.cause) for s in endpoint.stalled()
+                    pb.Stall(stream=s.stream, seconds=s.seconds, seq=s.seq, cause=s.cause) for s in part.stalled()
                 ]
                 if stalls:
                     request = pb.ReportRequest(session=self._session, stalls=stalls)

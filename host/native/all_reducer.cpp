@@ -78,11 +78,13 @@ bool AllReducer::wait(const Reduction& reduction, Nanos limit) {
   if (reduction.done) return true;
   const Nanos now = monotonic_now();
   const Nanos until = limit > kNever - now ? kNever : now + limit;
+  if (interrupted_) fail_closed("the all-reducer was interrupted", now);
   progressed_at_ += now - left_at_;  // a pause of the caller is not the network's
   quiet_since_ = now;
   Nanos last = now;
   while (!reduction.done && last < until) last = turn(until);
   left_at_ = last;
+  if (reduction.done) stands_since_ = 0;
   return reduction.done;
 }
 
@@ -283,6 +285,9 @@ bool AllReducer::send_ack(Seq seq) {
 
 void AllReducer::supervise(Nanos now) {
   stats_.socket_errors.set(port_->errors());
+  stands_at_ = ring_.oldest();
+  stands_since_ = progressed_at_;
+  if (interrupted_) fail_closed("the all-reducer was interrupted", now);
   if (now - progressed_at_ < config_.timeout || failure_) return;
   Failure failure;
   failure.fatal = true;
@@ -320,6 +325,23 @@ void AllReducer::fail_all(const Failure& failure, Nanos now) {
   queue_.clear();
 }
 
+void AllReducer::fail_closed(const char* message, Nanos now) {
+  if (failure_) return;
+  Failure failure;
+  failure.kind = "closed";
+  failure.message = message;
+  failure.peer = config_.peer;
+  failure.fatal = true;
+  fail_all(failure, now);
+}
+
+std::optional<Standstill> AllReducer::standstill(Nanos least) const {
+  const Nanos since = stands_since_;
+  const Nanos duration = monotonic_now() - since;
+  if (since == 0 || duration < least) return std::nullopt;
+  return Standstill{.duration = duration, .seq = stands_at_};
+}
+
 std::optional<Failure> AllReducer::failure() const {
   const std::scoped_lock lock(mutex_);
   return failure_;
@@ -328,14 +350,8 @@ std::optional<Failure> AllReducer::failure() const {
 void AllReducer::close(Nanos linger) {
   const std::scoped_lock lock(mutex_);
   const Nanos started = monotonic_now();
-  if (!failure_) {
-    Failure failure;
-    failure.kind = "closed";
-    failure.message = "the all-reducer is closed";
-    failure.peer = config_.peer;
-    failure.fatal = true;
-    fail_all(failure, started);
-  }
+  fail_closed("the all-reducer is closed", started);
+  stands_since_ = 0;
   quiet_since_ = started;
   transmit(started);
   // What still waits for its sum can only fail; what is acknowledged must be confirmed.

@@ -51,6 +51,12 @@ struct Reduction {
   Nanos started = 0;
 };
 
+// A wait that does not get on.
+struct Standstill {
+  Nanos duration = 0;
+  Seq seq = 0;  // of the oldest round
+};
+
 class AllReducer {
  public:
   // Throws std::system_error, EMSGSIZE when a frame does not fit the path.
@@ -63,6 +69,11 @@ class AllReducer {
   // Fails what is pending and runs the protocol until the switch has confirmed all rounds, at most
   // for `linger`.
   void close(Nanos linger);
+
+  // Fails what is pending, from any thread; whoever waits notices within a twentieth of a second.
+  void interrupt() { interrupted_ = true; }
+  // What has not moved for `least` while someone waited for it; any thread may ask.
+  std::optional<Standstill> standstill(Nanos least) const;
 
   std::optional<Failure> failure() const;
   const Stats& stats() const { return stats_; }
@@ -89,6 +100,7 @@ class AllReducer {
   void sleep(Nanos until, Nanos now);
   void supervise(Nanos now);
   void fail_all(const Failure& failure, Nanos now);
+  void fail_closed(const char* message, Nanos now);
 
   AllReducerConfig config_;
   int headroom_;
@@ -107,6 +119,9 @@ class AllReducer {
   bool blocked_ = false;        // the port takes no more
   std::atomic<int> never_ = 0;  // nobody stops the caller's own thread
   std::optional<Failure> failure_;
+  std::atomic<bool> interrupted_ = false;
+  std::atomic<Nanos> stands_since_ = 0;  // 0: nobody waits
+  std::atomic<Seq> stands_at_ = 0;
   mutable std::mutex mutex_;  // one thread runs the protocol at a time
 };
 

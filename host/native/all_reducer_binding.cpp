@@ -1,9 +1,11 @@
 #include "all_reducer_binding.hpp"
 
+#include <pybind11/stl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -42,6 +44,13 @@ class BoundAllReducer {
     const double nanos = std::clamp(linger, 0.0, 60.0) * kNanosPerSecond;
     const py::gil_scoped_release release;
     reducer_.close(static_cast<Nanos>(nanos));
+  }
+  void interrupt() { reducer_.interrupt(); }
+  // Seconds and sequence number of what has not moved for `least` seconds.
+  std::optional<std::pair<double, Seq>> standstill(double least) const {
+    const auto found = reducer_.standstill(static_cast<Nanos>(least * kNanosPerSecond));
+    if (!found) return std::nullopt;
+    return std::pair{seconds(found->duration), found->seq};
   }
   // Keeps the memory of a reduction that its owner has dropped while it is under way.
   void keep(std::shared_ptr<Reduction> reduction, py::object memory) {
@@ -146,6 +155,8 @@ void bind_all_reducer(py::module_& module) {
       .def(py::init(&make), py::arg("config"))
       .def("failure", &BoundAllReducer::failure)
       .def("stats", &BoundAllReducer::stats)
+      .def("interrupt", &BoundAllReducer::interrupt)
+      .def("standstill", &BoundAllReducer::standstill, py::arg("least"))
       .def("close", &BoundAllReducer::close, py::arg("linger"))
       .def_property_readonly("local", &BoundAllReducer::local);
 

@@ -1,28 +1,40 @@
-"""The demo's hosts in namespaces on one switch that runs luwu.p4; everything is set up through P4Runtime."""
+"""The demo's hosts in namespaces on one switch that runs luwu.p4, under a controller as anybody else's job is."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from controlplane.diagnosis import diagnose
+from controlplane.controller import messages
+from controlplane.controller.settings import Timing
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
 from controlplane.faults import set_loss
-from controlplane.jobs import JobPlan, deploy
-from controlplane.programs import program_for
+from controlplane.jobs import JobKind
+from controlplane.lifecycle import JobRequest
+from controlplane.programs import programs_of
 from controlplane.stats import drops
 from controlplane.topology import Target, star
+from sim.controller_process import ControllerProcess
 from sim.demo.errors import DemoError
 from sim.demo.members import REPOSITORY, Deliver, Member, ProcessMember, member_environment, module_command
 from sim.demo.options import ROOT_HOST, DemoOptions, Plan
 from sim.mininet import MininetNetwork, NetworkError
 
+JOB = "demo"
+
 
 class SwitchNetwork:
-    """Hosts `w0`.. and `opt` in namespaces on one switch that runs luwu.p4, all through P4Runtime."""
+    """Hosts `w0`.. and `opt` in namespaces on one switch that runs luwu.p4.
+
+    A controller loads the program and makes the job; every host joins it with the job's token and a certificate of its
+    own, beats while it trains, and leaves at the end. The controller says who is missing.
+    """
 
     def __init__(self, options: DemoOptions) -> None:
         """Nothing is started before the context is entered."""
@@ -36,24 +48,28 @@ class SwitchNetwork:
             lanes=options.lanes,
             mtu=options.mtu,
         )
-        self._job = JobPlan.luwu(
-            self._topology, name="demo", workers=list(options.worker_names), root=ROOT_HOST, slots=options.slots
-        )
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        """Compile the program if need be, bring the network up, deploy the job; leaves nothing behind on failure."""
+        """Bring network and controller up and create the job; leaves nothing behind on failure."""
         try:
             with ExitStack() as exits:
-                (switch,) = self._topology.switches.values()
-                program = program_for(switch)
+                programs_of(self._topology)  # compiled before anybody waits for it
                 self._network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._options.logs))
-                self._fabric = exits.enter_context(Fabric.connect(self._topology, self._network.addresses))
-                self._fabric.push({switch.name: program})
-                deploy(self._job, self._topology, self._fabric.clients)
+                # Keys, token and socket: nobody else's, and gone with the run.
+                folder = Path(exits.enter_context(TemporaryDirectory(prefix="catchment-")))
+                self._controller = exits.enter_context(
+                    ControllerProcess(
+                        self._topology, self._network.addresses, folder, self._timing(),
+                        log=self._options.logs / "controller.log",
+                    )
+                )  # fmt: skip
+                self._operator = exits.enter_context(self._controller.operator())
+                self._controller.wait_until_up(self._operator)
+                self._fabric = exits.enter_context(self._look())
                 if self._options.loss:
-                    for name, client in self._fabric.clients.items():
-                        set_loss(client, self._topology.ports(name), self._options.loss)
+                    self._lose_frames()
+                self._create_job(folder / "token")
                 self._exits = exits.pop_all()
         except (ControlPlaneError, NetworkError) as error:
             raise DemoError(str(error)) from error
@@ -64,9 +80,39 @@ class SwitchNetwork:
     ) -> None:
         self._exits.close()
 
+    def _timing(self) -> Timing:
+        # A loss ends the run, so a busy machine must not pass for a hung worker; a dead one breaks its connection.
+        return Timing(silence=self._options.timeout / 2, reunion=1.0)
+
+    def _look(self) -> Fabric:
+        return Fabric.connect(self._topology, self._network.addresses, read_only=True)
+
+    def _lose_frames(self) -> None:
+        with Fabric.connect(self._topology, self._network.addresses) as fabric:
+            for name, client in fabric.clients.items():
+                set_loss(client, self._topology.ports(name), self._options.loss)
+
+    def _create_job(self, token: Path) -> None:
+        request = JobRequest(
+            JOB, JobKind.LUWU, self._options.worker_names, root=ROOT_HOST, slots=self._options.slots
+        )  # fmt: skip
+        created = self._operator.create(request)
+        with os.fdopen(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(created.token)
+        place = {
+            "address": self._controller.address,
+            "certificates": str(self._controller.certificates),
+            "job": JOB,
+            "token": str(token),
+        }
+        self._described = {
+            member.host: {**messages.described(member.description), "controller": place}
+            for member in created.job.members
+        }
+
     def describe(self) -> dict[str, dict[str, Any]]:
-        """As the job plan describes each host."""
-        return {host: self._job.describe(host) for host in (*self._options.worker_names, ROOT_HOST)}
+        """Each host's part in the job, and where the controller is."""
+        return self._described
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
         """A process in the host's namespace."""
@@ -86,15 +132,16 @@ class SwitchNetwork:
         return totals
 
     def diagnosis(self) -> list[str]:
-        """Who sends nothing, as the switch's counters show it.
+        """Who is missing, as the controller says.
 
         Raises:
-            DemoError: the switch does not answer.
+            DemoError: the switch does not answer, or the controller does not.
         """
         try:
-            found = diagnose(self._job, self._fabric.clients)
+            down = [switch.detail for switch in self._operator.switches() if switch.state == "down"]
+            trouble = self._operator.job(JOB).trouble
         except ControlPlaneError as error:
-            raise DemoError(f"the switch cannot be asked: {error}") from error
-        if any(missing.packets is None for missing in found):
-            raise DemoError("; ".join(str(missing) for missing in found))
-        return [str(missing) for missing in found]
+            raise DemoError(str(error)) from error
+        if down:
+            raise DemoError("; ".join(down))
+        return [trouble] if trouble else []

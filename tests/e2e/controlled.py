@@ -74,6 +74,7 @@ class ControlledLab:
         self.network = MininetNetwork(topology, log_folder=folder)
         self._tasks = 0
         slow = next(iter(topology.switches.values())).target is Target.BMV2
+        self.is_slow = slow
         self.lanes = next(iter(topology.switches.values())).lanes
         self.sizes = [1500] * 12 if slow else [80_000] * 12
         self._exits = contextlib.ExitStack()
@@ -85,27 +86,22 @@ class ControlledLab:
                 ControllerProcess(self.topology, self.network.addresses, self.folder / "c", PATIENT)
             )
             self.operator = exits.enter_context(self.controller.operator())
-            self.until_up()
+            self.wait_until_up()
             self._exits = exits.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._exits.close()
 
-    def until_up(self) -> None:
+    def wait_until_up(self) -> None:
         """Until the controller has every switch as it should be."""
-        pause = threading.Event()
-        for _ in range(3000):
-            switches = self.operator.switches()
-            if all(s.state == "up" for s in switches):
-                return
-            pause.wait(0.02)
-        raise AssertionError([s.detail for s in switches] + [self.controller.log.read_text()[-3000:]])
+        self.controller.wait_until_up(self.operator)
 
     @contextlib.contextmanager
-    def job(self, name: str, workers: Sequence[str], *, root: str | None = "opt", slots: int = 4) -> Iterator[str]:
+    def job(self, name: str, workers: Sequence[str], *, root: str | None = "opt", slots: int = 4,
+            kind: JobKind | None = None) -> Iterator[str]:  # fmt: skip
         """A job for the length of a block; gives its token."""
-        kind = JobKind.LUWU if root else JobKind.ALLREDUCE
+        kind = kind or (JobKind.LUWU if root else JobKind.ALLREDUCE)
         reply = self.operator.create(JobRequest(name, kind, tuple(workers), root, slots))
         try:
             yield reply.token

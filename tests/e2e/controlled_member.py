@@ -5,6 +5,7 @@ It starts its messages over whenever the job's generations are replaced, and sta
 
 from __future__ import annotations
 
+import contextlib
 import json
 import select
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from member import run
+from slots_member import run as all_reduce
 
 from host import EndpointError
 from host.membership import Credentials, Membership, MembershipError
@@ -27,9 +29,13 @@ def input_closed() -> bool:
 
 def until_done(task: dict[str, Any], member: Membership) -> None:
     """Push and pull everything in one epoch, then stay for the others."""
-    with member.endpoint(timeout=task["timeout"]) as end:
-        told = member.description
-        wrong = run({**task, "told": {"role": told.role, "wid": told.wid}}, end)
+    told = member.description
+    task = {**task, "told": {"role": told.role, "wid": told.wid}}
+    with contextlib.ExitStack() as exits:
+        if told.role == "slots":
+            wrong = all_reduce(task, exits.enter_context(member.reducer(timeout=task["timeout"], spin=0.0)))
+        else:
+            wrong = run(task, exits.enter_context(member.endpoint(timeout=task["timeout"])))
         say(done=True, epoch=member.epoch, wrong=wrong, cause=member.cause)
         while not input_closed():
             if member.superseded(0.05):

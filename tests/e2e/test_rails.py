@@ -41,4 +41,4 @@ def test_jobs_on_two_rails(rails: ControlledLab, rng: random.Random) -> None:
         assert all_done(running[1]) == 1, "the other rail does not notice"
         rails.network.start_switch("a1")
         assert all_done(running[0]) == 1
-    rails.until_up()
+    rails.wait_until_up()

@@ -54,7 +54,7 @@ def run_with_a_restart(lab: ControlledLab, part: str, seed: int) -> None:
         )
         epoch = all_done(members)
         assert epoch == (2 if part in members else 1), "only who loses its state costs a generation"
-    lab.until_up()
+    lab.wait_until_up()
 
 
 def test_something_dies_and_comes_back(controlled: ControlledLab, rng: random.Random) -> None:

@@ -326,3 +326,32 @@ def test_a_child_is_refused() -> None:
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         reduction.run()
+
+
+def test_another_thread_sees_that_it_stands_still_and_ends_it() -> None:
+    """What a membership does when the controller replaces the generations."""
+    with job(2) as (_, members):
+        member = members[0]
+        assert member.stalled() == ()
+        failures: list[EndpointError] = []
+
+        def wait_alone() -> None:
+            try:
+                member.all_reduce(np.ones(8, np.int32))
+            except EndpointError as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=wait_alone)
+        thread.start()
+        while not (stalls := member.stalled()):
+            thread.join(0.01)
+            assert thread.is_alive(), failures
+        assert stalls[0].stream == "sums"
+        assert stalls[0].seconds >= 1.0
+        assert stalls[0].seq == (1 << 32) - 7
+        member.interrupt()
+        thread.join(10.0)
+        assert [error.kind for error in failures] == ["closed"]
+        assert "interrupted" in str(failures[0])
+        with pytest.raises(EndpointError, match="interrupted"):
+            member.all_reduce(np.ones(8, np.int32))
