@@ -28,6 +28,7 @@ module frame_sender
 
     // a heartbeat is due; `beat_missing`: to ask for frame beat_seq
     input  logic                 beat_valid,
+    input  logic                 beat_optional,
     input  logic                 beat_missing,
     input  seq_t                 beat_seq,
     output logic                 beat_ready,
@@ -67,12 +68,13 @@ module frame_sender
   logic [IndexBits-1:0]  beat_reg;
   logic                 last_beat;  // of the vector at place_reg
 
-  wire boundary  = move && !reading_reg;
-  wire take_beat = boundary && beat_valid;
-  wire take_data = boundary && !beat_valid && s_valid;
+  wire boundary   = move && !reading_reg;
+  wire data_first = carry && beat_optional && s_valid;
+  wire take_beat  = boundary && beat_valid && !data_first;
+  wire take_data  = boundary && s_valid && (!beat_valid || data_first);
 
-  assign beat_ready = boundary;
-  assign s_ready    = boundary && !beat_valid;
+  assign beat_ready = boundary && !data_first;
+  assign s_ready    = boundary && (!beat_valid || data_first);
   assign idle       = !reading_reg;
   assign meta_read  = take_data;
   assign meta_place = s_seq[PlaceBits-1:0];

@@ -27,6 +27,8 @@ module heartbeat_gen
     output logic        missing_ready,
 
     output logic        m_valid,
+    // a data frame that carries the same will do instead
+    output logic        m_optional,
     output logic        m_missing,
     output seq_t        m_seq,
     input  logic        m_ready
@@ -50,6 +52,7 @@ module heartbeat_gen
   wire        said         = sent || carried;
 
   assign m_valid       = run && (due_reg || missing_valid);
+  assign m_optional    = !missing_valid && !elapsed_reg;
   assign m_missing     = missing_valid;
   assign m_seq         = missing_valid ? missing_seq : ack;
   assign missing_ready = m_ready && run;

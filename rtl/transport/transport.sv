@@ -193,6 +193,7 @@ module transport
 
   // A worker of an all-reduce asks the switch for a sum by sending its own part again; others ask the sender.
   logic beat_valid;
+  logic beat_optional;
   logic beat_missing;
   seq_t beat_seq;
   logic beat_ready;
@@ -220,6 +221,7 @@ module transport
       .missing_seq,
       .missing_ready(beat_missing_ready),
       .m_valid(beat_valid),
+      .m_optional(beat_optional),
       .m_missing(beat_missing),
       .m_seq(beat_seq),
       .m_ready(beat_ready)
@@ -308,6 +310,7 @@ module transport
       .rx_credit,
       .carry,
       .beat_valid,
+      .beat_optional,
       .beat_missing,
       .beat_seq,
       .beat_ready,

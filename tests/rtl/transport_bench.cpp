@@ -1,12 +1,18 @@
 // A transport for Python: one Verilated NIC, and what goes through its queues.
 #define TRANSPORT_TOP
 #include "Top.h"
+#include "transport_network.hpp"
 #include "transport_nic.hpp"
 
 extern "C" {
 
 Nic* nic_new(std::uint32_t vector_bytes, std::uint32_t seed) {
   return new TopNic<Top>(vector_bytes, seed);
+}
+
+void network_run(const Scenario* scenario, const std::uint32_t* settings, const std::uint16_t* gens,
+                 TransportNetwork::Maker root, NetworkOutcome* outcome) {
+  *outcome = TransportNetwork(*scenario, settings, gens, nic_new, root).run();
 }
 
 void nic_delete(Nic* nic) { delete nic; }
