@@ -11,6 +11,7 @@ module retransmitter
     input  logic        clk,
     // low: nothing is in flight
     input  logic        run,
+    input  seq_t        base,
     input  seq_t        acked,
     input  seq_t        next,
     input  logic [15:0] window,
@@ -70,11 +71,11 @@ module retransmitter
     if (load) head_reg <= more ? resend_reg : queue_mem[read_reg[Bits-1:0]];
 
     if (!run) begin
-      resend_reg     <= acked;
-      stop_reg       <= acked;
-      recover_reg    <= acked;
+      resend_reg     <= base;
+      stop_reg       <= base;
+      recover_reg    <= base;
       burst_reg      <= 16'd0;
-      asked_reg      <= acked;
+      asked_reg      <= base;
       write_reg      <= '0;
       read_reg       <= '0;
       head_valid_reg <= 1'b0;

@@ -120,6 +120,7 @@ module sender
   retransmitter repeats (
       .clk,
       .run,
+      .base(settings.base_seq),
       .acked,
       .next(next_reg),
       .window,
