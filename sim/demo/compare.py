@@ -33,8 +33,12 @@ class SingleProcess:
 
 
 def compare(options: DemoOptions, network: PassLosses, digest: str, beside: SingleProcess) -> Comparison:
-    """Compare all passes of a run, whose weights have `digest`, with both trainings in one process."""
-    passes = range(len(options.passes))
+    """Compare all passes of a run, whose weights have `digest`, with both trainings in one process.
+
+    Passes whose losses were lost in an ended run are left out; every later pass depends on them.
+    """
+    lost = network.missing(len(options.passes))
+    passes = [index for index in range(len(options.passes)) if index not in lost]
     gaps = [abs(network.mean(index) - beside.float_sums.mean(index)) for index in passes]
     return Comparison(
         largest_gap=max(gaps),

@@ -44,6 +44,13 @@ class TrainingListener:
         elif event["event"] == events.PASS:
             self._passed(name, event)
 
+    def recall(self, name: str, event: dict[str, Any]) -> None:
+        """Take in an event of an earlier part of the run: what it said, not when."""
+        if event["event"] == events.SKIPPED:
+            self(name, event)
+        elif event["event"] == events.PASS:
+            self.losses.add(event["index"], self.plan.hosts[name]["wid"], event["loss"], event["seconds"])
+
     def _passed(self, name: str, event: dict[str, Any]) -> None:
         index = event["index"]
         complete = self.losses.add(index, self.plan.hosts[name]["wid"], event["loss"], event["seconds"])

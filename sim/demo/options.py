@@ -34,6 +34,8 @@ class DemoOptions:
         evaluate: steps between two validation passes. reference: train in one process as well, to compare.
         timeout: seconds without progress after which an endpoint gives up.
         out_of_core: the optimizer node keeps the model states in a store on disk, not in memory.
+        resume: go on with the run out of core in the output folder, after its last step on disk.
+        trained: steps that the store already has (found out when resuming).
         output: folder of the report and the logs. name: of the network; two with different names can be up at once.
     """
 
@@ -54,6 +56,8 @@ class DemoOptions:
     reference: bool = True
     timeout: float = 10.0
     out_of_core: bool = False
+    resume: bool = False
+    trained: int = 0
     output: Path = Path("build/demo")
     name: str = "demo"
 
@@ -114,6 +118,16 @@ class DemoOptions:
         return tuple(schedule)
 
     @property
+    def first_pass(self) -> int:
+        """Number of the first pass of this run: the one after `trained` training passes."""
+        done = 0
+        for index, train in enumerate(self.passes):
+            if done == self.trained:
+                return index
+            done += train
+        return len(self.passes)
+
+    @property
     def validation_batch(self) -> int:
         """Sequences per worker in a validation pass."""
         return 2 * self.batch
@@ -121,7 +135,7 @@ class DemoOptions:
     @property
     def traced_step(self) -> int:
         """The training step (from 1) whose timeline goes into the report: past the start, before the end."""
-        return 1 + self.steps // 2
+        return 1 + self.trained + (self.steps - self.trained) // 2
 
     @property
     def worker_names(self) -> tuple[str, ...]:

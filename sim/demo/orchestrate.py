@@ -23,6 +23,7 @@ from sim.demo.options import ROOT_HOST, DemoOptions, Plan
 from sim.demo.outcome import Outcome, PassLosses
 from sim.demo.progress import TrainingProgress
 from sim.demo.report import write_report
+from sim.demo.resume import Journal, going_on
 from sim.demo.summary import print_summary
 from sim.demo.volumes import luwu, measured, ring_all_reduce, zero3
 
@@ -52,6 +53,9 @@ def run(
         DemoError: the network cannot be built, a member died or stalled (named), or the comparison failed.
     """
     console = Console() if console is None else console
+    if options.resume:
+        options = going_on(options)
+        console.print(f"going on after step {options.trained} of {options.steps}")
     options.logs.mkdir(parents=True, exist_ok=True)
     trained = _train_in_network(options, network(options), console)
     beside = _train_in_one_process(options, console) if options.reference else None
@@ -87,13 +91,22 @@ def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Conso
         volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
         progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
         listener = TrainingListener(plan, network, progress, PassLosses(options.workers))
+        journal = Journal(options.output / "passes.jsonl")
+        journal.replay(options.first_pass if options.resume else 0, listener.recall)
+        exits.enter_context(journal)
+
+        def on_event(name: str, event: dict[str, Any]) -> None:
+            journal.note(name, event)
+            listener(name, event)
+
         try:
             crew.await_ready()
             started = time.monotonic()
-            done = crew.run(listener)
+            done = crew.run(on_event)
         except DemoError as error:
             silent = f"; when it stalled: {', '.join(listener.silent)}" if listener.silent else ""
-            raise DemoError(f"{error}{silent} (logs in {options.logs})") from error
+            again = "; go on after the last step on disk with --resume" if options.out_of_core else ""
+            raise DemoError(f"{error}{silent} (logs in {options.logs}){again}") from error
         return _Trained(listener.losses, done, listener.skipped, network.counters(), time.monotonic() - started)
 
 
@@ -131,9 +144,10 @@ def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | No
     parameters = root["parameters"]
     size = options.wire_type.size
     worker_stats = [trained.done[name]["stats"] for name in options.worker_names if "stats" in trained.done[name]]
+    steps, missing = options.steps - options.trained, trained.losses.missing(len(options.passes))
     volumes = (
         luwu(parameters, size),
-        *([measured(worker_stats, options.steps)] if worker_stats else []),
+        *([measured(worker_stats, steps)] if worker_stats and steps else []),
         ring_all_reduce(parameters, options.workers, _FP32),
         zero3(parameters, options.workers, size, _FP32),
     )
@@ -145,12 +159,14 @@ def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | No
         text_bytes=len(corpus.train) + len(corpus.validation),
         text_files=corpus.files,
         losses=trained.losses.rows(),
-        reference_losses=beside.float_sums.rows() if beside else [],
+        reference_losses=beside.float_sums.rows(missing) if beside else [],
         comparison=compare(options, trained.losses, root["digest"], beside) if beside else None,
         digest=root["digest"],
         seconds=trained.seconds,
         reference_seconds=beside.seconds if beside else 0.0,
-        step_seconds=[trained.losses.seconds[i] for i, train in enumerate(options.passes) if train],
+        step_seconds=[
+            trained.losses.seconds[i] for i, train in enumerate(options.passes) if train and i not in missing
+        ],
         volumes=[asdict(volume) for volume in volumes],
         worker_memory=[trained.done[name]["memory"] for name in options.worker_names],
         endpoint_stats={name: trained.done[name].get("stats", {}) for name in members},
@@ -158,4 +174,5 @@ def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | No
         skipped=trained.skipped,
         exponents=root["exponents"],
         timeline={name: trained.done[name]["timeline"] for name in members},
+        missing=missing,
     )

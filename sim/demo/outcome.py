@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,16 @@ class PassLosses:
             if kind is train and len(self.losses.get(index, {})) == self.workers
         ]
 
-    def rows(self) -> list[list[float]]:
-        """Losses by pass and worker, complete passes in order."""
+    def missing(self, passes: int) -> list[int]:
+        """Which of so many passes are not complete."""
+        return [index for index in range(passes) if len(self.losses.get(index, {})) < self.workers]
+
+    def rows(self, without: Collection[int] = ()) -> list[list[float]]:
+        """Losses by pass and worker, complete passes in order, those in `without` left out."""
         return [
             [self.losses[index][worker] for worker in range(self.workers)]
             for index in sorted(self.losses)
-            if len(self.losses[index]) == self.workers
+            if len(self.losses[index]) == self.workers and index not in without
         ]
 
 
@@ -75,7 +79,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything about a finished run. Bytes are payload; per-step volumes are of one worker."""
+    """Everything about a finished run. Bytes are payload; per-step volumes are of one worker.
+
+    missing: passes whose losses were lost when an earlier part of the run was ended; no list of losses has them.
+    """
 
     options: dict[str, Any]
     parameters: int
@@ -96,6 +103,7 @@ class Outcome:
     skipped: list[dict[str, Any]]
     exponents: dict[str, list[int]]
     timeline: dict[str, list[dict[str, Any]]]
+    missing: list[int] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
         """Save as JSON."""

@@ -20,7 +20,7 @@ class TrainingProgress:
         self._title = title
         self._steps = steps
         self._bytes = bytes_per_step
-        self._first = 0.0
+        self._first: tuple[int, float] | None = None  # the first step seen, and when it ended
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -44,9 +44,10 @@ class TrainingProgress:
 
     def step(self, number: int, loss: float, at: float) -> None:
         """Training step `number` (from 1) ended with `loss` at time `at` (seconds, monotonic)."""
-        if number == 1:
-            self._first = at
-        rate = (number - 1) / max(at - self._first, 1e-9) if number > 1 else 0.0
+        if self._first is None:
+            self._first = number, at
+        before, began = self._first
+        rate = (number - before) / max(at - began, 1e-9)
         facts = f"loss {loss:.4f}  {rate:.2f} steps/s"
         if self._bytes:
             facts += f"  {rate * self._bytes / 1e6:.1f} MB/s"

@@ -30,9 +30,10 @@ def write_report(outcome: Outcome, path: Path) -> None:
 def render(outcome: Outcome) -> str:
     """The page as text."""
     options = DemoOptions.from_json(outcome.options)
+    passes = [train for index, train in enumerate(options.passes) if index not in outcome.missing]
     sections = [
         _head(outcome, options),
-        _section("Loss", plots.loss_curves(outcome, options.passes), _comparison(outcome)),
+        _section("Loss", plots.loss_curves(outcome, passes), _comparison(outcome)),
     ]
     if outcome.reference_losses:
         sections.append(_section("Distance from the training in one process", plots.loss_gap(outcome), _GAP))

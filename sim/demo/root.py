@@ -18,6 +18,7 @@ from host.optimizer.store import Geometry, Precision, Store, StoreOptions
 from host.optimizer.streaming import StreamingNode, StreamingOptions
 from host.torch import layers_of, table_of
 from sim.demo import events
+from sim.demo.errors import DemoError
 from sim.demo.model import Decoder, initialise
 from sim.demo.options import DemoOptions
 
@@ -51,9 +52,19 @@ def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str
     }
 
 
-def new_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
-    """A store in the output folder with the initial weights; one that an earlier run left is replaced."""
+def open_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
+    """The store in the output folder: a new one with the initial weights, or the one that an ended run left.
+
+    Raises:
+        DemoError: that one holds another model, or has gone on meanwhile. StoreError: it cannot be opened or made.
+    """
     table, weights = initial
+    if options.resume:
+        store = Store.open(options.store_places, StoreOptions(threads=1))
+        if store.geometry.table.digest != table.digest or store.state.trained != options.trained:
+            store.close()
+            raise DemoError(f"the store in {options.output} is not the one that this run began with: start it again")
+        return store
     parameters = Precision.BF16 if options.wire_type is WireType.BF16 else Precision.FP32
     geometry = Geometry(table, len(options.store_places), options.adam.kind, parameters)
     return Store.create(
@@ -73,22 +84,23 @@ def serve(
         if record.train:
             ends.append(time.monotonic())
         if record.skipped:
-            tell(events.SKIPPED, index=record.index, tensors=list(record.skipped))
+            tell(events.SKIPPED, index=options.first_pass + record.index, tensors=list(record.skipped))
 
     settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
     with ExitStack() as exits:
         node: OptimizerNode | StreamingNode
         if options.out_of_core:
-            store = exits.enter_context(new_store(options, initial))
+            store = exits.enter_context(open_store(options, initial))
             streaming = StreamingOptions(snapshot_every=options.evaluate)
             node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
         else:
             node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
-        node.run(options.passes)
+        node.run(options.passes[options.first_pass :])
         final = [node.weights(layer.index) for layer in table]
     save_weights(options.output, state_dict_of(table, final))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
-    spans = [asdict(span) for span in timeline.during(ends[options.traced_step - 1], ends[options.traced_step])]
+    traced = ends[options.traced_step - options.trained - 1 :][:2]
+    spans = [asdict(span) for span in timeline.during(*traced)] if len(traced) == 2 else []
     return {"digest": digest_of(final), "parameters": table.numel, "exponents": exponents, "timeline": spans}
 
 

@@ -41,9 +41,9 @@ def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Te
     model, shard = prepared.model, prepared.shard
     timeline = Timeline(enabled=True)
     network = attach(model, port, wire=options.wire_type, timeline=timeline)
-    step = 0
+    step = options.trained
     traced = (0.0, 0.0)
-    for number, training in enumerate(options.passes):
+    for number, training in enumerate(options.passes[options.first_pass :], options.first_pass):
         started = time.monotonic()
         if training:
             tokens = shard.batch(step, options.batch)

@@ -1,0 +1,174 @@
+"""A demo out of core that was killed goes on from its store, to the bits of the one that nobody killed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from relay_network import RelayNetwork
+from rich.console import Console
+
+from host.optimizer.store import Store
+from host.optimizer.store.check import check
+from sim.demo import DemoError, DemoOptions, events, run
+from sim.demo.members import REPOSITORY, member_environment
+from sim.demo.outcome import Outcome
+from sim.demo.resume import Journal, going_on
+
+STEPS = 8
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _quiet() -> Console:
+    return Console(file=io.StringIO())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoOptions, Outcome]:
+    torch.set_num_threads(1)
+    options = DemoOptions(
+        workers=2,
+        preset="tiny",
+        steps=STEPS,
+        batch=2,
+        evaluate=3,
+        lanes=64,
+        network="memory",
+        output=tmp_path_factory.mktemp("whole"),
+    )
+    return options, run(options, _quiet())
+
+
+class _Killing(RelayNetwork):
+    """Ends the optimizer node with SIGKILL when a worker has reported pass `at`."""
+
+    def __init__(self, options: DemoOptions, at: int) -> None:
+        super().__init__(options)
+        self._at = at
+
+    def start(self, host: str, plan: Any, deliver: Any) -> Any:
+        def watched(name: str, event: dict[str, Any]) -> None:
+            deliver(name, event)
+            if event["event"] == events.PASS and event["index"] == self._at and self._at >= 0:
+                self._at = -1
+                os.kill(self.members["opt"].pid, signal.SIGKILL)
+
+        return super().start(host, plan, watched)
+
+
+def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
+    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random
+) -> None:
+    options = replace(whole[0], out_of_core=True, network="mininet", output=tmp_path)
+    with pytest.raises(DemoError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
+        run(options, _quiet(), network=lambda chosen: _Killing(chosen, rng.randrange(2, STEPS)))
+    with Store.open(options.store_places) as store:
+        assert check(store) == []
+        trained = store.state.trained
+    assert 0 < trained < STEPS
+    outcome = run(replace(options, resume=True), _quiet(), network=RelayNetwork)
+    assert outcome.options["trained"] == trained
+    assert outcome.digest == whole[1].digest
+    rows = [row for index, row in enumerate(whole[1].losses) if index not in outcome.missing]
+    assert outcome.losses == rows
+    assert len(outcome.missing) <= 1
+    assert outcome.comparison is not None
+    assert outcome.comparison.exact
+    with Store.open(options.store_places) as store:
+        assert store.state.trained == STEPS
+
+
+def _kill_whole(options: DemoOptions, at: int) -> bool:
+    """Run the command until it reports a step beyond `at` (or to its end, -1); True when it was killed."""
+    values = options.to_json()
+    command = [sys.executable, "-m", "sim.demo", "--network", "memory", "--out-of-core", "--no-reference"]
+    for name in ("workers", "preset", "steps", "batch", "evaluate", "lanes", "output"):
+        command += [f"--{name}", str(values[name])]
+    command += ["--resume"] if options.resume else []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=member_environment(), cwd=REPOSITORY
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("in the network: step ") and 0 <= at <= int(line.split("/")[0].split()[-1]):
+                process.kill()
+        code = process.wait(120)
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+def _killed_whole(options: DemoOptions, kills: list[int], digest: str) -> None:
+    for number, at in enumerate([*kills, -1]):
+        killed = _kill_whole(replace(options, resume=number > 0), at)
+        assert killed or at < 0 or at >= STEPS - 1
+    report = json.loads((options.output / "report.json").read_text())
+    assert report["digest"] == digest
+    with Store.open(options.store_places) as store:
+        assert check(store) == []
+
+
+def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
+    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random
+) -> None:
+    _killed_whole(replace(whole[0], output=tmp_path), [rng.randrange(1, STEPS - 2)], whole[1].digest)
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random) -> None:
+    for number in range(4):
+        kills = sorted(rng.choices(range(1, STEPS), k=4))
+        _killed_whole(replace(whole[0], output=tmp_path / str(number)), kills, whole[1].digest)
+
+
+def test_a_run_that_was_done_stays_as_it_is(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+    options = replace(whole[0], out_of_core=True, output=tmp_path, reference=False)
+    first = run(options, _quiet())
+    again = run(replace(options, resume=True), _quiet())
+    assert (again.digest, again.losses, again.missing) == (first.digest, first.losses, [])
+
+
+def test_it_says_why_it_cannot_go_on(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+    options = replace(whole[0], out_of_core=True, output=tmp_path / "none", resume=True)
+    with pytest.raises(DemoError, match="--out-of-core: give both"):
+        going_on(replace(options, out_of_core=False))
+    with pytest.raises(DemoError, match="has no run to go on with"):
+        going_on(options)
+    short = replace(options, output=tmp_path, steps=1, reference=False)
+    run(replace(short, resume=False), _quiet())
+    with pytest.raises(DemoError, match="had steps 1, not 8"):
+        going_on(replace(options, output=tmp_path))
+    assert going_on(short).trained == 1
+    short.store_places[1].unlink()
+    with pytest.raises(DemoError, match=r"cannot go on: .*optimizer-1\.store: .*no such file"):
+        going_on(short)
+
+
+def test_a_journal_forgets_what_runs_again_and_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "passes.jsonl"
+    told = [("w0", {"event": events.PASS, "index": index, "loss": index / 3}) for index in range(4)]
+    with Journal(path) as journal:
+        for name, event in told:
+            journal.note(name, event)
+        journal.note("w0", {"event": events.STALLED})
+    with path.open("a") as file:
+        file.write('["w0", {"eve')
+    heard: list[Any] = []
+    Journal(path).replay(3, lambda name, event: heard.append((name, event)))
+    assert heard == told[:3]
+    Journal(path).replay(0, lambda name, event: heard.append((name, event)))
+    assert heard == told[:3]
+    assert path.read_text() == ""
