@@ -1,12 +1,12 @@
-"""What a NIC writes at a request's completion pointer (rtl/hostif/hostif_pkg.sv: status_t and record_t)."""
+"""What a NIC writes at a request's completion pointer (rtl/hostif/hostif_pkg.sv: record_t)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
+from rtl.generated.nic_regs import Status
 from wire.generated.constants import Flag
 
 RECORD = np.dtype(
@@ -16,22 +16,6 @@ RECORD = np.dtype(
         ("latency", "<u4"), ("reserved_end", "<u4"),
     ]
 )  # fmt: skip
-
-
-class Status(IntEnum):
-    """How a request ended."""
-
-    PENDING = 0
-    OK = 1
-    BAD_LENGTH = 2
-    BAD_ALIGNMENT = 3
-    BAD_TYPE = 4
-    UNMAPPED = 5
-    UNMAPPED_LATER = 6
-    BUS_ERROR = 7
-    LENGTH_MISMATCH = 8
-    TYPE_MISMATCH = 9
-    EXPONENT_MISMATCH = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from host_bench import MAP, PAGE, RESET, UNMAP, Pace, mapped, record_at, run, step
 from numpy.typing import NDArray
 
-from rtl.driver.records import Status
+from rtl.generated.nic_regs import Status
 from sim.golden import formats
 from wire.generated.constants import DataType, Flag
 

@@ -1,0 +1,66 @@
+"""What a NIC must be told before its streams begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wire.generated.constants import MAX_WORKERS, UDP_PORT
+
+CLOCK_HZ = 250_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """A stream of a job, the same values at every member (docs/protocol.md).
+
+    Attributes:
+        gen: incarnation, 1..65535, never used again.
+        base_seq: the first sequence number.
+        slots: T, the entries the job has in the switch.
+        window: frames in flight or held; 0: as many as the NIC holds and the slots allow.
+    """
+
+    gen: int
+    base_seq: int = 0
+    slots: int = 64
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NicSettings:
+    """All of a NIC's settings.
+
+    Attributes:
+        tx: the stream it sends: gradients (WorkerNIC), parameters (AggNIC).
+        rx: the stream it receives; in all-reduce the same as `tx`.
+        workers: of the job; fixes h = ceil(log2 workers).
+        wid: worker index, for people reading a capture.
+        rto, rto_most, resend_delay, heartbeat_interval: in clocks.
+    """
+
+    tx: StreamSettings
+    rx: StreamSettings
+    workers: int
+    local_mac: int
+    local_ip: int
+    peer_mac: int
+    peer_ip: int
+    local_port: int = UDP_PORT
+    peer_port: int = UDP_PORT
+    wid: int = 0
+    all_reduce: bool = False
+    rto: int = 25_000
+    rto_most: int = 2_500_000
+    resend_delay: int = 0
+    heartbeat_interval: int = 6_250
+
+    @property
+    def headroom(self) -> int:
+        """h.
+
+        Raises:
+            ValueError: no such number of workers.
+        """
+        if not 1 <= self.workers <= MAX_WORKERS:
+            raise ValueError(f"{self.workers} workers; a job has 1..{MAX_WORKERS}")
+        return (self.workers - 1).bit_length()

@@ -1,0 +1,1 @@
+"""Verilated NICs as objects of this process: memory, registers and frames."""
