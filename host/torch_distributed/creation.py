@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+import weakref
+from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
@@ -24,7 +27,10 @@ from host.torch_distributed.settings import Settings
 from host.torch_distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
+_GIVEN_JOB: Final[deque[weakref.ref[SwitchGroup]]] = deque(maxlen=1)
 _JOIN_SECONDS: Final = 60.0
+_READING: Final = 5.0
+_MAKING: Final = timedelta(minutes=5)  # the switch program may have to be compiled first
 
 
 def create(place: Any, options: Any) -> SwitchProcessGroup:
@@ -47,6 +53,7 @@ def create(place: Any, options: Any) -> SwitchProcessGroup:
     switch, address = None, None
     if _has_job(settings, list(place.global_ranks_in_group), size):
         switch, address = _open(agreement, settings, timeout)
+        _GIVEN_JOB.append(weakref.ref(switch))
     else:
         _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
     companion = Companion(place.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
@@ -54,11 +61,14 @@ def create(place: Any, options: Any) -> SwitchProcessGroup:
 
 
 def _has_job(settings: Settings, global_ranks: list[int], size: int) -> bool:
-    """One rank needs no switch; a job that exists is one for all ranks, and subgroups have none."""
+    """One rank needs no switch. A job that exists is one, for the first group of all ranks; others have none."""
     if size == 1:
         return False
-    given = settings.job is not None or settings.controller is not None
-    return not given or not global_ranks or len(global_ranks) == dist.get_world_size()
+    if settings.job is None and settings.controller is None:
+        return True
+    groups = [held() for held in _GIVEN_JOB]
+    taken = any(group is not None and not group.closed for group in groups)
+    return not taken and (not global_ranks or len(global_ranks) == dist.get_world_size())
 
 
 class _Agreement:
@@ -71,7 +81,7 @@ class _Agreement:
         self.size = size
 
     def of_first(self, key: str, make: Callable[[], Any]) -> Any:
-        """What rank 0 made; its failure is everybody's.
+        """What rank 0 made, which may take its time; its failure is everybody's.
 
         Raises:
             CollectiveError: rank 0 could not.
@@ -82,7 +92,7 @@ class _Agreement:
             except CollectiveError as error:
                 said = {"failed": error.message, "hint": error.hint, "kind": error.kind}
             self._store.set(key, json.dumps(said))
-        said = json.loads(self._store.get(key))
+        said = json.loads(self._get(key, 0, max(self._timeout, _MAKING)))
         if "failed" in said:
             raise CollectiveError(said["failed"], kind=said["kind"], hint=said["hint"], peers=(0,))
         return said["made"]
@@ -90,7 +100,24 @@ class _Agreement:
     def of_all(self, key: str, value: Any) -> list[Any]:
         """What every rank said."""
         self._store.set(f"{key}/{self.rank}", json.dumps(value))
-        return [json.loads(self._store.get(f"{key}/{rank}")) for rank in range(self.size)]
+        said = [json.loads(self._get(f"{key}/{rank}", rank, self._timeout)) for rank in range(self.size)]
+        self._store.add(f"{key}/read", 1)
+        return said
+
+    def await_readers(self, key: str) -> None:
+        """Let the others read what was said before this process, and with it perhaps the store, ends."""
+        deadline = time.monotonic() + _READING
+        while self._store.add(f"{key}/read", 0) < self.size and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _get(self, key: str, rank: int, timeout: timedelta) -> bytes:
+        try:
+            self._store.wait([key], timeout)
+            return self._store.get(key)
+        except RuntimeError as error:
+            raise CollectiveError(
+                f"rank {rank} has not come", kind="missing", peers=(rank,), hint=str(error).splitlines()[0]
+            ) from None
 
 
 def _open(agreement: _Agreement, settings: Settings, timeout: timedelta) -> tuple[SwitchGroup, str | None]:
@@ -107,6 +134,7 @@ def _open(agreement: _Agreement, settings: Settings, timeout: timedelta) -> tupl
         told = {"failed": str(error)}
     everybody = agreement.of_all("places", told)
     if seat is None or communicator is None or failure is not None:
+        agreement.await_readers("places")
         raise failure or AssertionError
     failed = {rank: said["failed"] for rank, said in enumerate(everybody) if "failed" in said}
     if failed:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, final
 
@@ -12,10 +13,11 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import AllgatherOptions, Store
 
+from host.collectives import CollectiveError
 from host.torch_distributed.companion import Companion
 from host.torch_distributed.registration import BACKEND
 from host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
-from host.torch_distributed.work import Together
+from host.torch_distributed.work import SwitchWork, Together
 
 _UNSET: Final = timedelta(milliseconds=-1)
 
@@ -92,25 +94,23 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if not isinstance(opts, dist.AllreduceOptions):  # torch also takes the operation itself
             reduction, opts = opts, dist.AllreduceOptions()
             opts.reduceOp = reduction or dist.ReduceOp.SUM
-        operation = operation_of(opts.reduceOp, tensors)
-        if self._switch is None or operation is None:
-            return self._companion.for_("all_reduce").allreduce(tensors, opts)
-        return self._switch.all_reduce(tensors, operation, opts.timeout)
+        work = self._reduced(
+            tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
+        )
+        return work or self._companion.for_("all_reduce").allreduce(tensors, opts)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.all_reduce_coalesced."""
-        operation = operation_of(opts.reduceOp, tensors)
-        if self._switch is None or operation is None:
-            return self._companion.for_("all_reduce_coalesced").allreduce_coalesced(list(tensors), opts)
-        return self._switch.all_reduce(tensors, operation, opts.timeout)
+        work = self._reduced(
+            tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
+        )
+        return work or self._companion.for_("all_reduce_coalesced").allreduce_coalesced(list(tensors), opts)
 
     def reduce(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.reduce."""
-        operation = operation_of(opts.reduceOp, tensors)
-        if self._switch is None or operation is None:
-            return self._companion.for_("reduce").reduce(list(tensors), opts)
-        (tensor,) = tensors
-        return self._switch.reduce(tensor, opts.rootRank, operation, opts.timeout)
+        root, timeout = opts.rootRank, opts.timeout
+        work = self._reduced(tensors, opts, lambda switch, op: switch.reduce(tensors[0], root, op, timeout))
+        return work or self._companion.for_("reduce").reduce(list(tensors), opts)
 
     def broadcast(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.broadcast."""
@@ -152,11 +152,11 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several reduce_scatter_single at once."""
         opts = opts or dist.ReduceScatterOptions()
-        operation = operation_of(opts.reduceOp, inputs)
-        if self._switch is None or operation is None:
-            gloo = self._companion.for_("reduce_scatter")
-            return Together([gloo._reduce_scatter_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
-        return self._switch.reduce_scatter(outputs, inputs, operation, opts.timeout)
+        work = self._reduced(inputs, opts, lambda switch, op: switch.reduce_scatter(outputs, inputs, op, opts.timeout))
+        if work is not None:
+            return work
+        gloo = self._companion.for_("reduce_scatter")
+        return Together([gloo._reduce_scatter_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -170,6 +170,20 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if self._switch is None:
             return self._companion.for_("barrier").barrier(opts or dist.BarrierOptions())
         return self._switch.barrier(_timeout(opts))
+
+    def _reduced(
+        self, tensors: Tensors, opts: Any, call: Callable[[SwitchGroup, str], SwitchWork]
+    ) -> SwitchWork | None:
+        """The call, if a switch can do this reduction of these types; else None."""
+        operation = operation_of(opts.reduceOp, tensors)
+        if self._switch is None or operation is None:
+            return None
+        try:
+            return call(self._switch, operation)
+        except CollectiveError as error:
+            if error.kind != "unsupported":  # which programs can find a maximum, the communicator knows
+                raise
+            return None
 
     # By the companion
 

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import torch
 import torch.distributed as dist
 
-from host.collectives import CollectiveError, Communicator, Work
+from host.collectives import CollectiveError, Communicator, Scaling, Work
 from host.torch_distributed.ranks import RankOrder
 from host.torch_distributed.seat import Loss, Seat
 from host.torch_distributed.work import Completions, SwitchWork
@@ -57,6 +57,11 @@ class SwitchGroup:
         """What does the work."""
         return self._communicator
 
+    @property
+    def closed(self) -> bool:
+        """Whether it was left."""
+        return self._closing.is_set()
+
     def all_reduce(self, tensors: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
         """In place."""
         parts: list[Work] = []
@@ -66,6 +71,12 @@ class SwitchGroup:
             parts.append(self._run(self._communicator.all_reduce, flat, op=operation, timeout=_seconds(timeout)))
             after += back
         return self._work(parts, list(tensors), after)
+
+    def mean(self, tensor: torch.Tensor, scaling: Scaling | None, priority: int) -> SwitchWork:
+        """In place, of a contiguous tensor of floats; a larger priority overtakes."""
+        flat = tensor.detach().view(-1)
+        part = self._run(self._communicator.all_reduce, flat, op="mean", scaling=scaling, priority=priority)
+        return self._work([part], [tensor], [])
 
     def reduce(self, tensor: torch.Tensor, root: int, operation: str, timeout: timedelta) -> SwitchWork:
         """In place at the root."""

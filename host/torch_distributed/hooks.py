@@ -1,0 +1,72 @@
+"""A DDP communication hook: the mean of a bucket in one pass, in the type and with the scaling of one's choice."""
+
+# No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import GradBucket
+from torch.futures import Future
+
+from host.collectives import CollectiveError, Delayed, Scaling
+from host.torch_distributed.process_group import SwitchProcessGroup
+
+_WIRES = (None, torch.float32, torch.float16, torch.bfloat16)
+
+
+@dataclass(slots=True)
+class SwitchHook:
+    """What `switch_hook` is to do: `model.register_comm_hook(SwitchHook(wire=torch.bfloat16), switch_hook)`.
+
+    Attributes:
+        group: the group that the gradients are averaged over; the default group unless given.
+        wire: float32, float16 or bfloat16: what a bucket is rounded to before it is sent; its own type unless given.
+        scaling: of the bucket; the group's unless given. `Delayed` is given each bucket's own name.
+    """
+
+    group: Any = None
+    wire: torch.dtype | None = None
+    scaling: Scaling | None = None
+    _delayed: dict[int, Delayed] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.wire not in _WIRES:
+            raise CollectiveError(f"wire={self.wire}", kind="argument", hint="float32, float16 or bfloat16")
+
+    def scaling_of(self, bucket: int) -> Scaling | None:
+        """The scaling of a bucket."""
+        if not isinstance(self.scaling, Delayed):
+            return self.scaling
+        if bucket not in self._delayed:
+            chosen = self.scaling
+            self._delayed[bucket] = Delayed(f"{chosen.name}/{bucket}", chosen.length, chosen.margin)
+        return self._delayed[bucket]
+
+
+def switch_hook(state: SwitchHook, bucket: GradBucket) -> Future[torch.Tensor]:
+    """The mean over all ranks, through the switch.
+
+    Later buckets hold the layers that the next forward needs first: they overtake.
+
+    Raises:
+        CollectiveError: kind ``argument``: the group is not one of backend `catchment`, or has no switch.
+    """
+    group = state.group or dist.group.WORLD
+    switch = group.switch if isinstance(group, SwitchProcessGroup) else None
+    if switch is None:
+        raise CollectiveError(
+            "switch_hook on a group without a switch", kind="argument", hint='make it with backend="catchment"'
+        )
+    gradients = bucket.buffer()
+    wire = gradients if state.wire in (None, gradients.dtype) else gradients.to(state.wire)
+    work = switch.mean(wire, state.scaling_of(bucket.index()), priority=bucket.index())
+
+    def back(future: Future[list[torch.Tensor]]) -> torch.Tensor:
+        (mean,) = future.value()
+        if mean is not gradients:
+            gradients.copy_(mean)
+        return gradients
+
+    return work.get_future().then(back)

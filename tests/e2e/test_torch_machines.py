@@ -1,0 +1,135 @@
+"""PyTorch on several machines: hosts of a network train through the switches between them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from controlled import ControlledLab
+from lab import ROOT
+
+from controlplane.controller import messages
+
+CASES = ROOT / "tests" / "host" / "torch_distributed"
+PATIENCE = 300.0
+# What needs no second switch: with a job that exists, groups of some of the ranks are gloo's.
+CHOSEN = (
+    "case_all_reduce_sums_floats",
+    "case_broadcast_carries_any_bytes",
+    "case_all_gather",
+    "case_reduce_leaves_the_others_alone",
+    "case_reduce_scatter",
+    "case_barrier_holds_everybody",
+    "case_objects",
+    "case_point_to_point",
+    "case_subgroups_have_switches_of_their_own",
+)
+
+
+def run_on(
+    lab: ControlledLab, commands: Mapping[str, Sequence[str]], environment: Mapping[str, Mapping[str, str]]
+) -> dict[str, tuple[int, str, str]]:
+    """A process on each host, to its end: code, output, complaints."""
+    processes = {
+        host: lab.network.popen(
+            host,
+            ["env", "OMP_NUM_THREADS=1", *(f"{k}={v}" for k, v in environment[host].items()), sys.executable, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for host, command in commands.items()
+    }
+    ended = {}
+    try:
+        for host, process in processes.items():
+            output, complaint = process.communicate(timeout=PATIENCE)
+            ended[host] = (process.returncode, output, complaint)
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+    return ended
+
+
+def access(lab: ControlledLab, token: str, host: str) -> dict[str, str]:
+    """The environment of a host that joins through the controller."""
+    return {
+        "CATCHMENT_CONTROLLER": lab.controller.address,
+        "CATCHMENT_CERTIFICATES": str(lab.controller.certificates),
+        "CATCHMENT_JOB": "torch",
+        "CATCHMENT_TOKEN": token,
+        "CATCHMENT_HOST": host,
+    }
+
+
+def address(lab: ControlledLab, host: str) -> str:
+    return str(lab.topology.host(host).address.ip)
+
+
+def test_torchrun_on_machines_of_two_racks(controlled: ControlledLab) -> None:
+    hosts = ["w0", "w2"]
+    master = f"{address(controlled, hosts[0])}:29511"
+    with controlled.job("torch", hosts, root=None, slots=64) as token:
+        commands = {
+            host: [
+                "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--rdzv-backend", "c10d",
+                "--rdzv-id", "e2e", "--rdzv-endpoint", master, "--local-addr", address(controlled, host),
+                "-m", "sim.demo.ddp", "--preset", "tiny", "--steps", "11",
+            ]
+            for host in hosts
+        }  # fmt: skip
+        ended = run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts})
+    for code, output, complaint in ended.values():
+        assert code == 0, output + complaint
+    said = "".join(output for _, output, _ in ended.values())
+    weights = re.findall(r"rank \d: weights (\w{16})", said)
+    assert len(weights) == 2 and len(set(weights)) == 1, said
+
+
+def test_a_job_file_with_ranks_in_another_order(controlled: ControlledLab, tmp_path: Path) -> None:
+    hosts = ["w0", "w1", "w2"]
+    with controlled.job("torch", hosts, root=None, slots=64):
+        job = tmp_path / "job.json"
+        job.write_text(json.dumps(describe(controlled)))
+        commands = {
+            host: [
+                str(CASES / "member.py"), str(CASES / "collective_cases.py"), str(rank), "3", str(tmp_path / "store"),
+                "120", ",".join(CHOSEN),
+            ]
+            for rank, host in enumerate(reversed(hosts))
+        }  # fmt: skip
+        ended = run_on(controlled, commands, {host: {"CATCHMENT_JOB": str(job)} for host in hosts})
+    for host, (code, output, complaint) in ended.items():
+        said = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        assert code == 0 and len(said) == len(CHOSEN), f"{host}: {output}{complaint}"
+        assert not [one for one in said if "error" in one], f"{host}: {said}"
+
+
+def describe(lab: ControlledLab) -> dict[str, object]:
+    """The job as `catchment job show --json` prints it."""
+    job = lab.operator.job("torch")
+    members = {member.host: messages.described(member.description) for member in job.members}
+    return {"name": job.name, "kind": job.kind, "workers": list(job.workers), "members": members}
+
+
+def test_a_machine_that_dies_is_named(controlled: ControlledLab, tmp_path: Path) -> None:
+    hosts = ["w0", "w1", "w3"]
+    with controlled.job("torch", hosts, root=None, slots=64) as token:
+        commands = {
+            host: [str(CASES / "victim.py"), str(rank), "3", str(tmp_path / "store"), "2"]
+            for rank, host in enumerate(hosts)
+        }
+        ended = run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts})
+    assert ended["w3"][0] != 0
+    for host in hosts[:2]:
+        code, output, complaint = ended[host]
+        assert code == 0, complaint
+        for told in json.loads(output.splitlines()[-1])["told"]:
+            assert "w3" in told["error"] or "rank 2" in told["error"], told
+            assert told["seconds"] < 50, told

@@ -1,0 +1,373 @@
+"""What torch expects of a process group, for three ranks; every rank knows all ranks' inputs and so all results."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+
+from host.collectives import CollectiveError
+
+FLOATS = {torch.float32: 2.0**-22, torch.float16: 2.0**-9, torch.bfloat16: 2.0**-6}
+OTHERS = (torch.float64, torch.int64, torch.uint8, torch.int8)
+LENGTHS = (1, 7, 1000, 70_001)
+
+
+def data(rank: int, dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
+    """A rank's input: different for each rank, the same wherever it is made."""
+    generator = torch.Generator().manual_seed(1000 * seed + rank)
+    if dtype.is_floating_point:
+        return torch.randn(shape, generator=generator).to(dtype)
+    return torch.randint(0, 40, shape, generator=generator).to(dtype)
+
+
+def stacked(size: int, dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
+    """All ranks' inputs."""
+    return torch.stack([data(rank, dtype, *shape, seed=seed) for rank in range(size)])
+
+
+def check_sum(got: torch.Tensor, parts: torch.Tensor, divisor: int = 1) -> None:
+    """Integers exactly; floats within the format's error, relative to the largest element of all."""
+    if not got.dtype.is_floating_point:
+        assert torch.equal(got, parts.sum(0, dtype=got.dtype))
+        return
+    exact = parts.double().sum(0) / divisor
+    bound = FLOATS.get(got.dtype, 1e-12) * max(1.0, float(parts.abs().max())) * len(parts)
+    assert (got.double() - exact).abs().max() <= bound
+
+
+def same_everywhere(tensor: torch.Tensor) -> None:
+    """The same bits on all ranks."""
+    digests: list[object] = [None] * dist.get_world_size()
+    dist.all_gather_object(digests, hashlib.sha256(tensor.contiguous().view(torch.uint8).numpy().tobytes()).hexdigest())
+    assert len(set(digests)) == 1, digests
+
+
+def case_names(rank: int, size: int) -> None:
+    assert (dist.get_backend(), dist.get_rank(), dist.get_world_size()) == ("catchment", rank, size)
+    world = dist.group.WORLD
+    assert world is not None and world.name() == "catchment"
+    assert world.group_name == dist.distributed_c10d._world.pg_names[world]
+
+
+def case_all_reduce_sums_floats(rank: int, size: int) -> None:
+    for dtype in FLOATS:
+        for length in LENGTHS:
+            tensor = data(rank, dtype, length)
+            dist.all_reduce(tensor)
+            check_sum(tensor, stacked(size, dtype, length))
+            same_everywhere(tensor)
+
+
+def case_all_reduce_sums_integers_exactly(rank: int, size: int) -> None:
+    for dtype in (torch.int32, *OTHERS):
+        tensor = data(rank, dtype, 1000)
+        dist.all_reduce(tensor)
+        check_sum(tensor, stacked(size, dtype, 1000))
+
+
+def case_all_reduce_with_other_operations(rank: int, size: int) -> None:
+    for dtype in (torch.float32, torch.int32):
+        parts = stacked(size, dtype, 99)
+        for op, expected in (
+            (dist.ReduceOp.MAX, parts.amax(0)),
+            (dist.ReduceOp.MIN, parts.amin(0)),
+            (dist.ReduceOp.PRODUCT, parts[0] * parts[1] * parts[2]),
+        ):
+            tensor = data(rank, dtype, 99)
+            dist.all_reduce(tensor, op=op)
+            torch.testing.assert_close(tensor, expected)
+    bits = data(rank, torch.int32, 99)
+    dist.all_reduce(bits, op=dist.ReduceOp.BXOR)
+    parts = stacked(size, torch.int32, 99)
+    assert torch.equal(bits, parts[0] ^ parts[1] ^ parts[2])
+
+
+def case_all_reduce_averages(rank: int, size: int) -> None:
+    for dtype in FLOATS:
+        tensor = data(rank, dtype, 1000)
+        dist.all_reduce(tensor, op=dist.ReduceOp.AVG)
+        check_sum(tensor, stacked(size, dtype, 1000), divisor=size)
+
+
+def case_all_reduce_takes_any_layout(rank: int, size: int) -> None:
+    square = data(rank, torch.float32, 40, 30)
+    view = square.t()[::2]
+    untouched = square.t()[1::2].clone()
+    dist.all_reduce(view)
+    check_sum(view, stacked(size, torch.float32, 40, 30).transpose(1, 2)[:, ::2])
+    assert torch.equal(square.t()[1::2], untouched)
+    dist.all_reduce(torch.zeros(0))
+    scalar = torch.tensor(float(rank))
+    dist.all_reduce(scalar)
+    assert scalar.item() == sum(range(size))
+
+
+def case_all_reduce_of_what_needs_grad(rank: int, size: int) -> None:
+    parameter = torch.nn.Parameter(data(rank, torch.float32, 50))
+    dist.all_reduce(parameter.data)
+    check_sum(parameter.data, stacked(size, torch.float32, 50))
+
+
+def case_many_in_flight_are_waited_for_in_any_order(rank: int, size: int) -> None:
+    tensors = [data(rank, torch.float32, 1 + 997 * i, seed=i) for i in range(12)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    for i in (11, 0, 5, *range(12)):
+        assert works[i].wait() is True
+        assert works[i].is_completed() and works[i].is_success() and works[i].exception() is None
+        check_sum(tensors[i], stacked(size, torch.float32, 1 + 997 * i, seed=i))
+
+
+def case_futures_come_with_the_result(rank: int, size: int) -> None:
+    tensors = [data(rank, torch.float32, 100, seed=i) for i in range(5)]
+    futures = [dist.all_reduce(tensor, async_op=True).get_future() for tensor in tensors]
+    doubled = [future.then(lambda f: f.value()[0] * 2) for future in futures]
+    for i, future in enumerate(doubled):
+        check_sum(future.wait() / 2, stacked(size, torch.float32, 100, seed=i))
+    torch.futures.wait_all([dist.barrier(async_op=True).get_future()])
+
+
+def case_polling_ends(rank: int, size: int) -> None:
+    work = dist.all_reduce(torch.ones(10), async_op=True)
+    deadline = time.monotonic() + 30
+    while not work.is_completed():
+        assert time.monotonic() < deadline
+    assert work.result()[0].tolist() == [size] * 10
+
+
+def case_broadcast_carries_any_bytes(rank: int, size: int) -> None:
+    for root in range(size):
+        for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.float64):
+            tensor = data(rank, dtype, 3, 333)
+            dist.broadcast(tensor, root)
+            assert torch.equal(tensor, data(root, dtype, 3, 333))
+        flags = data(rank, torch.uint8, 77) > 20
+        dist.broadcast(flags, root)
+        assert torch.equal(flags, data(root, torch.uint8, 77) > 20)
+        column = data(rank, torch.float32, 20, 20)[:, 3]
+        dist.broadcast(column, root)
+        assert torch.equal(column, data(root, torch.float32, 20, 20)[:, 3])
+    odd = torch.tensor([float("nan"), float("inf"), -0.0])
+    dist.broadcast(odd, 0)
+    assert odd.isnan()[0] and odd[1] == float("inf") and odd.signbit()[2]
+
+
+def case_all_gather(rank: int, size: int) -> None:
+    for dtype in (torch.float32, torch.int64, torch.uint8, torch.bool):
+        parts = [torch.zeros(5, 9, dtype=dtype) for _ in range(size)]
+        dist.all_gather(parts, data(rank, dtype, 5, 9))
+        assert all(torch.equal(parts[r], data(r, dtype, 5, 9)) for r in range(size))
+        whole = torch.zeros(size * 5, 9, dtype=dtype)
+        dist.all_gather_single(whole, data(rank, dtype, 5, 9))
+        assert torch.equal(whole.view(size, 5, 9), stacked(size, dtype, 5, 9))
+    own = torch.zeros(size, 100)
+    own[rank] = data(rank, torch.float32, 100)
+    dist.all_gather_single(own, own[rank])  # in place
+    assert torch.equal(own, stacked(size, torch.float32, 100))
+
+
+def case_reduce_leaves_the_others_alone(rank: int, size: int) -> None:
+    for root in range(size):
+        tensor = data(rank, torch.float32, 500)
+        dist.reduce(tensor, root)
+        if rank == root:
+            check_sum(tensor, stacked(size, torch.float32, 500))
+        else:
+            assert torch.equal(tensor, data(rank, torch.float32, 500))
+
+
+def case_reduce_scatter(rank: int, size: int) -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.int32):
+        given = data(rank, dtype, size, 333)
+        exact = stacked(size, dtype, size, 333)[:, rank]
+        out = torch.zeros(333, dtype=dtype)
+        dist.reduce_scatter_single(out, given)
+        check_sum(out, exact)
+        out.zero_()
+        dist.reduce_scatter(out, list(given))
+        check_sum(out, exact)
+    out, given = torch.zeros(10), data(rank, torch.float32, size, 10)
+    dist.reduce_scatter_single(out, given, op=dist.ReduceOp.AVG)
+    check_sum(out, stacked(size, torch.float32, size, 10)[:, rank], divisor=size)
+
+
+def case_barrier_holds_everybody(rank: int, size: int) -> None:
+    store = dist.distributed_c10d._get_default_store()
+    for turn in range(size):
+        if rank == turn:
+            time.sleep(0.1)
+            store.set(f"arrived/{turn}", "yes")
+        dist.barrier()
+        assert store.check([f"arrived/{turn}"])
+
+
+def case_objects(rank: int, size: int) -> None:
+    gathered: list[object] = [None] * size
+    dist.all_gather_object(gathered, {"rank": rank, "text": "x" * rank})
+    assert gathered == [{"rank": r, "text": "x" * r} for r in range(size)]
+    told: list[object] = [{"seed": 3}, rank] if rank == 1 else [None, None]
+    dist.broadcast_object_list(told, src=1)
+    assert told == [{"seed": 3}, 1]
+    collected: list[object] | None = [None] * size if rank == 0 else None
+    dist.gather_object(rank, collected, dst=0)
+    assert rank or collected == list(range(size))
+    mine: list[object] = [None]
+    dist.scatter_object_list(mine, [f"for {r}" for r in range(size)] if rank == 0 else None, src=0)
+    assert mine == [f"for {rank}"]
+
+
+def case_coalesced(rank: int, size: int) -> None:
+    tensors = [data(rank, torch.float32, 10 + i, seed=i) for i in range(4)]
+    with dist._coalescing_manager():
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    for i, tensor in enumerate(tensors):
+        check_sum(tensor, stacked(size, torch.float32, 10 + i, seed=i))
+    outs = [torch.zeros(size, 10 + i) for i in range(4)]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for i, out in enumerate(outs):
+            dist.all_gather_single(out, data(rank, torch.float32, 10 + i, seed=i))
+    manager.wait()
+    assert all(torch.equal(out, stacked(size, torch.float32, 10 + i, seed=i)) for i, out in enumerate(outs))
+
+
+def case_point_to_point(rank: int, size: int) -> None:
+    right, left = (rank + 1) % size, (rank - 1) % size
+    got = torch.zeros(100)
+    works = dist.batch_isend_irecv(
+        [dist.P2POp(dist.isend, data(rank, torch.float32, 100), right), dist.P2POp(dist.irecv, got, left)]
+    )
+    for work in works:
+        work.wait()
+    assert torch.equal(got, data(left, torch.float32, 100))
+    if rank == 0:
+        dist.send(torch.arange(5), 1, tag=3)
+    elif rank == 1:
+        numbers = torch.zeros(5, dtype=torch.int64)
+        assert dist.recv(numbers, tag=3) == 0 and numbers.tolist() == list(range(5))
+
+
+def case_gather_scatter_all_to_all(rank: int, size: int) -> None:
+    gathered = [torch.zeros(10) for _ in range(size)] if rank == 2 else None
+    dist.gather(data(rank, torch.float32, 10), gathered, dst=2)
+    assert gathered is None or torch.equal(torch.stack(gathered), stacked(size, torch.float32, 10))
+    part = torch.zeros(10)
+    dist.scatter(part, list(data(0, torch.float32, size, 10)) if rank == 0 else None, src=0)
+    assert torch.equal(part, data(0, torch.float32, size, 10)[rank])
+    out = torch.zeros(size, 4)
+    dist.all_to_all_single(out, data(rank, torch.float32, size, 4))
+    assert torch.equal(out, torch.stack([data(r, torch.float32, size, 4)[rank] for r in range(size)]))
+    outs = [torch.zeros(4) for _ in range(size)]
+    dist.all_to_all(outs, list(data(rank, torch.float32, size, 4)))
+    assert torch.equal(torch.stack(outs), out)
+
+
+def case_functional_collectives(rank: int, size: int) -> None:
+    world = dist.group.WORLD
+    assert world is not None
+    check_sum(functional.all_reduce(data(rank, torch.float32, 60), "sum", world) + 0, stacked(size, torch.float32, 60))
+    gathered = functional.all_gather_single(data(rank, torch.float32, 2, 5), 0, world) + 0
+    assert torch.equal(gathered.view(size, 2, 5), stacked(size, torch.float32, 2, 5))
+    scattered = functional.reduce_scatter_single(data(rank, torch.float32, size, 6), "sum", 0, world) + 0
+    check_sum(scattered[0], stacked(size, torch.float32, size, 6)[:, rank])
+    check_sum(functional.broadcast(data(rank, torch.float32, 8), 1, world) + 0, data(1, torch.float32, 8).unsqueeze(0))
+
+
+def case_subgroups_have_switches_of_their_own(rank: int, size: int) -> None:
+    pair = dist.new_group([0, 2])
+    tensor = data(rank, torch.float32, 1000)
+    if rank == 1:
+        assert pair == dist.GroupMember.NON_GROUP_MEMBER
+    else:
+        works = [dist.all_reduce(tensor, group=pair, async_op=True)]
+        both = data(rank, torch.float32, 2, 10)
+        out = torch.zeros(10)
+        works.append(dist.reduce_scatter_single(out, both, group=pair, async_op=True))
+        for work in works:
+            work.wait()
+        check_sum(tensor, torch.stack([data(r, torch.float32, 1000) for r in (0, 2)]))
+        check_sum(out, torch.stack([data(r, torch.float32, 2, 10)[rank // 2] for r in (0, 2)]))
+        dist.broadcast(tensor, src=2, group=pair)
+    world = data(rank, torch.float32, 1000)
+    dist.all_reduce(world)
+    check_sum(world, stacked(size, torch.float32, 1000))
+    alone = dist.new_group([1])
+    if rank == 1:
+        dist.all_reduce(tensor, group=alone)
+        assert torch.equal(tensor, data(1, torch.float32, 1000))
+        dist.destroy_process_group(alone)
+    else:
+        dist.destroy_process_group(pair)
+
+
+def case_bad_arguments_are_said_at_once(rank: int, size: int) -> None:
+    with pytest.raises(CollectiveError, match=r"all_gather of 5 x torch\.float32 into 7"):
+        dist.all_gather_single(torch.zeros(7), torch.zeros(5))
+    with pytest.raises(CollectiveError, match="another size or type"):
+        dist.all_gather([torch.zeros(3)] * size, torch.zeros(5))
+    with pytest.raises(CollectiveError, match="reduce_scatter of 5"):
+        dist.reduce_scatter_single(torch.zeros(7), torch.zeros(5))
+    with pytest.raises(CollectiveError, match="dense"):
+        dist.broadcast(torch.eye(3).to_sparse(), 0)
+    dist.barrier()
+
+
+def case_calls_that_do_not_match_are_an_error_everywhere(rank: int, size: int) -> None:
+    for wrong in (
+        lambda group: dist.all_reduce(torch.zeros(100 if rank else 5000), group=group),
+        lambda group: dist.all_reduce(torch.zeros(64, dtype=torch.float16 if rank else torch.float32), group=group),
+        lambda group: dist.broadcast(torch.zeros(10), rank, group=group) if rank else dist.barrier(group),
+    ):
+        group = dist.new_group(timeout=timedelta(seconds=10))
+        with pytest.raises(CollectiveError) as caught:
+            wrong(group)
+        assert caught.value.kind == "mismatch"
+        dist.barrier()
+        dist.destroy_process_group(group)
+
+
+def case_a_rank_that_does_not_come_is_named(rank: int, size: int) -> None:
+    group = dist.new_group(timeout=timedelta(seconds=2))
+    if rank != 1:
+        started = time.monotonic()
+        with pytest.raises(CollectiveError, match="rank 1") as caught:
+            dist.all_reduce(torch.zeros(10), group=group)
+        assert caught.value.peers == (1,) and time.monotonic() - started < 30
+        later = dist.all_reduce(torch.zeros(10), group=group, async_op=True)
+        with pytest.raises(RuntimeError, match="rank 1"):
+            later.get_future().wait()
+    dist.barrier()
+    dist.destroy_process_group(group)
+
+
+def case_waiting_has_a_timeout(rank: int, size: int) -> None:
+    group = dist.new_group()
+    tensor = torch.ones(10)
+    if rank == 0:
+        work = dist.all_reduce(tensor, group=group, async_op=True)
+        with pytest.raises(TimeoutError):
+            work.wait(timedelta(milliseconds=50))
+        dist.barrier()
+        work.wait()
+    else:
+        dist.barrier()
+        dist.all_reduce(tensor, group=group)
+    assert tensor.tolist() == [size] * 10
+    dist.destroy_process_group(group)
+
+
+def case_destroyed_and_made_again(rank: int, size: int) -> None:
+    store = dist.distributed_c10d._get_default_store()
+    dist.barrier()
+    dist.destroy_process_group()
+    assert not dist.is_initialized()
+    again = dist.PrefixStore("again", store)
+    dist.init_process_group("catchment", store=again, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+    tensor = data(rank, torch.float32, 1000)
+    dist.all_reduce(tensor)
+    check_sum(tensor, stacked(size, torch.float32, 1000))

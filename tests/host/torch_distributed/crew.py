@@ -1,0 +1,69 @@
+"""Starts the ranks of a test as processes, and collects what they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+FOLDER = Path(__file__).parent
+PATIENCE = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A rank's process after its end."""
+
+    rank: int
+    code: int
+    output: str
+    complaint: str
+
+    @property
+    def said(self) -> list[dict[str, Any]]:
+        """The lines of JSON that it printed."""
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
+
+
+def run_ranks(commands: Sequence[Sequence[str]], environment: dict[str, str] | None = None) -> list[Ended]:
+    """Run a process for each rank to its end."""
+    # Gloo stays on this machine; and nobody's settings of the switch get into a test.
+    own = {key: value for key, value in os.environ.items() if not key.startswith("CATCHMENT_") or "DIR" in key}
+    own |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **(environment or {})}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=own
+        )
+        for command in commands
+    ]
+    ended = []
+    try:
+        for rank, process in enumerate(processes):
+            output, complaint = process.communicate(timeout=PATIENCE)
+            ended.append(Ended(rank, process.returncode, output, complaint))
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    return ended
+
+
+def run_cases(module: Path, size: int, store: Path, timeout: float = 60.0) -> dict[str, list[str]]:
+    """What went wrong in each case: one text per rank that failed."""
+    commands = [
+        [str(FOLDER / "member.py"), str(module), str(rank), str(size), str(store), str(timeout)] for rank in range(size)
+    ]
+    failures: dict[str, list[str]] = {"end": []}
+    for ended in run_ranks(commands):
+        for said in ended.said:
+            problem = [f"rank {ended.rank}: {said['error']}"] if "error" in said else []
+            failures.setdefault(said["case"], []).extend(problem)
+        if ended.code:
+            failures.setdefault("end", []).append(f"rank {ended.rank}, code {ended.code}: {ended.complaint[-3000:]}")
+    return failures

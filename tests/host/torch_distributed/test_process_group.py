@@ -1,0 +1,39 @@
+"""torch.distributed's backend `catchment`: every case runs on all ranks at once, in processes of their own."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from crew import FOLDER, run_cases
+
+Failures = dict[str, list[str]]
+
+COLLECTIVES = FOLDER / "collective_cases.py"
+TRAINING = FOLDER / "training_cases.py"
+
+
+def names(module: Path) -> list[str]:
+    """The cases of a module, without importing it."""
+    return [node.name for node in ast.parse(module.read_text()).body if getattr(node, "name", "").startswith("case_")]
+
+
+@pytest.fixture(scope="module")
+def collectives(tmp_path_factory: pytest.TempPathFactory) -> Failures:
+    return run_cases(COLLECTIVES, 3, tmp_path_factory.mktemp("collectives") / "store", timeout=120)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Failures:
+    return run_cases(TRAINING, 4, tmp_path_factory.mktemp("training") / "store", timeout=120)
+
+
+@pytest.mark.parametrize("case", [*names(COLLECTIVES), "end"])
+def test_collectives(collectives: Failures, case: str) -> None:
+    assert not collectives[case], "\n".join(collectives[case])
+
+
+@pytest.mark.parametrize("case", [*names(TRAINING), "end"])
+def test_training(training: Failures, case: str) -> None:
+    assert not training[case], "\n".join(training[case])
