@@ -6,19 +6,29 @@
 #include <cstdint>
 #include <cstring>
 
+// A function and what it inlines, compiled for each generation of processors; the loader chooses.
+// None of them fuses or reorders an operation, so the results are the same bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define CATCHMENT_FOR_EACH_PROCESSOR \
+  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define CATCHMENT_FOR_EACH_PROCESSOR
+#endif
+#define CATCHMENT_INLINE [[gnu::always_inline]] inline
+
 namespace catchment::host {
 
 inline constexpr std::uint32_t kExponentBits = 0x7f80'0000U;
 
 template <typename Word>
-inline Word load(const std::uint8_t* from) {
+CATCHMENT_INLINE Word load(const std::uint8_t* from) {
   Word word;
   std::memcpy(&word, from, sizeof word);
   return word;
 }
 
 template <typename Word>
-inline void store(std::uint8_t* to, Word word) {
+CATCHMENT_INLINE void store(std::uint8_t* to, Word word) {
   std::memcpy(to, &word, sizeof word);
 }
 
@@ -28,8 +38,8 @@ struct Fp32 {
   static constexpr Word kInfinity = 0x7f80'0000U;
   static constexpr int kSignificandBits = 23;
   static constexpr int kBias = 127;
-  static std::uint32_t widen(Word word) { return word; }
-  static Word narrow(float value) { return std::bit_cast<std::uint32_t>(value); }
+  CATCHMENT_INLINE static std::uint32_t widen(Word word) { return word; }
+  CATCHMENT_INLINE static Word narrow(float value) { return std::bit_cast<std::uint32_t>(value); }
 };
 
 struct Bf16 {
@@ -38,9 +48,11 @@ struct Bf16 {
   static constexpr Word kInfinity = 0x7f80U;
   static constexpr int kSignificandBits = 7;
   static constexpr int kBias = 127;
-  static std::uint32_t widen(Word word) { return static_cast<std::uint32_t>(word) << 16; }
+  CATCHMENT_INLINE static std::uint32_t widen(Word word) {
+    return static_cast<std::uint32_t>(word) << 16;
+  }
   // Half even on the lower 16 bits; a carry into the exponent is right, up to infinity.
-  static Word narrow(float value) {
+  CATCHMENT_INLINE static Word narrow(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return static_cast<Word>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
   }
@@ -52,7 +64,7 @@ struct Fp16 {
   static constexpr Word kInfinity = 0x7c00U;
   static constexpr int kSignificandBits = 10;
   static constexpr int kBias = 15;
-  static std::uint32_t widen(Word word) {
+  CATCHMENT_INLINE static std::uint32_t widen(Word word) {
     const std::uint32_t magnitude = (word & 0x7fffU) << 13;
     // The exponent moves by 112; the multiplication also normalizes denormals.
     const float value = std::bit_cast<float>(magnitude) * 0x1p112F;
@@ -60,7 +72,7 @@ struct Fp16 {
     return std::bit_cast<std::uint32_t>(value) | special |
            (static_cast<std::uint32_t>(word & 0x8000U) << 16);
   }
-  static Word narrow(float value) {
+  CATCHMENT_INLINE static Word narrow(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7fff'ffffU;
     const std::uint32_t normal =

@@ -13,17 +13,17 @@ namespace {
 
 using wire::DataType;
 
-std::uint32_t load_lane(const std::uint8_t* from) {
+CATCHMENT_INLINE std::uint32_t load_lane(const std::uint8_t* from) {
   const auto word = load<std::uint32_t>(from);
   return std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
 }
 
-void store_lane(std::uint8_t* to, std::uint32_t lane) {
+CATCHMENT_INLINE void store_lane(std::uint8_t* to, std::uint32_t lane) {
   store(to, std::endian::native == std::endian::little ? __builtin_bswap32(lane) : lane);
 }
 
 // 2^power for a power that a normal float has.
-float power_of_two(int power) {
+CATCHMENT_INLINE float power_of_two(int power) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(power + 127) << 23);
 }
 
@@ -34,8 +34,8 @@ constexpr std::uint32_t kMagnitudeBits = 0x7fff'ffffU;
 // The common case: nothing is cut, and 2^power is a float.  Returns false, with the lanes
 // unspecified, when something has to be cut after all.
 template <typename Type>
-bool quantize_inside(const std::uint8_t* __restrict source, std::size_t count, int power,
-                     float limit, std::uint8_t* __restrict lanes) {
+CATCHMENT_INLINE bool quantize_inside(const std::uint8_t* __restrict source, std::size_t count,
+                                      int power, float limit, std::uint8_t* __restrict lanes) {
   const float factor = power_of_two(power);
   std::uint32_t most = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -50,8 +50,8 @@ bool quantize_inside(const std::uint8_t* __restrict source, std::size_t count, i
 }
 
 template <typename Type>
-Cut quantize_cut(const std::uint8_t* __restrict source, std::size_t count, int power, float limit,
-                 std::uint8_t* __restrict lanes) {
+CATCHMENT_INLINE Cut quantize_cut(const std::uint8_t* __restrict source, std::size_t count,
+                                  int power, float limit, std::uint8_t* __restrict lanes) {
   // Two factors, because 2^158 is no float.  A product that underflows or overflows here is one
   // that rounds to 0 or is cut anyway.
   const float first = power_of_two(power > 64 ? 64 : power);
@@ -74,8 +74,8 @@ Cut quantize_cut(const std::uint8_t* __restrict source, std::size_t count, int p
 }
 
 template <typename Type>
-Cut quantize_floats(const std::uint8_t* source, std::size_t count, int power, float limit,
-                    std::uint8_t* lanes) {
+CATCHMENT_INLINE Cut quantize_floats(const std::uint8_t* source, std::size_t count, int power,
+                                     float limit, std::uint8_t* lanes) {
   constexpr std::size_t kChunk = 1024;  // what stays in the nearest cache for a second look
   constexpr int kLargestPower = 127;
   Cut total;
@@ -93,12 +93,12 @@ Cut quantize_floats(const std::uint8_t* source, std::size_t count, int power, fl
 
 // ---- from lanes --------------------------------------------------------------------------------
 
-std::uint32_t magnitude_of(std::uint32_t lane) {
+CATCHMENT_INLINE std::uint32_t magnitude_of(std::uint32_t lane) {
   return static_cast<std::int32_t>(lane) < 0 ? 0U - lane : lane;
 }
 
-std::uint32_t copy_lanes(const std::uint8_t* __restrict lanes, std::size_t count,
-                         std::uint8_t* __restrict target) {
+CATCHMENT_INLINE std::uint32_t copy_lanes(const std::uint8_t* __restrict lanes, std::size_t count,
+                                          std::uint8_t* __restrict target) {
   std::uint32_t most = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t lane = load_lane(lanes + i * 4);
@@ -109,8 +109,8 @@ std::uint32_t copy_lanes(const std::uint8_t* __restrict lanes, std::size_t count
   return most;
 }
 
-std::uint32_t to_fp32(const std::uint8_t* __restrict lanes, std::size_t count, int power,
-                      std::uint8_t* __restrict target) {
+CATCHMENT_INLINE std::uint32_t to_fp32(const std::uint8_t* __restrict lanes, std::size_t count,
+                                       int power, std::uint8_t* __restrict target) {
   std::uint32_t most = 0;
   const float scale = power_of_two(power);
   for (std::size_t i = 0; i < count; ++i) {
@@ -125,8 +125,8 @@ std::uint32_t to_fp32(const std::uint8_t* __restrict lanes, std::size_t count, i
 // The 16-bit types must not be rounded twice: from 2^24 on, the lower byte becomes one sticky bit,
 // so that the float holds the value exactly or on the right side of every boundary.
 template <typename Type>
-std::uint32_t to_16_bit(const std::uint8_t* __restrict lanes, std::size_t count, int power,
-                        std::uint8_t* __restrict target) {
+CATCHMENT_INLINE std::uint32_t to_16_bit(const std::uint8_t* __restrict lanes, std::size_t count,
+                                         int power, std::uint8_t* __restrict target) {
   std::uint32_t most = 0;
   const float scale = power_of_two(power);
   for (std::size_t i = 0; i < count; ++i) {
@@ -171,6 +171,7 @@ std::uint32_t to_tiny(const std::uint8_t* lanes, std::size_t count, int power,
 
 }  // namespace
 
+CATCHMENT_FOR_EACH_PROCESSOR
 Cut quantize(DataType type, const std::uint8_t* source, std::size_t count, int exponent,
              int headroom, std::uint8_t* lanes) {
   const int power = 30 - headroom - exponent;
@@ -191,6 +192,7 @@ Cut quantize(DataType type, const std::uint8_t* source, std::size_t count, int e
   return {};
 }
 
+CATCHMENT_FOR_EACH_PROCESSOR
 std::uint32_t dequantize(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
                          DataType type, std::uint8_t* target) {
   const int power = exponent + headroom - 30;

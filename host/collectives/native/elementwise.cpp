@@ -14,7 +14,8 @@ namespace {
 using wire::DataType;
 
 template <typename Type>
-std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements, std::size_t count) {
+CATCHMENT_INLINE std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements,
+                                                 std::size_t count) {
   using Word = typename Type::Word;
   Word most = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -26,7 +27,7 @@ std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements, std::si
 }
 
 template <typename Type>
-int exponent_above(const std::uint8_t* elements, std::size_t count) {
+CATCHMENT_INLINE int exponent_above(const std::uint8_t* elements, std::size_t count) {
   const std::uint32_t most = largest_magnitude<Type>(elements, count);
   if (most == 0) return -128;
   const int biased = std::max(static_cast<int>(most >> Type::kSignificandBits), 1);
@@ -34,8 +35,8 @@ int exponent_above(const std::uint8_t* elements, std::size_t count) {
 }
 
 template <typename Type>
-void divide(const float* __restrict sums, std::size_t count, float divisor,
-            std::uint8_t* __restrict target) {
+CATCHMENT_INLINE void divide(const float* __restrict sums, std::size_t count, float divisor,
+                             std::uint8_t* __restrict target) {
   using Word = typename Type::Word;
   for (std::size_t i = 0; i < count; ++i) {
     store<Word>(target + i * sizeof(Word), Type::narrow(sums[i] / divisor));
@@ -43,8 +44,8 @@ void divide(const float* __restrict sums, std::size_t count, float divisor,
 }
 
 template <typename Type>
-void maximum_of(const std::uint8_t* __restrict other, std::size_t count,
-                std::uint8_t* __restrict target) {
+CATCHMENT_INLINE void maximum_of(const std::uint8_t* __restrict other, std::size_t count,
+                                 std::uint8_t* __restrict target) {
   using Word = typename Type::Word;
   for (std::size_t i = 0; i < count; ++i) {
     const Word a = load<Word>(target + i * sizeof(Word));
@@ -58,6 +59,7 @@ void maximum_of(const std::uint8_t* __restrict other, std::size_t count,
 
 }  // namespace
 
+CATCHMENT_FOR_EACH_PROCESSOR
 int largest_exponent(DataType type, const std::uint8_t* elements, std::size_t count) {
   switch (type) {
     case DataType::kFP32:
@@ -73,6 +75,7 @@ int largest_exponent(DataType type, const std::uint8_t* elements, std::size_t co
   return -128;
 }
 
+CATCHMENT_FOR_EACH_PROCESSOR
 void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
           std::uint32_t ranks, DataType type, std::uint8_t* target) {
   constexpr std::size_t kPiece = 256;
@@ -89,6 +92,7 @@ void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headro
   }
 }
 
+CATCHMENT_FOR_EACH_PROCESSOR
 void maximum(DataType type, const std::uint8_t* other, std::size_t count, std::uint8_t* target) {
   switch (type) {
     case DataType::kFP32:

@@ -23,6 +23,9 @@ constexpr Nanos kShared = kMillisecond;
 // How long the own thread leaves the protocol to somebody who has just waited and may come back.
 constexpr Nanos kHabit = kMillisecond;
 constexpr int kPoliteness = 64;
+// A yield that takes longer than that has waited for somebody who is busy, and the next would too.
+constexpr Nanos kLate = 200'000;
+constexpr Nanos kCrowded = 50 * kMillisecond;
 
 }  // namespace
 
@@ -85,8 +88,8 @@ bool Group::wait(const Operation& operation, Nanos limit) {
     }
     if (any) {
       quiet_since = now;
-    } else if (now - quiet_since < spin_) {
-      sched_yield();
+    } else if (may_look(now, quiet_since)) {
+      yield();
     } else if (!operation.done.load(std::memory_order_acquire)) {
       sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)));
     }
@@ -94,6 +97,17 @@ bool Group::wait(const Operation& operation, Nanos limit) {
   waited_at_.store(now);
   waiters_.fetch_sub(1);
   return operation.done.load(std::memory_order_acquire);
+}
+
+void Group::yield() {
+  const Nanos before = monotonic_now();
+  sched_yield();
+  const Nanos after = monotonic_now();
+  if (after - before > kLate) crowded_until_.store(after + kCrowded);
+}
+
+bool Group::may_look(Nanos now, Nanos quiet_since) const {
+  return now - quiet_since < spin_ && now >= crowded_until_.load(std::memory_order_relaxed);
 }
 
 void Group::sleep(Nanos until) {
@@ -142,8 +156,8 @@ void Group::run() {
     }
     if (any) {
       quiet_since = now;
-    } else if (busy && now - quiet_since < spin_) {
-      sched_yield();
+    } else if (busy && may_look(now, quiet_since)) {
+      yield();
     } else {
       sleep(now + kLongest);
     }

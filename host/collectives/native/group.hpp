@@ -42,6 +42,10 @@ class Group {
   class Turn;
 
   void run();
+  // Gives the processor away for a moment; when it came back late, others want it, and it is better
+  // to sleep for a while: who is woken comes first.
+  void yield();
+  bool may_look(Nanos now, Nanos quiet_since) const;
   void sleep(Nanos until);
   void wake();
 
@@ -51,7 +55,8 @@ class Group {
   std::atomic<int> wanted_{0};       // threads that wait for the mutex
   std::atomic<int> waiters_{0};      // threads in wait()
   std::atomic<Nanos> waited_at_{0};  // when the last one left
-  std::atomic<int> stirred_{0};      // something is new for the own thread
+  std::atomic<Nanos> crowded_until_{0};
+  std::atomic<int> stirred_{0};  // something is new for the own thread
   std::atomic<bool> stop_{false};
   FileDescriptor wakeup_;
   std::mutex resting_;

@@ -1,0 +1,243 @@
+"""`make bench-allreduce`: all_reduce of fp32 through the switch beside torch's gloo, in one run, taking turns.
+
+The same number of ranks on the same machine: ours on shared-memory ports of one switch and over UDP through a switch in
+Mininet (needs root; left out, and said, otherwise), gloo over loopback TCP.  Block scaling, the default.  The time of
+an operation is the median over all operations of all ranks; the algorithm's bandwidth is the array's bytes by that
+time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.allreduce_plot import plot
+from bench.report import RESULTS, Figure, publish
+from controlplane.fabric import Fabric
+from controlplane.faults import set_loss
+from controlplane.jobs import JobPlan, deploy
+from controlplane.programs import programs_of
+from controlplane.topology import Topology, star
+from sim.mininet import MininetNetwork
+from sim.shm_lab import LUWU, ROOT, ShmLab
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = tuple(KIB << shift for shift in range(0, 17, 2))
+LANES, SLOTS = 256, 1024
+SMALL, LARGE = 64 * KIB, MIB
+LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
+LOSS = 0.01
+SPIN = 200e-6
+
+Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
+Way = Callable[..., AbstractContextManager["Ranks"]]
+
+
+class Ranks:
+    """The processes of one communicator, waiting for orders."""
+
+    def __init__(self, start: Start, tasks: dict[str, dict[str, Any]]) -> None:
+        command = [sys.executable, "-m", "bench.allreduce_member"]
+        self._members = {name: start(name, [*command, json.dumps(task)]) for name, task in tasks.items()}
+        self.count = len(tasks)
+        for name in self._members:
+            self._line(name)
+
+    def seconds(self, size: int, rounds: int) -> float:
+        """Median time of an all-reduce of `size` bytes."""
+        order = json.dumps({"bytes": size, "warmup": max(1, rounds // 5), "rounds": rounds})
+        for member in self._members.values():
+            assert member.stdin is not None
+            print(order, file=member.stdin, flush=True)
+        return float(median(time for name in self._members for time in json.loads(self._line(name))))
+
+    def _line(self, name: str) -> str:
+        member = self._members[name]
+        assert member.stdout is not None
+        line = member.stdout.readline()
+        if not line:
+            raise SystemExit(f"rank {name} failed:\n{member.stderr.read() if member.stderr else ''}")
+        return line
+
+    def end(self) -> None:
+        """End the processes."""
+        for member in self._members.values():
+            member.kill()
+            member.communicate()
+
+
+def _popen(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+@contextmanager
+def gloo(ranks: int) -> Iterator[Ranks]:
+    """torch.distributed's gloo over loopback."""
+    with tempfile.TemporaryDirectory() as folder:
+        rendezvous = str(Path(folder) / "rendezvous")
+        tasks = {
+            str(rank): {"kind": "gloo", "rank": rank, "ranks": ranks, "rendezvous": rendezvous} for rank in range(ranks)
+        }
+        members = Ranks(lambda _, command: _popen(command), tasks)
+        try:
+            yield members
+        finally:
+            members.end()
+
+
+@contextmanager
+def shared_memory(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
+    """Through shared-memory ports, `loss` of the frames lost on each port in each direction."""
+    names = [f"w{i}" for i in range(ranks)]
+    with ShmLab(names, lanes=LANES, slots=SLOTS) as lab:
+        told = lab.allreduce(names, slots=SLOTS)
+        if loss:
+            lose(lab.fabric, lab.topology, loss)
+        tasks = {
+            n: {"kind": "catchment", "told": told.describe(n), "port": f"shm:{lab.path(n)}", "spin": SPIN}
+            for n in names
+        }
+        members = Ranks(lambda _, command: _popen(command), tasks)
+        try:
+            yield members
+        finally:
+            members.end()
+
+
+@contextmanager
+def udp(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
+    """Through network namespaces and AF_PACKET."""
+    names = [f"w{i}" for i in range(ranks)]
+    topology = star(names, program=LUWU, name="allreduce", lanes=LANES, slots=SLOTS, mtu=9000)
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
+        network = exits.enter_context(MininetNetwork(topology, log_folder=folder))
+        fabric = exits.enter_context(Fabric.connect(topology, network.addresses))
+        fabric.push(programs_of(topology))
+        job = JobPlan.allreduce(topology, name="allreduce", workers=names, slots=SLOTS)
+        deploy(job, topology, fabric.clients)
+        if loss:
+            lose(fabric, topology, loss)
+
+        def start(host: str, command: list[str]) -> subprocess.Popen[str]:
+            return network.popen(
+                host,
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+            )
+
+        tasks = {n: {"kind": "catchment", "told": job.describe(n), "port": "udp", "spin": SPIN} for n in names}
+        members = Ranks(start, tasks)
+        exits.callback(members.end)
+        yield members
+
+
+def lose(fabric: Fabric, topology: Topology, loss: float) -> None:
+    """Lose frames at random on every port, in and out."""
+    for name, client in fabric.clients.items():
+        set_loss(client, topology.ports(name), loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Median seconds of one operation, ours and gloo's."""
+
+    way: str
+    ranks: int
+    bytes: int
+    seconds: float
+    gloo: float
+
+    def figure(self) -> Figure:
+        """As a rate, so that a ratio above 1 is better."""
+        name = f"{self.ranks} ranks, {self.way}, {_size(self.bytes)}"
+        if self.bytes <= SMALL:
+            return Figure(name, 1 / self.seconds, "1/s", "gloo", 1 / self.gloo, LATENCY_GOAL)
+        goal = BANDWIDTH_GOAL if self.bytes >= LARGE and self.way == "shared memory" else None
+        return Figure(name, self.bytes / self.seconds / 1e9, "GB/s", "gloo", self.bytes / self.gloo / 1e9, goal)
+
+
+def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -> list[Point]:
+    """Both, in turns."""
+    points = []
+    ranks, turns = ours.count, options.turns
+    for size in options.sizes:
+        rounds = max(1, min(40, 16 * MIB // size))
+        mine, other = [], []
+        for _ in range(turns):
+            other.append(theirs.seconds(size, max(1, rounds // 2)))
+            mine.append(ours.seconds(size, rounds))
+        point = Point(way, ranks, size, median(mine), median(other))
+        points.append(point)
+        print(
+            f"{ranks} ranks, {way}, {_size(size)}: {point.seconds * 1e6:,.0f} us, gloo {point.gloo * 1e6:,.0f} us, "
+            f"ratio {point.gloo / point.seconds:.2f}",
+            flush=True,
+        )
+    return points
+
+
+def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, turns: int) -> Figure:
+    """What 1% of loss leaves of the bandwidth."""
+    with ways[way](ranks) as clean, ways[way](ranks, LOSS) as lossy:
+        pairs = [(clean.seconds(size, 5), lossy.seconds(size, 5)) for _ in range(turns)]
+    whole, left = (size / median(column) / 1e9 for column in zip(*pairs, strict=True))
+    name = f"{ranks} ranks, {way}, {_size(size)}, {LOSS:.0%} of frames lost"
+    return Figure(name, left, "GB/s", "without loss", whole, LOSS_GOAL)
+
+
+def _size(size: int) -> str:
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description="all_reduce through the switch, beside gloo")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES")
+    parser.add_argument("--ways", nargs="+", choices=("shared-memory", "udp"), default=("shared-memory", "udp"))
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--no-loss", action="store_true", help="leave out the comparison under loss")
+    options = parser.parse_args(arguments)
+    ways: dict[str, Way] = {"shared memory": shared_memory}
+    notes = [
+        f"{os.cpu_count()} cores for the ranks and the switch; {LANES} lanes, {SLOTS} slots, block scaling",
+        "gloo runs over loopback beside both",
+    ]
+    if "udp" in options.ways and os.geteuid() == 0:
+        ways["UDP"] = udp
+    elif "udp" in options.ways:
+        notes.append("UDP is left out: network namespaces need root")
+    if "shared-memory" not in options.ways:
+        del ways["shared memory"]
+    points = []
+    for ranks in options.ranks:
+        with gloo(ranks) as theirs:
+            for way, open_ranks in ways.items():
+                with open_ranks(ranks) as ours:
+                    points += measure(way, ours, theirs, options)
+    figures = [point.figure() for point in points]
+    if not options.no_loss:
+        figures += [loss_figure(way, ways, 2, 4 * MIB, options.turns) for way in ways]
+    publish("allreduce", figures, notes)
+    plot([(p.way, p.ranks, p.bytes, p.gloo / p.seconds) for p in points], RESULTS / "allreduce.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Ranks as processes or threads on shared-memory ports of one switch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from controlplane.jobs import JobPlan
+from host.collectives import Communicator
+from sim.shm_lab import ROOT, ShmLab
+
+MEMBER = Path(__file__).with_name("collective_member.py")
+PATIENCE = 120.0
+
+
+def command(task: dict[str, Any]) -> list[str]:
+    """What starts a rank."""
+    return [sys.executable, str(MEMBER), json.dumps(task)]
+
+
+def start(lab: ShmLab, job: JobPlan, **task: Any) -> dict[str, subprocess.Popen[str]]:
+    """A process for every rank."""
+    return {
+        name: subprocess.Popen(
+            command({"told": job.describe(name), "port": f"shm:{lab.path(name)}", "timeout": 30.0, **task}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        for name in job.workers
+    }
+
+
+def results(members: dict[str, subprocess.Popen[str]], patience: float = PATIENCE) -> dict[str, dict[str, Any]]:
+    """What each rank has to say at its end."""
+    said = {}
+    try:
+        for name, member in members.items():
+            output, complaint = member.communicate(timeout=patience)
+            assert output, f"{name} ended with {member.returncode}:\n{complaint[-3000:]}"
+            said[name] = json.loads(output.splitlines()[-1])
+    finally:
+        for member in members.values():
+            member.kill()
+            member.wait()
+    return said
+
+
+def all_exact(said: dict[str, dict[str, Any]]) -> None:
+    """No error, and nothing wrong."""
+    assert {name: result.get("wrong", result) for name, result in said.items()} == {name: [] for name in said}
+
+
+@contextmanager
+def communicators(lab: ShmLab, job: JobPlan, **options: Any) -> Iterator[list[Communicator]]:
+    """All ranks in this process."""
+    ranks = [lab.communicator(job, name, **{"timeout": 20.0, **options}) for name in job.workers]
+    try:
+        yield ranks
+    finally:
+        for rank in ranks:
+            rank.close()
+
+
+def together(ranks: Sequence[Communicator], body: Callable[[Communicator], Any]) -> list[Any]:
+    """`body` on every rank at once, each in a thread; what it returns, or the exception."""
+    outcome: list[Any] = [None] * len(ranks)
+
+    def run(index: int) -> None:
+        try:
+            outcome[index] = body(ranks[index])
+        except Exception as error:
+            outcome[index] = error
+
+    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(ranks))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "a rank hangs"
+    return outcome

@@ -1,0 +1,324 @@
+"""What goes wrong is an error on every rank, says who and where, and never a hang."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from collective_lab import all_exact, communicators, results, start, together
+
+from controlplane.jobs import JobPlan
+from host import Stream
+from host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed
+from sim.shm_lab import ShmLab
+
+NAMES = ("w0", "w1", "w2")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[ShmLab]:
+    with ShmLab(NAMES, slots=2048) as lab:
+        yield lab
+
+
+@pytest.fixture
+def job(lab: ShmLab, request: pytest.FixtureRequest) -> JobPlan:
+    return lab.allreduce(NAMES, slots=32, name=request.node.name[:40])
+
+
+@pytest.fixture
+def ranks(lab: ShmLab, job: JobPlan) -> Iterator[list[Communicator]]:
+    with communicators(lab, job) as all_ranks:
+        yield all_ranks
+
+
+def mismatched(number: int, rank: Communicator) -> Any:
+    """Ways in which rank 1 differs from the others."""
+    other = rank.rank == 1
+    zeros = np.zeros(1000, np.float32)
+    match number:
+        case 0:
+            return rank.all_reduce(np.zeros(1000 + other, np.float32))
+        case 1:
+            return rank.all_reduce(np.zeros(1000, np.int32 if other else np.float32))
+        case 2:
+            return rank.all_reduce(zeros, scaling=Fixed(3 + other))
+        case 3:
+            return rank.all_reduce(zeros, scaling=Fixed(3) if other else Block())
+        case 4:
+            return rank.all_reduce(zeros, op="mean" if other else "sum")
+        case 5:
+            return rank.barrier() if other else rank.all_reduce(zeros)
+        case 6:
+            return rank.broadcast(zeros, root=1 if other else 0)
+        case 7:
+            return rank.all_reduce(zeros, tag=7 if other else 8)
+        case _:
+            return rank.all_reduce(np.zeros(0 if other else 5000, np.int32))
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_a_mismatch_is_an_error_on_every_rank_and_the_next_operation_works(
+    number: int, ranks: list[Communicator]
+) -> None:
+    def body(rank: Communicator) -> Any:
+        work = mismatched(number, rank)
+        after = np.full(777, rank.rank + 1, np.int32)
+        following = rank.all_reduce(after)
+        with pytest.raises(CollectiveError) as caught:
+            work.wait(20)
+        following.wait(20)
+        assert set(after) == {6}
+        return caught.value
+
+    errors = together(ranks, body)
+    assert [type(error) for error in errors] == [CollectiveError] * 3, errors
+    assert [error.kind for error in errors] == ["mismatch"] * 3
+    assert [error.peers for error in errors] == [(1,), (0, 2), (1,)]
+    assert all(error.seq is not None and not error.fatal for error in errors)
+
+
+def test_swapped_operations_fail_both(ranks: list[Communicator]) -> None:
+    def body(rank: Communicator) -> list[Any]:
+        calls = [
+            lambda: rank.all_reduce(np.zeros(300, np.float32), scaling=Fixed(1)),
+            lambda: rank.all_gather(np.zeros(70, np.uint8), np.zeros(210, np.uint8)),
+        ]
+        works = [call() for call in (calls if rank.rank else calls[::-1])]
+        together_again = rank.barrier()
+        for work in works:
+            with pytest.raises(CollectiveError):
+                work.wait(20)
+        together_again.wait(20)
+        return [work.exception().kind for work in works]
+
+    assert together(ranks, body) == [["mismatch"] * 2] * 3
+
+
+def test_a_rank_that_does_not_call_is_named(ranks: list[Communicator]) -> None:
+    errors = together(ranks, lambda rank: None if rank.rank == 2 else rank.barrier(timeout=0.6).wait(20))
+    assert errors[2] is None
+    for error in errors[:2]:
+        assert isinstance(error, CollectiveError), error
+        assert error.kind == "missing" and error.peer == 2 and error.peers == (2,) and error.fatal
+        assert "has not called" in error.message
+    again = together(ranks[:2], lambda rank: rank.barrier().wait(20))
+    assert [str(error).split(" [")[0] for error in again] == [str(error).split(" [")[0] for error in errors[:2]]
+    assert ranks[0].error is not None
+
+
+def test_a_rank_that_never_came_is_named(lab: ShmLab, job: JobPlan) -> None:
+    ranks = [lab.communicator(job, name, timeout=0.6) for name in NAMES[:2]]
+    try:
+        errors = together(ranks, lambda rank: rank.barrier().wait(20))
+        assert [error.peers for error in errors] == [(2,), (2,)], errors
+        assert all("cannot be heard" in error.message and error.seq == 0 for error in errors)
+    finally:
+        for rank in ranks:
+            rank.close()
+
+
+def test_a_killed_rank_is_named_within_the_timeout(lab: ShmLab, job: JobPlan) -> None:
+    members = start(lab, job, forever=True, operations=1 << 30, most=20_000, seed=0, timeout=1.0)
+    for member in members.values():
+        assert member.stdout is not None
+        assert member.stdout.readline() == "started\n"
+    members["w1"].kill()
+    members["w1"].communicate()
+    killed = time.monotonic()
+    said = results({name: members[name] for name in ("w0", "w2")})
+    assert {name: (result["kind"], result["peers"]) for name, result in said.items()} == {
+        "w0": ("missing", [1]),
+        "w2": ("missing", [1]),
+    }, said
+    assert time.monotonic() - killed < 30  # the timeout is 1 s; a busy machine may be late, but nothing hangs
+
+
+def test_a_switch_restart_changes_nothing(rng: random.Random) -> None:
+    with ShmLab(NAMES) as lab:
+        job = lab.allreduce(NAMES, slots=32)
+        members = start(lab, job, forever=True, operations=60, most=30_000, seed=0, timeout=60.0)
+        for member in members.values():
+            assert member.stdout is not None
+            assert member.stdout.readline() == "started\n"
+        for _ in range(2):
+            lab.kill_switch()
+            lab.restart_switch()
+        all_exact(results(members))
+
+
+def test_a_dead_switch_is_unreachable(rng: random.Random) -> None:
+    with ShmLab(NAMES[:2]) as lab:
+        job = lab.allreduce(NAMES[:2])
+        with communicators(lab, job, timeout=0.5) as ranks:
+            together(ranks, lambda rank: rank.barrier().wait(20))
+            lab.kill_switch()
+            errors = together(ranks, lambda rank: rank.barrier().wait(20))
+            assert [error.kind for error in errors] == ["unreachable"] * 2, errors
+
+
+def test_cancelled_before_it_began(ranks: list[Communicator]) -> None:
+    # The last rank is not there yet, so no window moves and the later operations wait in the queue.
+    big = [np.ones(64 * 200, np.int32) for _ in ranks]
+    small = [np.ones(10, np.int32) for _ in ranks]
+    works = [(rank.all_reduce(big[i]), rank.all_reduce(small[i])) for i, rank in enumerate(ranks[:2])]
+    assert works[0][1].cancel()
+    works.append((ranks[2].all_reduce(big[2]), ranks[2].all_reduce(small[2])))
+
+    def body(rank: Communicator) -> CollectiveError:
+        works[rank.rank][0].wait(20)
+        with pytest.raises(CollectiveError) as caught:
+            works[rank.rank][1].wait(20)
+        rank.barrier().wait(20)
+        return caught.value
+
+    errors = together(ranks, body)
+    assert [(error.kind, error.peers) for error in errors] == [("cancelled", (0,))] * 3
+    assert all((array == 3).all() for array in big)
+    assert all((array == 1).all() for array in small)
+    assert not works[0][0].cancel()
+
+
+def test_an_urgent_operation_overtakes(ranks: list[Communicator]) -> None:
+    order: dict[int, list[str]] = {rank.rank: [] for rank in ranks}
+    start_line = threading.Barrier(3)
+
+    def body(rank: Communicator) -> None:
+        bulk = rank.all_reduce(np.ones(64 * 20_000, np.int32))
+        urgent = rank.all_reduce(np.ones(64, np.int32), priority=1)
+        start_line.wait()
+        urgent.wait(60)
+        order[rank.rank] = ["urgent", "bulk"] if not bulk.done() else ["bulk", "urgent"]
+        bulk.wait(60)
+
+    assert together(ranks, body) == [None] * 3
+    assert list(order.values()) == [["urgent", "bulk"]] * 3
+
+
+def test_different_priorities_are_an_error(ranks: list[Communicator]) -> None:
+    def body(rank: Communicator) -> None:
+        works = [rank.all_reduce(np.ones(64 * 500, np.int32)) for _ in range(3)]
+        works.append(rank.all_reduce(np.ones(64, np.int32), priority=rank.rank))
+        for work in works:
+            work.wait(20)
+
+    errors = together(ranks, body)
+    assert [getattr(error, "kind", error) for error in errors] == ["mismatch"] * 3, errors
+
+
+def test_waiting_gives_up_and_the_operation_goes_on(ranks: list[Communicator]) -> None:
+    arrays = [np.ones(100, np.float32) for _ in ranks]
+    first = ranks[0].all_reduce(arrays[0])
+    with pytest.raises(TimeoutError):
+        first.wait(0.05)
+    assert not first.done() and first.exception() is None
+    others = [rank.all_reduce(array) for rank, array in zip(ranks[1:], arrays[1:], strict=True)]
+    for work in [first, *others]:
+        work.wait(20)
+    assert all((array == 3).all() for array in arrays)
+    assert first.statistics.latency >= 0.05 and first.statistics.vectors == 3
+
+
+def test_delayed_scaling_follows_the_values(ranks: list[Communicator]) -> None:
+    def body(rank: Communicator) -> list[tuple[bool, int]]:
+        seen = []
+        for magnitude in (1.0, 1.0, 1000.0, 1000.0, 1.0):
+            work = rank.all_reduce(np.full(300, magnitude, np.float32), scaling=Delayed("layer", length=2, margin=1))
+            work.wait(20)
+            seen.append((work.statistics.any_saturated, work.statistics.exponent))
+        return seen
+
+    wanted = [(False, 1), (False, 1), (True, 10), (False, 10), (False, 1)]
+    assert together(ranks, body) == [wanted] * 3
+
+
+def test_nonfinite_values_are_told_to_all(ranks: list[Communicator]) -> None:
+    def body(rank: Communicator) -> tuple[int, int, bool]:
+        array = np.ones(200, np.float32)
+        if rank.rank == 1:
+            array[3], array[4] = np.nan, np.inf
+        work = rank.all_reduce(array)
+        work.wait(20)
+        assert array[0] == 3
+        return work.statistics.saturated, work.statistics.nonfinite, work.statistics.any_saturated
+
+    assert together(ranks, body) == [(0, 0, True), (2, 2, True), (0, 0, True)]
+
+
+def test_torch_tensors_are_reduced_in_place(ranks: list[Communicator]) -> None:
+    import torch
+
+    def body(rank: Communicator) -> bool:
+        tensor = torch.full((129,), float(rank.rank + 1), dtype=torch.bfloat16)
+        rank.all_reduce(tensor, op="mean").wait(20)
+        return bool((tensor == 2).all())
+
+    assert together(ranks, body) == [True] * 3
+
+
+def test_closing_fails_what_is_pending(ranks: list[Communicator]) -> None:
+    work = ranks[0].barrier()
+    ranks[0].close()
+    with pytest.raises(CollectiveError) as caught:
+        work.wait()
+    assert caught.value.kind == "closed"
+    assert pickle.loads(pickle.dumps(caught.value)).kind == "closed"
+    with pytest.raises(CollectiveError):
+        ranks[0].barrier().wait()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rank: rank.all_reduce([1, 2]),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float64)),
+        lambda rank: rank.all_reduce(np.zeros((4, 4), np.float32)[:, 1]),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), np.zeros(5, np.float32)),
+        lambda rank: rank.all_reduce(np.zeros(4, np.int32), op="mean"),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), op="product"),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), scaling=Fixed(200)),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), timeout=0.0),
+        lambda rank: rank.all_reduce(np.zeros(4, np.float32), tag=-1),
+        lambda rank: rank.reduce(np.zeros(4, np.float32), root=3),
+        lambda rank: rank.broadcast(b"read-only", root=(rank.rank + 1) % 3),
+        lambda rank: rank.reduce_scatter(np.zeros(7, np.float32), np.zeros(2, np.float32)),
+        lambda rank: rank.all_gather(np.zeros(2, np.float32), np.zeros(5, np.float32)),
+    ],
+)
+def test_bad_arguments_are_refused_at_once(call: Any, ranks: list[Communicator]) -> None:
+    with pytest.raises(CollectiveError) as caught:
+        call(ranks[0])
+    assert caught.value.kind == "argument"
+
+
+def test_bad_communicators_are_refused() -> None:
+    stream = Stream(gen=1, workers=4)
+    where: dict[str, Any] = {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
+    for wrong in (
+        {"rank": 4},
+        {"rank": 0, "timeout": 0},
+        {"rank": 0, "window": 65},
+        {"rank": 0, "port": "serial:1"},
+        {"rank": 0, "local": ("here", 1)},
+    ):
+        with pytest.raises(CollectiveError) as caught:
+            Communicator(stream, **{**where, **wrong})
+        assert caught.value.kind == "argument"
+    with pytest.raises(CollectiveError, match="lanes are too few"):
+        Communicator(Stream(gen=1, workers=5, lanes=8), rank=0, **where)
+
+
+def test_the_port_is_chosen(lab: ShmLab, job: JobPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_SHM_PORT", str(lab.path("w{rank}")))
+    with lab.communicator(job, "w1", port="auto") as rank:
+        assert rank.port == f"shm:{lab.path('w1')}"
+    monkeypatch.setenv("CATCHMENT_SHM_PORT", "/nowhere/{rank}")
+    told = job.describe("w1") | {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
+    with Communicator.of_job(told, port="auto") as rank:
+        assert rank.port == "udp"
