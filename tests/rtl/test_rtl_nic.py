@@ -1,0 +1,220 @@
+"""Whole NICs around p4src/luwu.p4: arrays in one host's memory, their sums and copies in others', bit for bit."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from nic_lab import WORDS, Lab
+from numpy.typing import NDArray
+from transport_fabric import Job, Weather, embedded_switch, mac_of, model_switch
+
+from rtl.driver.request import Request, RequestError
+from rtl.generated import nic_regs as regs
+from rtl.harness.verilated_nic import Pace
+from sim.golden import formats
+from wire.generated.constants import DataType, Flag, Mode
+
+FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
+BASES = (0, 0xFFFF_FFF0, 0x7FFF_FFE0)
+UP, DOWN = 7, 8
+
+
+def values(worker: int, index: int, count: int, dtype: DataType, *, bad: bool = False) -> NDArray[Any]:
+    """Different for every worker, message and element; with `bad`, some NaN, infinities and numbers beyond E."""
+    numbers = np.random.default_rng([worker, index])
+    if dtype == DataType.INT32:
+        return numbers.integers(-(1 << 31), 1 << 31, count).astype(np.int32)
+    real = numbers.normal(size=count).astype(np.float32)
+    if bad:
+        real[numbers.integers(0, count, 3)] = [np.nan, np.inf, -3e4]
+    return formats.bf16_words(real) if dtype == DataType.BF16 else real.astype(WORDS[dtype])
+
+
+def summed(parts: list[NDArray[Any]], pushed: DataType, exponent: int, pulled: DataType) -> bytes:
+    """What the receivers must get."""
+    lanes = [formats.quantize(part, pushed, exponent, len(parts)).lanes for part in parts]
+    with np.errstate(over="ignore"):
+        return formats.dequantize(formats.add_lanes(lanes), pulled, exponent, len(parts)).tobytes()
+
+
+def lab(rng: random.Random, workers: int, *, weather: Weather, all_reduce: bool = False, **more: Any) -> Lab:
+    mode = Mode.ALLREDUCE if all_reduce else Mode.REDUCE
+    up = Job(UP, mode, workers, slots=64, base_slot=0, row=0)
+    down = Job(DOWN, Mode.BCAST, workers, slots=64, base_slot=64, row=1)
+    inject = embedded_switch(up) if all_reduce else embedded_switch(up, down)
+    return Lab(inject, up, down, rng, weather, all_reduce=all_reduce, **more)
+
+
+def plan(rng: random.Random, count: int) -> list[tuple[DataType, DataType, int, int]]:
+    """(pushed type, pulled type, exponent, elements) of each message."""
+    jobs = []
+    for _ in range(count):
+        pushed = rng.choice([*FLOATS, DataType.INT32])
+        pulled = DataType.INT32 if pushed == DataType.INT32 else rng.choice([*FLOATS, DataType.INT32])
+        jobs.append((pushed, pulled, rng.randrange(-4, 8), rng.choice([1, 33, 64, 65, 200, rng.randrange(1, 1500)])))
+    return jobs
+
+
+def check(pull: Request, expected: bytes, flags: Flag) -> None:
+    completion = pull.check()
+    assert pull.buffer.bytes.tobytes() == expected
+    assert completion.flags == flags
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_gradients_up_and_parameters_down_in_any_weather(workers: int, rng: random.Random) -> None:
+    weather = Weather.random(rng)
+    pace = rng.choice([Pace(), Pace(60, 60, 60, 60, 60, 60)])
+    with lab(rng, workers, weather=weather, base_seq=rng.choice(BASES), pace=pace) as there:
+        jobs = plan(rng, 6)
+        sums, pushes, copies = [], [], []
+        for index, (pushed, pulled, exponent, count) in enumerate(jobs):
+            parts = [values(w, index, count, pushed, bad=index % 3 == 1) for w in range(workers)]
+            pushes += [there.hosts[w].push(part, pushed, exponent) for w, part in enumerate(parts)]
+            quantized = [formats.quantize(part, pushed, exponent, workers) for part in parts]
+            expected = summed(parts, pushed, exponent, pulled)
+            cut = any(q.saturated for q in quantized)
+            sums.append((there.root().pull(len(expected), pulled), expected, Flag.SAT if cut else Flag(0)))
+            for request, q in zip(pushes[-workers:], quantized, strict=True):
+                copies.append((request, q.saturated, q.nonfinite))
+        down = []
+        for index in range(4):
+            raw = np.random.default_rng([99, index]).bytes(rng.choice([1, 256, 257, 1000, 2048]))
+            pushes.append(there.root().push(raw, DataType.BYTES))
+            down += [(host.pull(len(raw), DataType.BYTES), raw) for host in there.workers()]
+        there.finish([*pushes, *(s[0] for s in sums), *(d[0] for d in down)])
+        for pull, expected, flags in sums:
+            check(pull, expected, flags)
+        for pull, raw in down:
+            check(pull, raw, Flag(0))
+        for request, saturated, nonfinite in copies:
+            completion = request.check()
+            assert (completion.saturated, completion.nonfinite) == (saturated, nonfinite)
+        root = there.root().driver
+        assert root.statistic(regs.HostStatistic.PULLS) == len(sums)
+        assert root.statistic(regs.HostStatistic.STATUS, regs.Status.OK) == len(sums) + 4
+        assert root.statistic(regs.HostStatistic.PULL_BYTES) == sum(len(expected) for _, expected, _ in sums)
+        least = root.statistic(regs.HostStatistic.PULL_LATENCY_MIN)
+        most = root.statistic(regs.HostStatistic.PULL_LATENCY_MAX)
+        total = root.statistic(regs.HostStatistic.PULL_LATENCY_SUM)
+        assert 0 < least <= total / len(sums) <= most
+
+
+def test_all_reduce_gives_everyone_the_sum(rng: random.Random) -> None:
+    workers = 3
+    with lab(rng, workers, weather=Weather.random(rng), all_reduce=True, base_seq=rng.choice(BASES)) as there:
+        pulls, pushes = [], []
+        for index, (pushed, pulled, exponent, count) in enumerate(plan(rng, 5)):
+            parts = [values(w, index, count, pushed) for w in range(workers)]
+            expected = summed(parts, pushed, exponent, pulled)
+            flags = (
+                Flag.SAT if any(formats.quantize(p, pushed, exponent, workers).saturated for p in parts) else Flag(0)
+            )
+            for host, part in zip(there.workers(), parts, strict=True):
+                pushes.append(host.push(part, pushed, exponent))
+                pulls.append((host.pull(len(expected), pulled), expected, flags))
+        there.finish([*pushes, *(pull for pull, *_ in pulls)])
+        for pull, expected, flags in pulls:
+            check(pull, expected, flags)
+
+
+def test_a_soft_reset_in_the_middle_and_a_new_generation(rng: random.Random) -> None:
+    """Frames are cut, requests vanish, the streams end; the next generation is whole."""
+    workers = 2
+    generations = [(UP + 10 * i, DOWN + 10 * i) for i in range(4)]
+    jobs = []
+    for i, (up, down) in enumerate(generations):
+        jobs += [
+            Job(up, Mode.REDUCE, workers, slots=64, base_slot=64 * (2 * i % 4), row=2 * i),
+            Job(down, Mode.BCAST, workers, slots=64, base_slot=64 * ((2 * i + 1) % 4), row=2 * i + 1),
+        ]
+    inject = model_switch(*jobs)
+    with Lab(inject, jobs[0], jobs[1], rng, Weather(loss=0.02), pace=Pace(tx_stall=100)) as there:
+        for up, down in generations[1:]:
+            for host in there.workers():
+                host.push(values(0, 0, 4096, DataType.FP32), DataType.FP32, 3)
+                host.pull(4096, DataType.BYTES)
+            there.root().push(bytes(4096), DataType.BYTES)
+            for _ in range(rng.randrange(1, 60)):
+                there.fabric.advance()
+            for port, host in there.hosts.items():
+                before = host.port.nic.memory_counts()["broken_laws"]
+                host.driver.soft_reset()
+                state = host.driver.get(regs.STATE)
+                assert not state["tx_ready"] and not state["rx_ready"] and before == 0
+                assert host.driver.statistic(regs.HostStatistic.PUSHES) == 0
+                there.begin(port, up, down)
+            parts = [values(w, up, 700, DataType.BF16) for w in range(workers)]
+            pushes = [h.push(p, DataType.BF16, 3) for h, p in zip(there.workers(), parts, strict=True)]
+            pull = there.root().pull(2800, DataType.FP32)
+            raw = rng.randbytes(3000)
+            pushes.append(there.root().push(raw, DataType.BYTES))
+            copies = [host.pull(3000, DataType.BYTES) for host in there.workers()]
+            there.finish([*pushes, pull, *copies])
+            check(pull, summed(parts, DataType.BF16, 3, DataType.FP32), Flag(0))
+            for copy in copies:
+                check(copy, raw, Flag(0))
+        cut = sum(host.port.cut for host in there.hosts.values())
+        assert cut == sum(host.driver.get(regs.STATE)["frames_cut"] for host in there.hosts.values())
+
+
+def test_bad_requests_registers_and_frames_are_counted_and_nothing_stops(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        worker, root = there.hosts[0], there.root()
+        driver = worker.driver
+        driver.enable_irq("missed", "refused")
+        # Requests.
+        raw = worker.memory.allocate(64)
+        empty = driver.push(replace(raw, bytes=raw.bytes[:0]), DataType.FP32)
+        odd = driver.push(replace(raw, bytes=raw.bytes[:3]), DataType.FP32)
+        wrong = driver.push(raw, DataType.BYTES)
+        away = driver.push(replace(raw, virtual=0x1234 << 21), DataType.FP32)
+        there.finish([empty, odd, wrong, away])
+        bad = (regs.Status.BAD_LENGTH, regs.Status.BAD_LENGTH, regs.Status.BAD_TYPE, regs.Status.UNMAPPED)
+        for request, status in zip((empty, odd, wrong, away), bad, strict=True):
+            with pytest.raises(RequestError, match=status.name):
+                request.check()
+        assert driver.statistic(regs.HostStatistic.STATUS, regs.Status.BAD_LENGTH) == 2
+        assert driver.statistic(regs.HostStatistic.PUSH_MISSES) == 1
+        assert driver.get(regs.PUSH_MISSED)["value"] == 0x1234 << 21
+        assert worker.port.nic.irq
+        assert driver.take_irq() == {"missed", "push_done"}
+        worker.port.run(4)
+        assert not worker.port.nic.irq
+        # A full queue.
+        for _ in range(40):
+            driver.set(regs.PULL_RING, value=1)
+        worker.port.run(100)
+        refused = driver.statistic(regs.HostStatistic.PULL_REFUSED)
+        gone = driver.statistic(regs.HostStatistic.PULL_UNANSWERABLE)
+        assert refused + gone == 40, "the pulls name no completion record, and so are dropped or refused"
+        # Frames: noise, and a good one damaged.
+        for _ in range(20):
+            worker.port.receive(rng.randbytes(rng.choice([1, 14, 42, 64, 65, 320, 1500])))
+        worker.port.nic.receive(mac_of(0).to_bytes(6, "big") + rng.randbytes(300), damaged=True)
+        worker.port.run(2000)
+        counts = driver.statistics()
+        assert sum(count for name, count in counts.items() if name.startswith("rejects.")) == 21
+        assert counts["rejects.fcs"] == 1 and counts["rx_frames"] == 21
+        # And it works.
+        part = values(0, 0, 300, DataType.FP32)
+        push, pull = worker.push(part, DataType.FP32, 3), root.pull(1200, DataType.FP32)
+        there.finish([push, pull])
+        check(pull, summed([part], DataType.FP32, 3, DataType.FP32), Flag(0))
+
+
+def test_memory_that_fails_is_told_in_the_completion(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        worker, root = there.hosts[0], there.root()
+        push = worker.push(values(0, 0, 1024, DataType.FP32), DataType.FP32, 3)
+        offset = push.buffer.virtual - worker.memory.virtual
+        worker.port.nic.fail_memory((1 << 32) + offset + 128, (1 << 32) + offset + 192)
+        pull = root.pull(4096, DataType.FP32)
+        there.finish([push, pull])
+        assert push.completion.status == regs.Status.BUS_ERROR
+        assert pull.completion.status == regs.Status.OK, "the root cannot know"
+        assert worker.driver.statistic(regs.HostStatistic.BUS_ERRORS) == 1
