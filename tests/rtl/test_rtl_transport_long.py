@@ -56,6 +56,8 @@ class Job:
     rto: int = 3000
     heartbeat_interval: int = 320
     limit: int = 30_000_000
+    vector_bytes: int = 256
+    places: int = 1024
 
 
 def settings_for(job: Job, generation: int, port: int) -> Settings:
@@ -82,12 +84,13 @@ def run(job: Job, seed: int) -> dict[str, int]:
     gens = [gen for generation in range(job.generations) for gen in (100 + generation, 200 + generation)]
     slots = settings_for(job, 0, 0).tx.slots
     scenario = _Scenario(
-        job.all_reduce, job.workers, slots, 256, job.vectors, job.generations, job.hard_reset,
+        job.all_reduce, job.workers, slots, job.vector_bytes, job.vectors, job.generations, job.hard_reset,
         *(int(65536 * p) for p in (job.loss, job.duplicate, job.replay)), job.slow, job.hop, job.tail, job.restart,
         seed & 0xFFFF_FFFF, *job.gaps, job.limit,
     )  # fmt: skip
     outcome = _Outcome()
-    worker, root = library("worker_transport"), library("agg_transport")
+    build = (("VECTOR_BYTES", job.vector_bytes), ("WINDOW", job.places)) if job.places != 1024 else ()
+    worker, root = library("worker_transport", build), library("agg_transport", build)
     worker.network_run(
         ctypes.byref(scenario), (ctypes.c_uint32 * len(words))(*words), (ctypes.c_uint16 * len(gens))(*gens),
         ctypes.cast(root.nic_new, ctypes.c_void_p), ctypes.byref(outcome),
@@ -151,6 +154,13 @@ def test_a_clean_link_is_full() -> None:
     assert counts["TX_HEARTBEATS"] < job.vectors / 100
     idle = 5000 + 1030 + 5 * job.hop  # after the end, before the beginning, and while the last vectors travel
     assert counts["clocks"] - idle <= counts["busy_beats"] / 2, "a bubble"
+
+
+@pytest.mark.parametrize(("vector_bytes", "places"), [(1024, 16), pytest.param(64, 4, marks=pytest.mark.slow)])
+def test_other_vectors_and_windows(vector_bytes: int, places: int, rng: random.Random) -> None:
+    """256 lanes and 16; windows that are smaller than what the stream is told, and that are always full."""
+    for _ in range(6):
+        run(any_job(rng, vectors=200, generations=2, vector_bytes=vector_bytes, places=places), rng.getrandbits(32))
 
 
 @pytest.mark.slow
