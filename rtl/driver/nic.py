@@ -202,7 +202,7 @@ class Nic:
     # ---- counters ---------------------------------------------------------------------------------------------
 
     def statistic(self, which: regs.Statistic | regs.HostStatistic, offset: int = 0) -> int:
-        """One counter, up to 64 clocks late; `offset` for REJECTS (a Reject) and STATUS (a Status), which are several."""
+        """One counter, up to 64 clocks late; `offset` is a Reject or a Status for REJECTS and STATUS."""
         table = regs.STATISTICS if isinstance(which, regs.Statistic) else regs.HOST_STATISTICS
         return self._counter(table, which + offset)
 
