@@ -18,9 +18,10 @@ import torch
 
 from bench import optimizer_kernels, optimizer_plots
 from bench.optimizer_disk import raw_limit
+from bench.optimizer_lab import LabNetwork, traffic
 from bench.optimizer_network import TimedPort
 from bench.report import RESULTS, Figure, publish
-from host.layers import LayerSpec, LayerTable, Timeline
+from host.layers import LayerSpec, LayerTable, Timeline, TransferPort
 from host.optimizer import NodeOptions
 from host.optimizer.store import UNIT, Geometry, Store, StoreOptions
 from host.optimizer.streaming import StreamingNode, StreamingOptions
@@ -29,8 +30,6 @@ from host.optimizer.streaming.task import Buffers, Work
 UNLIMITED = 1e12
 READ, WRITTEN = 16, 14
 """Bytes of disk a parameter takes in a step of Adam: 2 + 2 + 12 read, 14 written."""
-FORWARD, BACKWARD = 2, 4
-"""Bytes of network one way or the other, whichever is more: bf16 down, then bf16 down and fp32 up at the same time."""
 
 
 def table_of(layers: int, numel: int) -> LayerTable:
@@ -57,7 +56,7 @@ def arena_of(store: Store, layers: int) -> int:
 
 
 def step_seconds(
-    store: Store, port: TimedPort, steps: int, *, arena_layers: int = 4, timeline: Timeline | None = None
+    store: Store, port: TransferPort, steps: int, *, arena_layers: int = 4, timeline: Timeline | None = None
 ) -> list[float]:
     """Seconds of each step but the first, from end to end."""
     ends: list[float] = []
@@ -99,29 +98,37 @@ def bytes_moved(store: Store) -> int:
 
 
 def overlap(folder: Path) -> list[Figure]:
-    """Step time beside the slowest of network, disk and update alone, in turn with each of them the slowest."""
-    table = table_of(16, 128 * UNIT)
+    """Step time beside the slowest of network, disk and update alone, in turn with each of them the slowest.
+
+    The network is real: a switch process and two endpoints. The devices are limited to rates that follow from it.
+    """
+    table, steps = table_of(16, 64 * UNIT), 6
     figures = []
     with store_in(folder, table, 2) as store:
         update = update_seconds(store)
-    for slowest, disk_seconds, network_seconds in (
-        ("disk", 0.8, 0.4),
-        ("network", 0.4, 0.8),
-        ("disk and network alike", 0.8, 0.8),
-    ):
-        rate = (READ + WRITTEN) * table.numel / disk_seconds / 2
+    for slowest, share in (("disk", 2.0), ("network", 0.5), ("disk and network alike", 1.0)):
+        before = network_seconds(table, steps)
+        disk_seconds = share * before
         timeline = Timeline(enabled=True)
-        with store_in(folder, table, 2, rate=rate) as store:
+        rate = (READ + WRITTEN) * table.numel / disk_seconds / 2
+        with store_in(folder, table, 2, rate=rate) as store, LabNetwork(table, steps) as network:
             begun = time.monotonic()
-            port = TimedPort((FORWARD + BACKWARD) * table.numel / network_seconds)
-            seconds = median(step_seconds(store, port, 4, arena_layers=6, timeline=timeline))
+            seconds = median(step_seconds(store, network.port, steps, arena_layers=6, timeline=timeline))
+        alone = max(disk_seconds, (before + network_seconds(table, steps)) / 2, update)
         spans = timeline.during(begun, float("inf"))
         last = max(span.end for span in spans)
         path = RESULTS / f"optimizer-{slowest.replace(' ', '-')}.svg"
         optimizer_plots.timeline(timeline.during(last - 2 * seconds, last), len(table), path)
-        alone = max(disk_seconds, network_seconds, update)
         figures.append(Figure(f"step, {slowest} slowest", seconds, "s", "slowest part alone", alone, 1.1))
     return figures
+
+
+def network_seconds(table: LayerTable, steps: int) -> float:
+    """Median of a step's messages through switch and endpoints, with nothing else going on."""
+    ends: list[float] = []
+    with LabNetwork(table, steps) as network:
+        traffic(network.port, table, steps, lambda: ends.append(time.monotonic()))
+    return median(later - earlier for earlier, later in itertools.pairwise(ends))
 
 
 def update_seconds(store: Store) -> float:
@@ -139,9 +146,11 @@ def by_devices(folder: Path, most: int = 6) -> list[Figure]:
     rate = total / compute / 3.5  # three and a half devices keep up with the workers
     measured = []
     for devices in range(1, most + 1):
-        with store_in(folder, table, devices, rate=rate) as store:
-            port = TimedPort(UNLIMITED, compute / 2 / table.numel)
-            measured.append(median(step_seconds(store, port, 4, arena_layers=8)))
+        with (
+            store_in(folder, table, devices, rate=rate) as store,
+            LabNetwork(table, 5, compute / 2 / len(table)) as network,
+        ):
+            measured.append(median(step_seconds(store, network.port, 5, arena_layers=8)))
     limits = [total / (rate * devices) for devices in range(1, most + 1)]
     optimizer_plots.devices(measured, compute, limits, RESULTS / "optimizer-devices.svg")
     return [
@@ -186,7 +195,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=RESULTS) as name:
         folder = Path(name)
         figures += [*disk(folder), *overlap(folder), *by_devices(folder), *memory()]
-    notes.append("Steps: the ratio is time, 1 is the limit. Network and workers are imitated by the clock.")
+    notes.append(
+        "Steps: the ratio is time, 1 is the limit. The network is a switch process and two endpoints on this machine."
+    )
     notes.append(f"Plots: {RESULTS}/optimizer-*.svg")
     publish("optimizer", figures, notes)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable
+from statistics import median
 
 import numpy as np
 import torch
@@ -11,18 +13,22 @@ import torch
 from bench.report import Figure
 from host import _optimizer
 from host.layers import LayerSpec
-from host.optimizer import Adam
-from host.optimizer.layer_update import Step
-from host.optimizer.store import UNIT, page_aligned
+from host.optimizer import Adam, Sgd, UpdateRule
+from host.optimizer.store import UNIT, Rule, page_aligned
 
 _ELEMENTS = 8192 * UNIT
-_ROUNDS = 9
-_TRAFFIC = 28  # bytes per element: four arrays read, three written
-_TRIAD = 12
+_ROUNDS = 15
+_ADAM = Adam()
+_TRAFFIC, _WHOLE_TRAFFIC = 28, 30  # bytes per element: four arrays read, three written; and the bf16 copy
+# Loops that hardly compute, and write no line that they have not read: bytes per element.
+_LOOPS = {"a += 2 b": 12, "SGD": 20}
 
 
 def measure() -> tuple[list[Figure], list[str]]:
-    """Parameters per second on one core and on all, each beside its peers of the same run, in turn."""
+    """Parameters per second on one core and on all, each beside its peers of the same run, in turn.
+
+    All arrays of all contestants lie in huge pages, as the node's arena does.
+    """
     figures, notes = [], []
     ours = _ours()
     for threads in dict.fromkeys((1, torch.get_num_threads())):
@@ -31,57 +37,57 @@ def measure() -> tuple[list[Figure], list[str]]:
             "kernel": ours(threads, whole=False),
             "whole": ours(threads, whole=True),
             "torch fused Adam": _torch(),
-            "triad": _triad(),
+            "a += 2 b": _scaled_add(),
+            "SGD": ours(threads, whole=False, rule=Sgd()),
         }
-        deepspeed = _deepspeed()
+        deepspeed = _deepspeed(threads)
         if deepspeed is None:
             notes.append("DeepSpeed's CPUAdam is not installed here, so it is not compared.")
         else:
             contestants["DeepSpeed CPUAdam"] = deepspeed
-        rates = _best(contestants)
+        # The thread's own time where one core is meant: others on this machine may take turns with it.
+        rates = _rates(contestants, time.thread_time if threads == 1 else time.perf_counter)
         where = f"{threads} core{'s' * (threads > 1)}"
-        memory = rates["triad"] * _TRIAD / _TRAFFIC  # elements per second if only memory took time
-        kernel = rates["kernel"] / 1e6
-        figures += [
-            Figure(f"Adam kernel, {where}", kernel, "M/s", peer, rates[peer] / 1e6, 1.0)
-            for peer in ("torch fused Adam", "DeepSpeed CPUAdam")
-            if peer in rates
-        ]
-        whole = f"with bf16 copy and checksums, {where}"
-        figures += [
-            Figure(f"Adam kernel, {where}", kernel, "M/s", "memory (triad)", memory / 1e6),
-            Figure(whole, rates["whole"] / 1e6, "M/s", "torch fused Adam", rates["torch fused Adam"] / 1e6),
-        ]
+        memory, loop = max((rates[name] * each, name) for name, each in _LOOPS.items())  # bytes per second
+        for name, bytes_each, goal in (("kernel", _TRAFFIC, 1.0), ("whole", _WHOLE_TRAFFIC, None)):
+            title = f"Adam kernel, {where}" if name == "kernel" else f"with bf16 copy and checksums, {where}"
+            figures += [
+                Figure(title, rates[name] / 1e6, "M/s", peer, rates[peer] / 1e6, goal)
+                for peer in ("torch fused Adam", "DeepSpeed CPUAdam")
+                if peer in rates
+            ]
+            limit = memory / bytes_each  # elements per second if only memory took time
+            figures.append(Figure(title, rates[name] / 1e6, "M/s", f"memory ({loop})", limit / 1e6))
     return figures, list(dict.fromkeys(notes))
 
 
-def _best(contestants: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Elements per second of the fastest round; rounds go in turn, so that all see the same machine."""
+def _rates(contestants: dict[str, Callable[[], object]], clock: Callable[[], float]) -> dict[str, float]:
+    """Elements per second of the median round; rounds go in turn, so that all see the same machine."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(_ROUNDS):
         for name, work in contestants.items():
-            begun = time.perf_counter()
+            begun = clock()
             work()
-            times[name].append(time.perf_counter() - begun)
-    return {name: _ELEMENTS / min(each) for name, each in times.items()}
+            times[name].append(clock() - begun)
+    return {name: _ELEMENTS / median(each) for name, each in times.items()}
 
 
 def _ours() -> Callable[..., Callable[[], object]]:
     layer = LayerSpec.of(0, "layer", [("layer.weight", (_ELEMENTS,))])
-    sections = {name: page_aligned(_ELEMENTS * 4) for name in ("master", "first", "second")}
-    parameters, gradients = page_aligned(_ELEMENTS * 2), page_aligned(_ELEMENTS * 4)
+    sections = {name: page_aligned(_ELEMENTS * 4, resident=True) for name in ("master", "first", "second")}
+    parameters = page_aligned(_ELEMENTS * 2, resident=True)
+    gradients = page_aligned(_ELEMENTS * 4, resident=True)
     gradients.view(np.float32)[:] = np.random.default_rng(1).standard_normal(_ELEMENTS, np.float32)
-    step = Step(Adam(), 1e-3, 0.25)
     tensor = layer.tensors[0]
-    scalars = np.array([step.rule.scalars(10, step.lr, step.scale)], np.float32)
 
-    def contestant(threads: int, *, whole: bool) -> Callable[[], object]:
+    def contestant(threads: int, *, whole: bool, rule: UpdateRule = _ADAM) -> Callable[[], object]:
         updater = _optimizer.Updater(threads)
+        scalars = np.array([rule.scalars(10, 1e-3, 0.25)], np.float32)
         return lambda: updater.update(
             parameters=parameters if whole else None,
             master=sections["master"],
             first=sections["first"],
-            second=sections["second"],
+            second=sections["second"] if rule.kind is Rule.ADAM else None,
             bf16_moments=False,
             gradient=gradients,
             shard_units=[_ELEMENTS // UNIT],
@@ -94,27 +100,40 @@ def _ours() -> Callable[..., Callable[[], object]]:
     return contestant
 
 
+def _tensor() -> torch.Tensor:
+    return torch.from_numpy(page_aligned(_ELEMENTS * 4, resident=True).view(np.float32))
+
+
+def _stepping(optimizer: torch.optim.Optimizer) -> Callable[[], object]:
+    """The step of `optimizer`, with all that it keeps in huge pages too."""
+    step: Callable[[], object] = optimizer.step
+    step()
+    for state in optimizer.state.values():
+        state.update({name: _tensor() for name, value in state.items() if getattr(value, "numel", int)() == _ELEMENTS})
+    return step
+
+
 def _parameter() -> torch.nn.Parameter:
-    parameter = torch.nn.Parameter(torch.zeros(_ELEMENTS))
-    parameter.grad = torch.randn(_ELEMENTS)
+    parameter = torch.nn.Parameter(_tensor())
+    parameter.grad = _tensor().copy_(torch.randn(_ELEMENTS))
     return parameter
 
 
 def _torch() -> Callable[[], object]:
-    return torch.optim.Adam([_parameter()], fused=True).step
+    return _stepping(torch.optim.Adam([_parameter()], fused=True))
 
 
-def _deepspeed() -> Callable[[], object] | None:
+def _deepspeed(threads: int) -> Callable[[], object] | None:
     try:
+        ctypes.CDLL("libgomp.so.1").omp_set_num_threads(threads)  # torch brings an OpenMP of its own
         from deepspeed.ops.adam import DeepSpeedCPUAdam  # type: ignore[import-not-found]  # noqa: PLC0415
 
-        step: Callable[[], object] = DeepSpeedCPUAdam([_parameter()]).step
-        step()
+        step = _stepping(DeepSpeedCPUAdam([_parameter()]))
     except Exception:  # it compiles itself on first use: whatever goes wrong there, it is not to be had here
         return None
     return step
 
 
-def _triad() -> Callable[[], object]:
-    a, b, c = (torch.ones(_ELEMENTS) for _ in range(3))
-    return lambda: torch.add(a, b, alpha=2.0, out=c)
+def _scaled_add() -> Callable[[], object]:
+    a, b = _tensor(), _tensor()
+    return lambda: a.add_(b, alpha=2.0)

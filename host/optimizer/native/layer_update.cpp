@@ -16,13 +16,15 @@ struct BlockSums {
   std::uint32_t second = 0;
 };
 
+std::uint32_t seal(const BlockSum& sums) { return crc32c(std::as_bytes(std::span(sums.words))); }
+
 std::uint32_t sum(const Kernels& kernels, const std::byte* section, std::size_t unit,
                   std::size_t element_bytes) {
   const std::size_t bytes = kUnit * element_bytes;
   BlockSum sums;
   kernels.block_sum(reinterpret_cast<const std::uint32_t*>(section + unit * bytes),
                     bytes / sizeof(std::uint32_t), sums);
-  return crc32c(std::as_bytes(std::span(sums.words)));
+  return seal(sums);
 }
 
 // Of master weights and moments of one unit; the parameters' is added once they exist.
@@ -66,6 +68,33 @@ void step(const Kernels& kernels, const Sections& s, const float* gradient,
   }
 }
 
+BlockSums seal(const SectionSums& sums, bool parameters) {
+  return {parameters ? seal(sums.parameters) : 0, seal(sums.master), seal(sums.first),
+          seal(sums.second)};
+}
+
+// The step of one whole unit of one tensor with both of its checksums, in one sweep.
+template <typename Moment>
+void summed_step(const Kernels& kernels, const Sections& s, const float* gradient,
+                 const AdamScalars& scalars, std::size_t unit, BlockSums& before,
+                 BlockSums& after) {
+  const std::size_t from = unit * kUnit;
+  SectionSums read;
+  SectionSums written;
+  const SummedAdamRun<Moment> summed{
+      {gradient + from, reinterpret_cast<float*>(s.master) + from, moment<Moment>(s.first, from),
+       moment<Moment>(s.second, from), moment<std::uint16_t>(s.parameters, from), kUnit},
+      &read,
+      &written};
+  if constexpr (sizeof(Moment) == sizeof(float)) {
+    kernels.summed_adam(summed, scalars);
+  } else {
+    kernels.summed_adam_bf16(summed, scalars);
+  }
+  before = seal(read, false);
+  after = seal(written, s.parameters != nullptr);
+}
+
 std::vector<ShardDigests> fold(std::span<const BlockSums> blocks,
                                std::span<const std::size_t> shard_units, const Sections& s,
                                bool parameters) {
@@ -99,10 +128,19 @@ UpdateResult update_layer(const Kernels& kernels, WorkPool& pool, const Sections
     for (std::size_t unit = begin; unit < end; ++unit) {
       const std::size_t from = unit * kUnit;
       const std::size_t to = from + kUnit;
-      if (summed) before[unit] = state_sums(kernels, sections, unit);
       auto tensor = std::partition_point(
           steps.begin(), steps.end(),
           [from](const TensorStep& each) { return each.offset + each.count <= from; });
+      const bool whole =
+          tensor != steps.end() && tensor->offset <= from && tensor->offset + tensor->count >= to;
+      const auto* const adam = whole ? std::get_if<AdamScalars>(&tensor->scalars) : nullptr;
+      if (summed && adam != nullptr) {
+        const auto step = sections.moments == MomentType::kFp32 ? &summed_step<float>
+                                                                : &summed_step<std::uint16_t>;
+        step(kernels, sections, gradient, *adam, unit, before[unit], after[unit]);
+        continue;
+      }
+      if (summed) before[unit] = state_sums(kernels, sections, unit);
       for (; tensor != steps.end() && tensor->offset < to; ++tensor) {
         const std::size_t first = std::max(from, tensor->offset);
         const std::size_t last = std::min(to, tensor->offset + tensor->count);

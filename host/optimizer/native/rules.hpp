@@ -57,11 +57,32 @@ struct BlockSum {
   std::uint32_t words[2 * kSumLanes];
 };
 
+// The sums of one block of each section, before or after a step.  Sections that are not there are
+// left as they were.
+struct SectionSums {
+  BlockSum parameters;
+  BlockSum master;
+  BlockSum first;
+  BlockSum second;
+};
+
+// A step on a whole block, and the sums of what it read and of what it wrote.  `count`: a multiple
+// of 64.
+template <typename Moment>
+struct SummedAdamRun {
+  AdamRun<Moment> run;
+  SectionSums* before;
+  SectionSums* after;
+};
+
 // One compiled variant of the kernels.
 struct Kernels {
   const char* name;
   void (*adam)(const AdamRun<float>&, const AdamScalars&);
   void (*adam_bf16)(const AdamRun<std::uint16_t>&, const AdamScalars&);
+  // In one sweep over all arrays: one after the other would be as slow as the memory is far.
+  void (*summed_adam)(const SummedAdamRun<float>&, const AdamScalars&);
+  void (*summed_adam_bf16)(const SummedAdamRun<std::uint16_t>&, const AdamScalars&);
   void (*sgd)(const SgdRun<float>&, const SgdScalars&);
   void (*sgd_bf16)(const SgdRun<std::uint16_t>&, const SgdScalars&);
   // Sum of squares of gradient x scale, in double, in an order that depends on `count` alone.

@@ -21,23 +21,22 @@ std::uint16_t to_bf16(float value) {
 void narrow(float value, float& to) { to = value; }
 void narrow(float value, std::uint16_t& to) { to = to_bf16(value); }
 
-// Four arrays are more streams than a prefetcher may follow: lines are asked for this many elements
-// ahead.
-constexpr std::size_t kLine = 16;
-constexpr std::size_t kChunk = 64;
-constexpr std::size_t kAhead = 512;
-
+// Elements from `begin` to `end`.  The arrays do not overlap; that is said by ivdep and not by
+// restrict, because the sums below read what the loop has written by other pointers.  No
+// prefetches, no streaming stores: both were measured, and both are slower (docs/optimizer.md).
 template <typename Moment, bool kPublish>
-void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s) {
-  const float* __restrict gradient = run.gradient;
-  float* __restrict master = run.master;
-  Moment* __restrict first = run.first;
-  Moment* __restrict second = run.second;
-  std::uint16_t* __restrict parameters = run.parameters;
+inline void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s, std::size_t begin,
+                      std::size_t end) {
+  const float* gradient = run.gradient;
+  float* master = run.master;
+  Moment* first = run.first;
+  Moment* second = run.second;
+  std::uint16_t* parameters = run.parameters;
   const float scale = s.scale, keep = s.keep, first_rate = s.first_rate;
   const float second_keep = s.second_keep, second_rate = s.second_rate;
   const float correction = s.correction, eps = s.eps, step_size = s.step_size;
-  const auto one = [&](std::size_t i) {
+#pragma GCC ivdep
+  for (std::size_t i = begin; i < end; ++i) {
     const float g = gradient[i] * scale;
     const float m = widen(first[i]);
     const float new_m = m + first_rate * (g - m);
@@ -48,24 +47,13 @@ void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s) {
     narrow(new_v, second[i]);
     master[i] = w;
     if constexpr (kPublish) parameters[i] = to_bf16(w);
-  };
-  std::size_t i = 0;
-  for (; i + kChunk <= run.count; i += kChunk) {
-    for (std::size_t line = 0; line < kChunk; line += kLine) {
-      __builtin_prefetch(gradient + i + kAhead + line);
-      __builtin_prefetch(master + i + kAhead + line, 1);
-      __builtin_prefetch(first + i + kAhead + line, 1);
-      __builtin_prefetch(second + i + kAhead + line, 1);
-    }
-    for (std::size_t k = 0; k < kChunk; ++k) one(i + k);
   }
-  for (; i < run.count; ++i) one(i);
 }
 
 template <typename Moment>
 void adam(const AdamRun<Moment>& run, const AdamScalars& scalars) {
-  run.parameters != nullptr ? adam_loop<Moment, true>(run, scalars)
-                            : adam_loop<Moment, false>(run, scalars);
+  run.parameters != nullptr ? adam_loop<Moment, true>(run, scalars, 0, run.count)
+                            : adam_loop<Moment, false>(run, scalars, 0, run.count);
 }
 
 template <typename Moment, bool kPublish, bool kNesterov>
@@ -127,29 +115,83 @@ constexpr std::size_t kWidth = 16;
 constexpr std::size_t kPartLanes = kWidth / sizeof(std::uint32_t);
 constexpr std::size_t kParts = kSumLanes / kPartLanes;
 typedef std::uint32_t Part __attribute__((vector_size(kWidth)));
-typedef Part UnalignedPart __attribute__((aligned(4), may_alias));
 
-void block_sum(const std::uint32_t* block, std::size_t words, BlockSum& sum) {
+struct RunningSum {
   Part plain[kParts] = {};
   Part weighted[kParts] = {};
-  for (std::size_t i = 0; i < words; i += kSumLanes) {
-    for (std::size_t part = 0; part < kParts; ++part) {
-      plain[part] += *reinterpret_cast<const UnalignedPart*>(block + i + part * kPartLanes);
-      weighted[part] += plain[part];
+
+  // `bytes`: a multiple of kSumLanes words.
+  void add(const void* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += kParts * kWidth) {
+      for (std::size_t part = 0; part < kParts; ++part) {
+        Part words;  // copied: floats and bf16 are read as words
+        __builtin_memcpy(&words, static_cast<const char*>(from) + at + part * kWidth, kWidth);
+        plain[part] += words;
+        weighted[part] += plain[part];
+      }
     }
   }
-  for (std::size_t part = 0; part < kParts; ++part) {
-    std::uint32_t* const to = sum.words + part * kPartLanes;
-    *reinterpret_cast<UnalignedPart*>(to) = plain[part];
-    *reinterpret_cast<UnalignedPart*>(to + kSumLanes) = weighted[part];
+
+  void store(BlockSum& sum) const {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      std::uint32_t* const to = sum.words + part * kPartLanes;
+      __builtin_memcpy(to, &plain[part], kWidth);
+      __builtin_memcpy(to + kSumLanes, &weighted[part], kWidth);
+    }
   }
+};
+
+void block_sum(const std::uint32_t* block, std::size_t words, BlockSum& sum) {
+  RunningSum running;
+  running.add(block, words * sizeof(std::uint32_t));
+  running.store(sum);
+}
+
+constexpr std::size_t kChunk = 64;  // elements: short enough to stay in the first cache
+
+template <typename Moment, bool kPublish>
+void summed_adam_loop(const SummedAdamRun<Moment>& summed, const AdamScalars& scalars) {
+  const AdamRun<Moment>& run = summed.run;
+  RunningSum master_before, first_before, second_before;
+  RunningSum parameters_after, master_after, first_after, second_after;
+  for (std::size_t i = 0; i < run.count; i += kChunk) {
+    master_before.add(run.master + i, kChunk * sizeof(float));
+    first_before.add(run.first + i, kChunk * sizeof(Moment));
+    second_before.add(run.second + i, kChunk * sizeof(Moment));
+    adam_loop<Moment, kPublish>(run, scalars, i, i + kChunk);
+    master_after.add(run.master + i, kChunk * sizeof(float));
+    first_after.add(run.first + i, kChunk * sizeof(Moment));
+    second_after.add(run.second + i, kChunk * sizeof(Moment));
+    if constexpr (kPublish)
+      parameters_after.add(run.parameters + i, kChunk * sizeof(std::uint16_t));
+  }
+  master_before.store(summed.before->master);
+  first_before.store(summed.before->first);
+  second_before.store(summed.before->second);
+  master_after.store(summed.after->master);
+  first_after.store(summed.after->first);
+  second_after.store(summed.after->second);
+  if constexpr (kPublish) parameters_after.store(summed.after->parameters);
+}
+
+template <typename Moment>
+void summed_adam(const SummedAdamRun<Moment>& summed, const AdamScalars& scalars) {
+  summed.run.parameters != nullptr ? summed_adam_loop<Moment, true>(summed, scalars)
+                                   : summed_adam_loop<Moment, false>(summed, scalars);
 }
 
 }  // namespace
 
 extern const Kernels CATCHMENT_KERNELS = {
-    CATCHMENT_KERNELS_NAME, adam<float>, adam<std::uint16_t>, sgd<float>,
-    sgd<std::uint16_t>,     squares,     block_sum,
+    CATCHMENT_KERNELS_NAME,
+    adam<float>,
+    adam<std::uint16_t>,
+    summed_adam<float>,
+    summed_adam<std::uint16_t>,
+    sgd<float>,
+    sgd<std::uint16_t>,
+    squares,
+    block_sum,
 };
 
 }  // namespace catchment::optimizer

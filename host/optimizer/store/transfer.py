@@ -25,7 +25,8 @@ def page_aligned(size: int, *, resident: bool = False) -> Memory:
 
     `resident`: have all of it at once, in huge pages where the system gives them, rather than page by page when used.
     """
-    memory = mmap.mmap(-1, max(PAGE, -(-size // PAGE) * PAGE))
+    # Private: memory that is shared, which is Python's default, seldom gets huge pages.
+    memory = mmap.mmap(-1, max(PAGE, -(-size // PAGE) * PAGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     array = np.frombuffer(memory, dtype=np.uint8)
     if resident:
         with contextlib.suppress(OSError):  # a kernel without huge pages
