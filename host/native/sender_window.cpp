@@ -17,17 +17,6 @@ SenderWindow::SenderWindow(Seq base, std::uint32_t window, std::uint32_t slots)
       recover_(base),
       resent_(base) {}
 
-std::optional<Transmission> SenderWindow::take() {
-  for (; scheduled_ != 0; ++scan_) {
-    if ((mark(scan_) & kResend) == 0) continue;
-    mark(scan_) &= static_cast<std::uint8_t>(~kResend);
-    --scheduled_;
-    return Transmission{scan_++, true};
-  }
-  if (next_ == end_ || !open()) return std::nullopt;
-  return Transmission{next_++, false};
-}
-
 AckOutcome SenderWindow::on_ack(Seq ack, Seq credit) {
   if (newer(ack, next_) || distance(ack, credit) > slots_) return AckOutcome::kImpossible;
   const bool more_credit = newer(credit, credit_);

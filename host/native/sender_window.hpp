@@ -84,4 +84,17 @@ class SenderWindow {
   std::uint32_t burst_ = 0;
 };
 
+// Inline: it is called for every frame, right after one was written to memory that is slow to take
+// it.
+inline std::optional<Transmission> SenderWindow::take() {
+  for (; scheduled_ != 0; ++scan_) {
+    if ((mark(scan_) & kResend) == 0) continue;
+    mark(scan_) &= static_cast<std::uint8_t>(~kResend);
+    --scheduled_;
+    return Transmission{scan_++, true};
+  }
+  if (next_ == end_ || !open()) return std::nullopt;
+  return Transmission{next_++, false};
+}
+
 }  // namespace catchment::host

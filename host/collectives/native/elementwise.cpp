@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <type_traits>
 
 #include "element_types.hpp"
 #include "numbers.hpp"
@@ -16,14 +17,18 @@ using wire::DataType;
 template <typename Type>
 CATCHMENT_INLINE std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements,
                                                  std::size_t count) {
-  using Word = typename Type::Word;
+  // Signed, since every instruction set has that comparison; the sign bit is gone.
+  using Word = std::make_signed_t<typename Type::Word>;
+  constexpr int kSign = 8 * sizeof(Word) - 1;
   Word most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Word word = load<Word>(elements + i * sizeof(Word)) & Type::kMagnitude;
-    const Word kept = word < Type::kInfinity ? word : Word{0};
+    const auto word =
+        static_cast<Word>(load<Word>(elements + i * sizeof(Word)) & Word{Type::kMagnitude});
+    const auto finite = static_cast<Word>(static_cast<Word>(word - Word{Type::kInfinity}) >> kSign);
+    const auto kept = static_cast<Word>(word & finite);
     most = kept > most ? kept : most;
   }
-  return most;
+  return static_cast<std::uint32_t>(most);
 }
 
 template <typename Type>

@@ -46,7 +46,8 @@ Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
       schedule_(config_.stream.slots),
       roll_call_(config_.stream.workers, config_.rank),
       places_(mask_ + 1U),
-      frames_((mask_ + 1U) * frame_bytes_),
+      headers_(mask_ + 1U),
+      payloads_((mask_ + 1U) * payload_bytes_),
       held_headers_(mask_ + 1U),
       held_payloads_((mask_ + 1U) * payload_bytes_) {
   if (frame_bytes_ > port_->path_bytes()) {
@@ -196,7 +197,7 @@ void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Na
   const Place place = std::exchange(places_[place_of(header.seq)], Place{});
   switch (place.content) {
     case Content::kBegin:
-      on_signatures(place.operation, header, payload, now);
+      on_signatures(*place.operation, header, payload, now);
       break;
     case Content::kData:
       on_data(place, header, payload, now);
@@ -210,10 +211,10 @@ void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Na
   ++consumed_;
 }
 
-void Engine::on_signatures(const std::shared_ptr<Operation>& operation, const wire::Header& header,
+void Engine::on_signatures(Operation& operation, const wire::Header& header,
                            const std::uint8_t* payload, Nanos now) {
-  Signature own = operation->call.signature;
-  own.cancelled = operation->cancelled;
+  Signature own = operation.call.signature;
+  own.cancelled = operation.cancelled;
   const bool tags = signature_lanes(layout_.lanes, layout_.ranks) >= 3;
   if (!tags) own.tag = 0;
   CollectiveFailure failure;
@@ -235,14 +236,14 @@ void Engine::on_signatures(const std::shared_ptr<Operation>& operation, const wi
       failure.peers |= 1U << rank;
     }
   }
-  ++operation->outcome.vectors;
+  ++operation.outcome.vectors;
   if (failure.peers == 0) {
-    operation->agreed = true;
+    operation.agreed = true;
     if (own.scaling == ScalingMode::kBlock) {
-      std::ranges::fill(operation->exponents, header.next_exp);
-      operation->outcome.exponent = header.next_exp;
+      std::ranges::fill(operation.exponents, header.next_exp);
+      operation.outcome.exponent = header.next_exp;
     }
-    if (operation->vectors == 0) complete(operation, now);
+    if (operation.vectors == 0) complete(operation, now);
     return;
   }
   failure.seq = header.seq;
@@ -251,7 +252,7 @@ void Engine::on_signatures(const std::shared_ptr<Operation>& operation, const wi
     given.push_back(std::exchange(places_[place_of(seq)], Place{}));
   }
   schedule_.on_mismatch(consumed_, operation, given);
-  operation->outcome.failure = std::move(failure);
+  operation.outcome.failure = std::move(failure);
   complete(operation, now);
 }
 
@@ -287,7 +288,7 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   }
   if (++operation.received == operation.vectors) {
     finish(operation, layout_);
-    complete(at.operation, now);
+    complete(operation, now);
   }
 }
 
@@ -308,14 +309,16 @@ void Engine::on_agendas(const Place& at, const std::uint8_t* payload, Nanos now)
   fail(std::move(failure), now);
 }
 
-void Engine::complete(const std::shared_ptr<Operation>& operation, Nanos now) {
-  CollectiveOutcome& outcome = operation->outcome;
-  outcome.latency = now - operation->submitted;
-  outcome.retransmissions = stats_.retransmissions.get() - operation->resent_before;
+void Engine::complete(Operation& operation, Nanos now) {
+  CollectiveOutcome& outcome = operation.outcome;
+  outcome.latency = now - operation.submitted;
+  outcome.retransmissions = stats_.retransmissions.get() - operation.resent_before;
   stats_.pull_latency.add(outcome.latency);
   heartbeat_.on_message_end();
-  std::erase(pending_, operation);
-  operation->done.store(true, std::memory_order_release);
+  const auto held = std::ranges::find(pending_, &operation, &std::shared_ptr<Operation>::get);
+  const std::shared_ptr<Operation> last = std::move(*held);
+  pending_.erase(held);
+  operation.done.store(true, std::memory_order_release);
 }
 
 int Engine::exponent_of_vector(const Operation& operation, std::uint32_t index) const {
@@ -363,9 +366,9 @@ bool Engine::transmit(Nanos now) {
 }
 
 void Engine::prepare(Seq seq, const Place& place) {
-  std::uint8_t* const frame = frame_of(seq);
-  std::uint8_t* const payload = frame + wire::kHeaderBytes;
-  wire::Header header;
+  std::uint8_t* const payload = payload_of(seq);
+  wire::Header& header = headers_[place_of(seq)];
+  header = {};
   header.version = wire::kVersion;
   header.type = static_cast<std::uint8_t>(PacketType::kPA);
   header.flags = bit(Flag::kACKV);
@@ -403,7 +406,6 @@ void Engine::prepare(Seq seq, const Place& place) {
       std::memset(payload, 0, payload_bytes_);
       break;
   }
-  wire::encode(header, frame);
 }
 
 void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload) {
@@ -438,12 +440,12 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
 }
 
 void Engine::send(Seq seq, bool again, std::uint8_t* room) {
-  std::memcpy(room, frame_of(seq), frame_bytes_);
-  wire::Header header = wire::decode(room);
+  wire::Header header = headers_[place_of(seq)];
   header.ack = consumer_.ack();
   header.credit = consumer_.credit();
   if (again) header.flags |= bit(Flag::kRETX);
   wire::encode(header, room);
+  std::memcpy(room + wire::kHeaderBytes, payload_of(seq), payload_bytes_);
   port_->commit(frame_bytes_);
   stats_.frames_sent.add();
   stats_.bytes_sent.add(frame_bytes_);

@@ -60,7 +60,7 @@ class Engine {
 
  private:
   std::uint32_t place_of(Seq seq) const { return seq & mask_; }
-  std::uint8_t* frame_of(Seq seq) { return &frames_[place_of(seq) * frame_bytes_]; }
+  std::uint8_t* payload_of(Seq seq) { return &payloads_[place_of(seq) * payload_bytes_]; }
   std::uint8_t* held_of(Seq seq) { return &held_payloads_[place_of(seq) * payload_bytes_]; }
 
   bool receive(Nanos now);
@@ -71,12 +71,12 @@ class Engine {
 
   // The sum of the oldest place that is not consumed.
   void consume(const wire::Header& header, const std::uint8_t* payload, Nanos now);
-  void on_signatures(const std::shared_ptr<Operation>& operation, const wire::Header& header,
-                     const std::uint8_t* payload, Nanos now);
+  void on_signatures(Operation& operation, const wire::Header& header, const std::uint8_t* payload,
+                     Nanos now);
   void on_data(const Place& place, const wire::Header& header, const std::uint8_t* payload,
                Nanos now);
   void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
-  void complete(const std::shared_ptr<Operation>& operation, Nanos now);
+  void complete(Operation& operation, Nanos now);
 
   bool transmit(Nanos now);
   void prepare(Seq seq, const Place& place);
@@ -101,9 +101,10 @@ class Engine {
   Schedule schedule_;
   RollCall roll_call_;
   Stats stats_;
-  std::uint64_t consumed_ = 0;              // places
-  std::vector<Place> places_;               // what was sent, by place
-  std::vector<std::uint8_t> frames_;        // as it was sent: results may overwrite the arrays
+  std::uint64_t consumed_ = 0;  // places
+  std::vector<Place> places_;   // what was sent, by place
+  std::vector<wire::Header> headers_;
+  std::vector<std::uint8_t> payloads_;      // as it was sent: results may overwrite the arrays
   std::vector<wire::Header> held_headers_;  // sums that came early, by place
   std::vector<std::uint8_t> held_payloads_;
   std::vector<std::shared_ptr<Operation>> pending_;

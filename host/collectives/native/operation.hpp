@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ struct CollectiveOutcome {
 inline constexpr int kLeastExponent = -128;
 inline constexpr int kMostExponent = 127;
 
-struct Operation {
+struct Operation : std::enable_shared_from_this<Operation> {
   explicit Operation(Call asked) : call(std::move(asked)) {}
 
   const Call call;

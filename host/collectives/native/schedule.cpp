@@ -45,7 +45,7 @@ std::optional<Place> Schedule::next() {
   if (!operation.begun) {
     operation.begun = true;
     ++position_;
-    Place place{.content = Content::kBegin, .operation = running_};
+    Place place{.content = Content::kBegin, .operation = running_.get()};
     // One without data has said all.
     if (operation.vectors == 0 && !operation.cancelled) running_.reset();
     return place;
@@ -53,7 +53,7 @@ std::optional<Place> Schedule::next() {
   const bool negotiates = operation.call.signature.scaling == ScalingMode::kBlock;
   if (!operation.agreed && (negotiates || operation.cancelled)) return std::nullopt;
   ++position_;
-  Place place{.content = Content::kData, .operation = running_, .index = operation.next++};
+  Place place{.content = Content::kData, .operation = running_.get(), .index = operation.next++};
   if (operation.next == operation.vectors) running_.reset();
   return place;
 }
@@ -99,20 +99,20 @@ bool Schedule::on_agenda(std::uint64_t position, std::uint64_t covers,
   return true;
 }
 
-void Schedule::on_mismatch(std::uint64_t position, const std::shared_ptr<Operation>& operation,
+void Schedule::on_mismatch(std::uint64_t position, const Operation& operation,
                            const std::vector<Place>& given) {
   if (running_) paused_.push_back(std::move(running_));
   running_.reset();
   for (auto place = given.rbegin(); place != given.rend(); ++place) {
-    if (!place->operation || place->operation == operation) continue;
-    set_aside(place->operation);
+    if (place->operation == nullptr || place->operation == &operation) continue;
+    set_aside(place->operation->shared_from_this());
     if (place->content == Content::kData) {
       place->operation->next = std::min(place->operation->next, place->index);
     } else {
       place->operation->begun = false;
     }
   }
-  std::erase(paused_, operation);
+  std::erase_if(paused_, [&](const auto& other) { return other.get() == &operation; });
   std::vector<std::shared_ptr<Operation>> begun;
   for (auto& other : paused_) {
     if (other->begun) {
@@ -127,8 +127,10 @@ void Schedule::on_mismatch(std::uint64_t position, const std::shared_ptr<Operati
   after_agenda_ = false;
 }
 
-void Schedule::set_aside(const std::shared_ptr<Operation>& operation) {
-  if (std::ranges::find(paused_, operation) == paused_.end()) paused_.push_back(operation);
+void Schedule::set_aside(std::shared_ptr<Operation> operation) {
+  if (std::ranges::find(paused_, operation) == paused_.end()) {
+    paused_.push_back(std::move(operation));
+  }
 }
 
 void Schedule::clear() {

@@ -32,7 +32,7 @@ enum class Content : std::uint8_t {
 
 struct Place {
   Content content = Content::kFiller;
-  std::shared_ptr<Operation> operation;
+  Operation* operation = nullptr;  // alive until it is done: the engine holds it
   std::uint32_t index = 0;
   std::uint64_t covers = 0;  // kAgenda: operations whose priorities are in the hash
 };
@@ -66,7 +66,7 @@ class Schedule {
   // The ranks want different operations at `position`, where `operation` begins here.  What was
   // given after it, up to position + T, is filler; what began there begins again afterwards.
   // `given`: what the places after `position` hold, in order.
-  void on_mismatch(std::uint64_t position, const std::shared_ptr<Operation>& operation,
+  void on_mismatch(std::uint64_t position, const Operation& operation,
                    const std::vector<Place>& given);
 
   // Operations that have not ended their sending.
@@ -81,7 +81,7 @@ class Schedule {
 
   void learn();
   void choose();
-  void set_aside(const std::shared_ptr<Operation>& operation);
+  void set_aside(std::shared_ptr<Operation> operation);
 
   std::uint64_t slots_;
   std::uint64_t position_ = 0;
