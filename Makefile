@@ -28,13 +28,14 @@ setup: packages $(VENV)/.installed native ## install everything and build the na
 packages:
 	@tools/install-packages.sh
 
-$(VENV)/.installed: requirements.txt pyproject.toml | packages
+$(VENV)/.installed: requirements.txt hls/requirements.txt pyproject.toml | packages
 	@$(PYTHON) -c 'import sys; sys.exit("setup: Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	@echo "setup: Python environment in $(VENV)/"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m pip check -q
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target $(VENV)/hls -r hls/requirements.txt
 	@touch $@
 
 .PHONY: native
@@ -69,7 +70,7 @@ test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
 	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
 
-PYTHON_DIRS := wire softswitch controlplane host sim rtl tests bench
+PYTHON_DIRS := wire softswitch controlplane host sim rtl hls tests bench
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')
 
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
@@ -85,6 +86,20 @@ format: $(VENV)/.installed ## format Python and C++ in place
 	@$(BIN)/ruff format -q $(PYTHON_DIRS)
 	@$(BIN)/ruff check -q --fix $(PYTHON_DIRS) || true
 	@$(BIN)/clang-format -i $(CPP_FILES)
+
+.PHONY: rtl-test hls-test formal synth
+rtl-test: setup ## the hardware's tests: cocotb and Verilator, the slow ones too
+	@env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest tests/rtl
+
+hls-test: setup ## the HLS models: C simulation, and that they equal the RTL
+	@$(BIN)/python -m hls.build
+	@env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest tests/hls tests/rtl/test_rtl_equals_hls.py
+
+formal: $(VENV)/.installed ## prove the hardware's invariants, and that each planted bug breaks its proof
+	@$(BIN)/python -m rtl.formal
+
+synth: $(VENV)/.installed ## area and logic depth of every hardware module
+	@$(BIN)/python -m rtl.synth
 
 protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
 	@$(BIN)/python -m sim.protocol

@@ -27,13 +27,14 @@ def modules() -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("*.sv")) if path not in PACKAGES]
 
 
-def closure(top: str) -> list[Path]:
-    """What `top` is built from, directly or not: packages in their order, then modules.
+def closure(top: str, extra: tuple[Path, ...] = ()) -> list[Path]:
+    """What `top`, of the folders or of `extra`, is built from, directly or not: packages in their order, then modules.
 
     Raises:
         KeyError: there is no such module.
     """
-    by_name = {path.stem: path for path in (*PACKAGES, *modules())}
+    more = [path for folder in extra for path in sorted(folder.glob("*.sv"))]
+    by_name = {path.stem: path for path in (*PACKAGES, *modules(), *more)}
     found: dict[str, Path] = {}
     open_ends = {top}
     while open_ends:

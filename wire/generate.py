@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from wire import lanes
-from wire.emit import cpp, grpc_stubs, lua, p4, python, scapy_layer, systemverilog
+from wire.emit import cpp, grpc_stubs, hls, lua, p4, python, scapy_layer, systemverilog
 from wire.frame import Frame, load
 
 OUTPUT = Path(__file__).with_name("generated")
@@ -23,6 +23,7 @@ def outputs(frame: Frame) -> dict[str, str]:
         "wire.p4": p4.emit(frame),
         "catchment_wire_pkg.sv": systemverilog.emit(frame),
         "wire.hpp": cpp.emit(frame),
+        "wire_hls.hpp": hls.emit(frame),
         "constants.py": python.emit(frame),
         "scapy_layers.py": scapy_layer.emit(frame),
         "catchment.lua": lua.emit(frame),

@@ -33,6 +33,9 @@ class Gaps:
     stall: int = 0
 
 
+NO_GAPS = Gaps()
+
+
 @cache
 def _library(top: str, bench: str, parameters: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     return ctypes.CDLL(str(build(top, Path(__file__).with_name(bench), dict(parameters))))

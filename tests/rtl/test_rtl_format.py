@@ -6,55 +6,16 @@ import random
 
 import numpy as np
 import pytest
-from beats import BEAT_BYTES, Beats, Gaps, beats_of, messages_of, run
+from beats import NO_GAPS, Gaps, beats_of, messages_of
+from formats_in_rtl import LANES, LANES_VALUES, counts, how, near, some_lanes, to_float, to_int
 from numpy.typing import NDArray
 
 from sim.golden import formats
 from wire.generated.constants import DataType
 
-LANES = BEAT_BYTES // 4
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 WORDS = {DataType.FP32: np.uint32, DataType.FP16: np.uint16, DataType.BF16: np.uint16, DataType.INT32: np.int32}
-VALUES = {DataType.FP32: np.float32, DataType.FP16: np.float16, DataType.BF16: np.uint16, DataType.INT32: np.int32}
-NO_GAPS = Gaps()
 ROUGH = (Gaps(idle=100), Gaps(stall=100), Gaps(idle=60, stall=60), Gaps(idle=250, stall=10), Gaps(idle=10, stall=250))
-
-
-def how(dtype: DataType, exponent: int, workers: int) -> int:
-    """`format_t` as bits."""
-    return dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
-
-
-def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
-    return run(
-        "float_to_int",
-        "format_bench.cpp",
-        "convert",
-        beats,
-        room=2 * len(beats),
-        gaps=gaps,
-        seed=seed,
-        parameters={"STAGES": stages},
-    )
-
-
-def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
-    return run(
-        "int_to_float",
-        "format_bench.cpp",
-        "convert",
-        beats,
-        room=len(beats),
-        gaps=gaps,
-        seed=seed,
-        parameters={"STAGES": stages},
-    )
-
-
-def counts(beats: Beats) -> tuple[int, int]:
-    """Lanes cut, and lanes not finite."""
-    flags = [int(flag) for flag in beats["user"]]
-    return sum((flag >> LANES).bit_count() for flag in flags), sum((flag & 0xFFFF).bit_count() for flag in flags)
 
 
 def every_word(dtype: DataType) -> NDArray[np.uint16]:
@@ -62,18 +23,9 @@ def every_word(dtype: DataType) -> NDArray[np.uint16]:
     return np.arange(1 << 16, dtype=np.uint16)
 
 
-def near(numbers: np.random.Generator, exponent: int, count: int) -> NDArray[np.uint32]:
-    """fp32 words around what E makes of them: rounding, cutting and vanishing; some are any word at all."""
-    words = numbers.integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32)
-    field = np.clip(exponent + 127 + numbers.integers(-34, 3, count), 0, 255).astype(np.uint32)
-    ties = words & np.uint32(0x807F_FFFF) & ~np.uint32((1 << 12) - 1)
-    kind = numbers.random(count)
-    return np.select([kind < 0.2, kind < 0.6], [words, ties | field << 23], (words & 0x807F_FFFF) | field << 23)
-
-
 def check_to_int(words: NDArray[np.generic], dtype: DataType, exponent: int, workers: int, **how_run: int) -> None:
     beats, clocks = to_int(beats_of(words.tobytes(), how(dtype, exponent, workers)), NO_GAPS, 1, **how_run)
-    expected = formats.quantize(words.view(VALUES[dtype]), dtype, exponent, workers)
+    expected = formats.quantize(words.view(LANES_VALUES[dtype]), dtype, exponent, workers)
     (lanes,) = messages_of(beats)
     assert np.array_equal(np.frombuffer(lanes, np.int32), expected.lanes)
     assert counts(beats) == (expected.saturated, expected.nonfinite)
@@ -87,13 +39,6 @@ def check_to_float(lanes: NDArray[np.int32], dtype: DataType, exponent: int, wor
     (words,) = messages_of(beats)
     assert words == expected.tobytes()
     assert clocks <= -(-len(lanes) // LANES) + 3, "a bubble"
-
-
-def some_lanes(numbers: np.random.Generator, count: int) -> NDArray[np.int32]:
-    """Every magnitude, and the neighbours of powers of two, where rounding carries."""
-    lanes = numbers.integers(-(1 << 31), 1 << 31, count) >> numbers.integers(0, 32, count)
-    powers = (1 << numbers.integers(0, 31, count)) + numbers.integers(-2, 3, count)
-    return np.where(numbers.random(count) < 0.7, lanes, powers * numbers.choice([-1, 1], count)).astype(np.int32)
 
 
 @pytest.fixture
@@ -145,7 +90,7 @@ def test_messages_of_all_lengths_and_types_one_after_another(
     beats = np.concatenate([beats_of(words.tobytes(), how(*kind)) for *kind, words in jobs])
     out, _ = to_int(beats, gaps, seed)
     messages = messages_of(out)
-    expected = [formats.quantize(words.view(VALUES[d]), d, e, w).lanes for d, e, w, words in jobs]
+    expected = [formats.quantize(words.view(LANES_VALUES[d]), d, e, w).lanes for d, e, w, words in jobs]
     assert messages == [lanes.tobytes() for lanes in expected]
 
     beats = np.concatenate(

@@ -1,0 +1,83 @@
+"""The HLS kernels under g++: a shared object for the RTL's tests, and the C simulation.
+
+usage: python -m hls.build      builds and runs the C simulation
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+HLS = Path(__file__).parent
+ROOT = HLS.parent
+BUILD = ROOT / "build" / "hls"
+KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp")
+# Where setup puts the wheel that carries ap_int, ap_fixed and hls_stream; its Python part is not used.
+HEADERS = Path(sys.prefix) / "hls" / "hls4ml" / "templates" / "vivado" / "ap_types"
+
+
+class HlsError(Exception):
+    """The headers are missing, or g++ refused the sources; the message has what it said."""
+
+
+def compile_kernels(main: str, name: str, *flags: str) -> Path:
+    """The kernels with `main`, kept under build/hls/ by content.
+
+    Raises:
+        HlsError: with the compiler's complaint.
+    """
+    if not HEADERS.is_dir():
+        raise HlsError(f"{HEADERS} is not there: run `make setup`")
+    digest = hashlib.sha256(repr(flags).encode())
+    for path in [*sorted(HLS.glob("*.?pp")), ROOT / "wire" / "generated" / "wire_hls.hpp"]:
+        digest.update(path.read_bytes())
+    folder = BUILD / digest.hexdigest()[:16]
+    product = folder / name
+    if product.is_file():
+        return product
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = product.with_suffix(f".{os.getpid()}")
+    command = [
+        "g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-label",
+        # of the headers, where they come inline
+        "-Wno-maybe-uninitialized", "-Wno-uninitialized", *flags,
+        "-isystem", HEADERS, "-I", HLS, "-I", ROOT / "wire" / "generated",
+        *(HLS / kernel for kernel in KERNELS), HLS / main, "-o", partial,
+    ]  # fmt: skip
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode != 0:
+        raise HlsError(result.stdout)
+    partial.rename(product)
+    return product
+
+
+@cache
+def scoreboard() -> ctypes.CDLL:
+    """The functions of scoreboard.cpp.
+
+    Raises:
+        HlsError: it does not build.
+    """
+    library = ctypes.CDLL(str(compile_kernels("scoreboard.cpp", "scoreboard.so", "-shared", "-fPIC")))
+    library.hls_float_to_int.restype = ctypes.c_uint64
+    library.hls_int_to_float.restype = ctypes.c_uint64
+    return library
+
+
+def main() -> int:
+    """Runs the C simulation; returns its exit status."""
+    try:
+        program = compile_kernels("csim.cpp", "csim")
+    except HlsError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return subprocess.run([program], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Proofs about the hardware: harnesses, and the runner that also shows that each can fail."""

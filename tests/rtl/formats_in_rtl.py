@@ -1,0 +1,71 @@
+"""The converters in Verilator, and numbers worth converting."""
+
+from __future__ import annotations
+
+import numpy as np
+from beats import BEAT_BYTES, Beats, Gaps, run
+from numpy.typing import NDArray
+
+from sim.golden import formats
+from wire.generated.constants import DataType
+
+LANES = BEAT_BYTES // 4
+LANES_VALUES = {
+    DataType.FP32: np.float32,
+    DataType.FP16: np.float16,
+    DataType.BF16: np.uint16,
+    DataType.INT32: np.int32,
+}
+
+
+def how(dtype: DataType, exponent: int, workers: int) -> int:
+    """`format_t` as bits."""
+    return dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
+
+
+def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
+    return run(
+        "float_to_int",
+        "format_bench.cpp",
+        "convert",
+        beats,
+        room=2 * len(beats),
+        gaps=gaps,
+        seed=seed,
+        parameters={"STAGES": stages},
+    )
+
+
+def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
+    return run(
+        "int_to_float",
+        "format_bench.cpp",
+        "convert",
+        beats,
+        room=len(beats),
+        gaps=gaps,
+        seed=seed,
+        parameters={"STAGES": stages},
+    )
+
+
+def counts(beats: Beats) -> tuple[int, int]:
+    """Lanes cut, and lanes not finite."""
+    flags = [int(flag) for flag in beats["user"]]
+    return sum((flag >> LANES).bit_count() for flag in flags), sum((flag & 0xFFFF).bit_count() for flag in flags)
+
+
+def near(numbers: np.random.Generator, exponent: int, count: int) -> NDArray[np.uint32]:
+    """fp32 words around what E makes of them: rounding, cutting and vanishing; some are any word at all."""
+    words = numbers.integers(0, 1 << 32, count, dtype=np.uint64).astype(np.uint32)
+    field = np.clip(exponent + 127 + numbers.integers(-34, 3, count), 0, 255).astype(np.uint32)
+    ties = words & np.uint32(0x807F_FFFF) & ~np.uint32((1 << 12) - 1)
+    kind = numbers.random(count)
+    return np.select([kind < 0.2, kind < 0.6], [words, ties | field << 23], (words & 0x807F_FFFF) | field << 23)
+
+
+def some_lanes(numbers: np.random.Generator, count: int) -> NDArray[np.int32]:
+    """Every magnitude, and the neighbours of powers of two, where rounding carries."""
+    lanes = numbers.integers(-(1 << 31), 1 << 31, count) >> numbers.integers(0, 32, count)
+    powers = (1 << numbers.integers(0, 31, count)) + numbers.integers(-2, 3, count)
+    return np.where(numbers.random(count) < 0.7, lanes, powers * numbers.choice([-1, 1], count)).astype(np.int32)
