@@ -14,7 +14,6 @@ module retransmitter
     input  seq_t        base,
     input  seq_t        acked,
     input  seq_t        next,
-    input  logic [15:0] window,
 
     input  logic        timeout,
     // acked has just moved
@@ -36,13 +35,17 @@ module retransmitter
   seq_t        recover_reg;
   logic [15:0] burst_reg;  // 0: not recovering
 
-  wire         behind = newer(acked, resend_reg);
-  wire         more   = burst_reg != 16'd0 && newer(stop_reg, resend_reg) && !behind;
+  wire         behind     = newer(acked, resend_reg);
+  wire         more       = burst_reg != 16'd0 && newer(stop_reg, resend_reg) && !behind;
+  // how far they lie ahead of what is acknowledged
+  wire seq_t   sent       = stop_reg - acked;
+  wire seq_t   all        = recover_reg - acked;
   // acknowledged beyond what was sent again: late, not lost
-  wire         late   = newer(acked, stop_reg);
-  wire         done   = !newer(recover_reg, acked);
-  wire  [15:0] twice  = burst_reg >= window >> 1 ? window : burst_reg << 1;
-  wire seq_t   reach  = earlier(acked + {16'd0, twice}, recover_reg);
+  wire         late       = sent[31];
+  wire         done       = all == 32'd0 || all[31];
+  wire  [15:0] twice      = burst_reg[15] ? burst_reg : burst_reg << 1;
+  wire seq_t   reach      = {16'd0, twice} < all ? {16'd0, twice} : all;
+  wire         reach_more = {16'd0, twice} > sent && all > sent;
 
   // ---- requests --------------------------------------------------------------------------------------------
   seq_t            asked_reg;  // all below were asked for, or are of no interest
@@ -98,7 +101,7 @@ module retransmitter
       else if (newer(acked, asked_reg)) asked_reg <= acked;
       if (progress && burst_reg != 16'd0) begin
         burst_reg <= late || done ? 16'd0 : twice;
-        if (newer(reach, stop_reg)) stop_reg <= reach;
+        if (reach_more) stop_reg <= acked + reach;
       end
     end
   end

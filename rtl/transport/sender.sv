@@ -123,7 +123,6 @@ module sender
       .base(settings.base_seq),
       .acked,
       .next(next_reg),
-      .window,
       .timeout,
       .progress,
       .request,

@@ -390,4 +390,43 @@ module transport
 
   wire unused = &{1'b0, progress, settings.rx.slots};
 
+  // ---- the laws of the ports ---------------------------------------------------------------------------------
+  stream_check #(.WIDTH(513 + $bits(tx_meta_t))) check_tx (
+      .clk,
+      .rst,
+      .data({s_axis_tx_tdata, s_axis_tx_tlast, s_axis_tx_tuser}),
+      .valid(s_axis_tx_tvalid),
+      .ready(s_axis_tx_tready)
+  );
+
+  stream_check #(.WIDTH(513 + $bits(rx_meta_t))) check_rx (
+      .clk,
+      .rst,
+      .data({m_axis_rx_tdata, m_axis_rx_tlast, m_axis_rx_tuser}),
+      .valid(m_axis_rx_tvalid),
+      .ready(m_axis_rx_tready)
+  );
+
+  axis_check check_from_net (
+      .clk,
+      .rst,
+      .tdata(s_axis_net_tdata),
+      .tkeep(s_axis_net_tkeep),
+      .tlast(s_axis_net_tlast),
+      .tuser(s_axis_net_tuser),
+      .tvalid(s_axis_net_tvalid),
+      .tready(s_axis_net_tready)
+  );
+
+  axis_check check_to_net (
+      .clk,
+      .rst,
+      .tdata(m_axis_net_tdata),
+      .tkeep(m_axis_net_tkeep),
+      .tlast(m_axis_net_tlast),
+      .tuser(1'b0),
+      .tvalid(m_axis_net_tvalid),
+      .tready(m_axis_net_tready)
+  );
+
 endmodule : transport
