@@ -4,6 +4,7 @@ module retransmitter_fv
 (
     input logic        clk,
     input logic        run,
+    input seq_t        base,
     input seq_t        acked,
     input seq_t        next,
     input logic [15:0] window,
