@@ -176,6 +176,27 @@ def snapshot(name: Annotated[str, typer.Argument(help="Its name.")], store: Plac
 
 
 @app.command()
+def snapshots(places: Places, as_json: JsonOption = False) -> None:
+    """The snapshots of a store, oldest first."""
+    with _opened(places) as store:
+        rows = [{"name": name, "trained": state.trained} for name, state in store.snapshots.items()]
+    if as_json:
+        print_json({"snapshots": rows})
+        return
+    print_table("snapshots", ("name", "training passes"), [list(row.values()) for row in rows])
+
+
+@app.command()
+def prune(store: PlaceOptions, keep: Annotated[int, typer.Option(min=0, help="The newest so many stay.")] = 2) -> None:
+    """Forget all snapshots but the newest; their space serves later steps."""
+    with _opened(store) as opened:
+        names = list(opened.snapshots)
+        for name in names[: max(0, len(names) - keep)]:
+            opened.drop_snapshot(name)
+            typer.echo(f"dropped {name}")
+
+
+@app.command()
 def restore(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], store: PlaceOptions) -> None:
     """Make a snapshot the present state; no data moves."""
     with _opened(store) as opened:

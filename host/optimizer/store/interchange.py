@@ -67,6 +67,7 @@ def export(
         "total_size": sum(layer.numel for layer in table) * 4,
         "rule": store.geometry.rule,
         "trained": state.trained,
+        "notes": dict(state.notes),
         "layers": [
             {"name": layer.name, "tensors": [t.name for t in layer.tensors], "steps": state.layers[layer.index].steps,
              "notes": state.layers[layer.index].notes}
@@ -162,7 +163,7 @@ def import_model(
     if source.moments and source.facts.get("rule") == rule:
         for layer in source.table:
             _take_moments(store, source, layer)
-        store.commit(int(source.facts["trained"]))
+        store.commit(int(source.facts["trained"]), source.facts["notes"])
     return store
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from out_of_core import TABLE, create, digest, initial, train
+from out_of_core import TABLE, create, digest, initial, node_options, train
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from controlplane.cli import app
 from controlplane.cli.optimizer import OptimizerError
+from host.optimizer import DynamicLossScale
 from host.optimizer.store import Precision, Rule, Store, StoreError
 from host.optimizer.store.check import check
 from host.optimizer.store.interchange import INDEX, export, import_model, look_at
+from host.optimizer.streaming import Clip, StreamingOptions
+from host.optimizer.streaming.clipping import Clipping
 
 
 @pytest.fixture
@@ -44,15 +48,23 @@ def test_weights_come_out_under_their_names(trained: list[Path], tmp_path: Path)
     assert not torch.equal(third, expected["head.weight"])
 
 
-def test_export_and_import_with_moments_go_on_to_the_same_bits(trained: list[Path], tmp_path: Path) -> None:
-    with Store.open(trained) as store:
+@pytest.mark.parametrize("moments", list(Precision))
+def test_export_and_import_with_moments_go_on_to_the_same_bits(tmp_path: Path, moments: Precision) -> None:
+    """Also with what only the commit knows: the norm for delayed clipping, and the loss scale."""
+    how = {
+        "options": replace(node_options(), loss_scale=DynamicLossScale(2.0**15, growth=2)),
+        "streaming": StreamingOptions(clip=Clip(3.0, Clipping.DELAYED)),
+        "half": True,
+    }
+    with create([tmp_path / "a"], moments=moments) as store:
+        train(store, 5, **how)
         export(store, tmp_path / "out", moments=True)
-        train(store, 7)
+        train(store, 7, **how)
         wanted = digest(store)
-    with import_model(look_at(tmp_path / "out"), [tmp_path / "x", tmp_path / "y"]) as store:
+    with import_model(look_at(tmp_path / "out"), [tmp_path / "x", tmp_path / "y"], moments=moments) as store:
         assert store.state.trained == 5
         assert store.geometry.table == TABLE
-        train(store, 7)
+        train(store, 7, **how)
         assert digest(store) == wanted
         assert check(store) == []
 
@@ -116,6 +128,13 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
     imported = run(app, ["optimizer", "import", str(tmp_path / "out"), "--store", made])
     assert "embedding, block.0, block.1, head" in imported.stdout
     assert run(app, ["optimizer", "snapshot", "now", "--store", made]).exit_code == 0
+    listed = json.loads(run(app, ["optimizer", "snapshots", "--json", made]).stdout)["snapshots"]
+    assert listed == [{"name": "now", "trained": 5}]
+    assert "now" in run(app, ["optimizer", "snapshots", made]).stdout
+    assert run(app, ["optimizer", "snapshot", "later", "--store", made]).exit_code == 0
+    assert run(app, ["optimizer", "prune", "--keep", "1", "--store", made]).stdout.split() == ["dropped", "now"]
+    assert run(app, ["optimizer", "prune", "--keep", "1", "--store", made]).stdout == ""
+    assert run(app, ["optimizer", "verify", made]).exit_code == 0
     assert run(app, ["optimizer", "restore", "third", *options]).stdout.strip() == "training passes: 3"
     assert run(app, ["optimizer", "drop", "third", *options]).exit_code == 0
     assert json.loads(run(app, ["optimizer", "inspect", "--json", *places]).stdout)["snapshots"] == []
