@@ -42,7 +42,7 @@ def store_in(folder: Path, table: LayerTable, devices: int, **options: Any) -> I
     """A new store of `table` on files in `folder`, which go afterwards."""
     places = [folder / f"device{index}" for index in range(devices)]
     try:
-        Store.create(places, Geometry(table, devices), lambda i: torch.zeros(table[i].numel)).close()
+        Store.create(places, Geometry(table, devices), lambda i: torch.randn(table[i].numel)).close()
         with Store.open(places, StoreOptions(**options)) as store:
             yield store
     finally:
@@ -70,19 +70,19 @@ def step_seconds(
 
 def disk(folder: Path) -> list[Figure]:
     """Bytes per second of a training that nothing else holds up, beside the raw limit of the same files."""
-    table, devices = table_of(16, 512 * UNIT), 2
+    table, devices = table_of(32, 512 * UNIT), 2
     rounds = []
     for _ in range(3):  # in turn, so that both see the same machine
         with store_in(folder, table, devices) as store:
             marks: list[tuple[float, int]] = []
             node = StreamingNode(
-                TimedPort(UNLIMITED),
+                TimedPort(UNLIMITED, store.geometry.table),
                 store,
                 NodeOptions(1, threads=2),
-                StreamingOptions(arena=arena_of(store, 8)),
+                StreamingOptions(arena=arena_of(store, 12)),
                 on_pass=lambda _, to=marks, of=store: to.append((time.monotonic(), bytes_moved(of))),  # type: ignore[misc]
             )
-            node.run([True] * 8)
+            node.run([True] * 6)
             (begun, before), (ended, after) = marks[1], marks[-1]  # then every place was written once, as fio's
             ours = (after - before) / (ended - begun)
             name, peer = raw_limit([folder / f"device{i}" for i in range(devices)], READ / (READ + WRITTEN))
@@ -134,7 +134,7 @@ def network_seconds(table: LayerTable, steps: int) -> float:
 def update_seconds(store: Store) -> float:
     """Seconds that the update of the whole model takes with nothing else going on: the updates' spans of a step."""
     timeline = Timeline(enabled=True)
-    step_seconds(store, TimedPort(UNLIMITED), 2, timeline=timeline)
+    step_seconds(store, TimedPort(UNLIMITED, store.geometry.table), 2, timeline=timeline)
     spans = [span for span in timeline.during(0, float("inf")) if span.kind == "update"]
     return sum(span.end - span.start for span in spans) / 2
 
@@ -177,7 +177,7 @@ def train_and_tell(layers: int) -> None:
         tempfile.TemporaryDirectory(dir=RESULTS) as folder,
         store_in(Path(folder), table_of(layers, 64 * UNIT), 1) as s,
     ):
-        step_seconds(s, TimedPort(UNLIMITED), 2)
+        step_seconds(s, TimedPort(UNLIMITED, s.geometry.table), 2)
     status = Path("/proc/self/status").read_text()  # getrusage's figure would be that of the parent, if larger
     print(next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")))
 

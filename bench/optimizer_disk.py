@@ -13,7 +13,7 @@ from pathlib import Path
 from host import _optimizer
 from host.optimizer.store import page_aligned
 
-_SECONDS = 4
+_SECONDS = 3
 _BLOCK = 1 << 20
 _DEPTH = 8
 
@@ -21,17 +21,18 @@ _DEPTH = 8
 def raw_limit(files: Sequence[Path], read_share: float) -> tuple[str, float]:
     """Name of the measure, and bytes per second, reads and writes together in 1 MiB blocks, 8 in flight a file.
 
-    What the files held is lost.
+    fio is asked as it is, and with registered buffers and files; the faster counts. What the files held is lost.
     """
     if shutil.which("fio"):
-        return "fio, same files and mix", _fio(files, read_share)
+        registered = ("--fixedbufs=1", "--registerfiles=1")
+        return "fio, same files and mix", max(_fio(files, read_share), _fio(files, read_share, registered))
     return "bare io_uring, same files and mix", _bare(files, read_share)
 
 
-def _fio(files: Sequence[Path], read_share: float) -> float:
+def _fio(files: Sequence[Path], read_share: float, further: Sequence[str] = ()) -> float:
     command = ["fio", "--output-format=json", "--group_reporting", "--thread", "--time_based", f"--runtime={_SECONDS}"]
     command += ["--rw=rw", f"--rwmixread={100 * read_share:.0f}", f"--bs={_BLOCK}", f"--iodepth={_DEPTH}"]
-    command += ["--ioengine=io_uring", "--direct=1"]
+    command += ["--ioengine=io_uring", "--direct=1", *further]
     for file in files:  # a job a file, as a device has a thread of its own
         command += [f"--name={file.name}", f"--filename={file}"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,10 +1,14 @@
-"""A network and workers of a chosen speed, for bench/optimizer.py: what a port would do, by the clock alone."""
+"""A network that is never in the way, for what bench/optimizer.py measures of the disk alone, by the clock."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from host.layers import LayerTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +37,23 @@ class TimedCompletion:
 
 
 class TimedPort:
-    """The root's port: `rate` bytes per second each way; workers compute `compute` seconds per element and direction.
+    """The root's port: `rate` bytes per second each way. A layer's gradients set out when its parameters are there."""
 
-    A layer's gradients set out when its backward is computed, which begins when its parameters are there.
-    """
-
-    def __init__(self, rate: float, compute: float = 0.0) -> None:
+    def __init__(self, rate: float, table: LayerTable) -> None:
         self._rate = rate
-        self._compute = compute
-        self._down = self._up = self._workers = 0.0
+        largest = max(layer.numel for layer in table)
+        self._noise = np.random.default_rng(1).standard_normal(largest, np.float32)
+        self._down = self._up = 0.0
 
     def push(self, array: Any, exponent: int | None = None) -> TimedCompletion:
-        """Parameters down; then the workers compute with them."""
+        """Parameters down."""
         now = time.monotonic()
         self._down = max(now, self._down) + array.nbytes / self._rate
-        self._workers = max(self._workers, self._down) + self._compute * array.nbytes / 2
         return TimedCompletion(now, self._down)
 
     def pull(self, array: Any) -> TimedCompletion:
-        """Gradients up, when the workers have them: all 0.001."""
+        """Gradients up, when the workers have them: noise, since some devices are quicker with what repeats."""
         now = time.monotonic()
-        array.fill(1e-3)
-        self._up = max(now, self._up, self._workers) + array.nbytes / self._rate
+        array[:] = self._noise[: array.size]
+        self._up = max(now, self._up, self._down) + array.nbytes / self._rate
         return TimedCompletion(now, self._up)
