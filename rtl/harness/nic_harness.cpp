@@ -20,6 +20,7 @@ using catchment::rtl::MemoryPace;
 
 // Clocks of the first and the last beat on each port since they were read last; 0: none.
 struct Marks {
+  std::uint64_t ask_first, ask_last;      // read addresses to memory
   std::uint64_t read_first, read_last;    // from memory
   std::uint64_t write_first, write_last;  // to memory
   std::uint64_t tx_first, tx_last;        // to the MAC
@@ -81,6 +82,7 @@ class Nic {
       if (first == 0) first = now;
       last = now;
     };
+    beat(top.m_axi_arvalid && top.m_axi_arready, marks.ask_first, marks.ask_last);
     beat(top.m_axi_rvalid && top.m_axi_rready, marks.read_first, marks.read_last);
     beat(top.m_axi_wvalid && top.m_axi_wready, marks.write_first, marks.write_last);
     beat(top.m_axis_tx_tvalid && top.m_axis_tx_tready, marks.tx_first, marks.tx_last);

@@ -37,7 +37,7 @@ class _Counts(ctypes.Structure):
 
 class _Marks(ctypes.Structure):
     _fields_ = tuple(
-        (f"{port}_{end}", ctypes.c_uint64) for port in ("read", "write", "tx", "rx") for end in ("first", "last")
+        (f"{port}_{end}", ctypes.c_uint64) for port in ("ask", "read", "write", "tx", "rx") for end in ("first", "last")
     )
 
 
@@ -201,7 +201,7 @@ class VerilatedNic:
         return self._numbers("nic_counts", _Counts())
 
     def marks(self) -> dict[str, int]:
-        """Clocks of the first and last beat of read, write, tx and rx since the last call; 0: there was none."""
+        """Clocks of the first and last of ask (read addresses), read, write, tx and rx since the last call; 0: none."""
         return self._numbers("nic_marks", _Marks())
 
     def _numbers(self, function: str, into: Any) -> dict[str, int]:

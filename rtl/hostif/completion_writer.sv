@@ -34,68 +34,126 @@ module completion_writer
     output logic [31:0]                  done_latency
 );
 
+  // ---- a record at a time to the write engine --------------------------------------------------------------
   completion_t completion_reg;
   logic [31:0] latency_reg;
-  logic        is_pull_reg;
-  logic        busy_reg;   // from when it is taken until memory has it
   logic        offer_reg;  // the write engine has not taken it
   logic        pull_first_reg;
+  logic        room;
 
   wire choose_pull = s_pull_valid && (pull_first_reg || !s_push_valid);
+  wire may_take = room && (!offer_reg || m_record_ready);
 
-  assign s_pull_ready = !busy_reg && choose_pull;
-  assign s_push_ready = !busy_reg && !choose_pull;
+  assign s_pull_ready = may_take && choose_pull;
+  assign s_push_ready = may_take && !choose_pull;
 
-  wire takes = !busy_reg && (s_push_valid || s_pull_valid);
+  wire takes = may_take && (s_push_valid || s_pull_valid);
+  completion_t taken;
+  assign taken = choose_pull ? s_pull : s_push;
 
   assign m_record_valid   = offer_reg;
   assign m_record_address = completion_reg.address;
 
-  record_t record;
-
   always_comb begin
-    record           = '0;
-    record.latency   = latency_reg;
-    record.exponent  = completion_reg.exponent;
-    record.nonfinite = completion_reg.nonfinite;
-    record.saturated = completion_reg.saturated;
-    record.bytes     = completion_reg.bytes;
-    record.tag       = completion_reg.tag;
-    record.flags     = completion_reg.flags;
-    record.status    = completion_reg.status;
+    m_record           = '0;
+    m_record.latency   = latency_reg;
+    m_record.exponent  = completion_reg.exponent;
+    m_record.nonfinite = completion_reg.nonfinite;
+    m_record.saturated = completion_reg.saturated;
+    m_record.bytes     = completion_reg.bytes;
+    m_record.tag       = completion_reg.tag;
+    m_record.flags     = completion_reg.flags;
+    m_record.status    = completion_reg.status;
   end
-
-  assign m_record = record;
-  wire unused = &{1'b0, completion_reg.started};
 
   always_ff @(posedge clk) begin
     if (takes) begin
-      completion_reg <= choose_pull ? s_pull : s_push;
-      latency_reg    <= now - (choose_pull ? s_pull.started : s_push.started);
-      is_pull_reg    <= choose_pull;
+      completion_reg <= taken;
+      latency_reg    <= now - taken.started;
     end
-    done_lost      <= record_error;
-    done_is_pull   <= is_pull_reg;
-    done_status    <= completion_reg.status;
-    done_bytes     <= completion_reg.bytes;
-    done_saturated <= completion_reg.saturated;
-    done_nonfinite <= completion_reg.nonfinite;
-    done_latency   <= latency_reg;
     if (rst) begin
-      busy_reg       <= 1'b0;
       offer_reg      <= 1'b0;
       pull_first_reg <= 1'b0;
-      done           <= 1'b0;
     end else begin
-      done <= record_done;
       if (takes) begin
-        busy_reg       <= 1'b1;
         offer_reg      <= 1'b1;
         pull_first_reg <= !choose_pull;
+      end else if (m_record_ready) begin
+        offer_reg <= 1'b0;
       end
-      if (m_record_valid && m_record_ready) offer_reg <= 1'b0;
-      if (record_done) busy_reg <= 1'b0;
     end
   end
+
+  // ---- records that memory has not answered, and answers that have not been told: they wait for their turn ---
+  localparam int unsigned Records = 32;
+  // clocks between two: what whoever counts them needs
+  localparam int unsigned TellClocks = 6;
+
+  typedef struct packed {
+    logic        is_pull;
+    status_t     status;
+    logic [31:0] bytes;
+    logic [31:0] saturated;
+    logic [31:0] nonfinite;
+    logic [31:0] latency;
+  } told_t;
+
+  told_t                          told;
+  logic                           told_valid;
+  logic                           lost;
+  logic                           answered;
+  logic                           answer_room;
+  logic                           tells;
+  logic [$clog2(TellClocks+1)-1:0] wait_reg;
+
+  assign tells = told_valid && answered && wait_reg == '0;
+
+  sync_fifo #(.WIDTH($bits(told_t)), .DEPTH(Records), .RAM_STYLE("distributed")) waiting (
+      .clk,
+      .rst,
+      .s_data({choose_pull, taken.status, taken.bytes, taken.saturated, taken.nonfinite, now - taken.started}),
+      .s_valid(takes),
+      .s_ready(room),
+      .m_data(told),
+      .m_valid(told_valid),
+      .m_ready(tells),
+      .level()
+  );
+
+  sync_fifo #(.WIDTH(1), .DEPTH(2 * Records), .RAM_STYLE("distributed")) answers (
+      .clk,
+      .rst,
+      .s_data(record_error),
+      .s_valid(record_done),
+      .s_ready(answer_room),
+      .m_data(lost),
+      .m_valid(answered),
+      .m_ready(tells),
+      .level()
+  );
+
+  always_ff @(posedge clk) begin
+    done_lost      <= lost;
+    done_is_pull   <= told.is_pull;
+    done_status    <= told.status;
+    done_bytes     <= told.bytes;
+    done_saturated <= told.saturated;
+    done_nonfinite <= told.nonfinite;
+    done_latency   <= told.latency;
+    if (rst) begin
+      done     <= 1'b0;
+      wait_reg <= '0;
+    end else begin
+      done <= tells;
+      if (tells) wait_reg <= $bits(wait_reg)'(TellClocks);
+      else if (wait_reg != '0) wait_reg <= wait_reg - 1'b1;
+    end
+  end
+
+  wire unused = &{1'b0, completion_reg.started, answer_room};
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk) if (!rst) a_answers : assert (!record_done || answer_room);
+`endif
 
 endmodule : completion_writer

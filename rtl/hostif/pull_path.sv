@@ -49,7 +49,7 @@ module pull_path
 );
 
   // requests whose beats are on their way
-  localparam int unsigned Jobs = 8;
+  localparam int unsigned Jobs = 32;
   localparam int unsigned BeatCountBits = 27;
   localparam logic [31:0] VectorLanes = VECTOR_BYTES / 4;
 

@@ -49,7 +49,7 @@ module push_path
 
   localparam int unsigned Lanes = BeatBits / LaneBits;
   // requests whose beats are on their way
-  localparam int unsigned Jobs = 8;
+  localparam int unsigned Jobs = 32;
 
   // ---- requests on their way ------------------------------------------------------------------------------
   job_t job;

@@ -58,10 +58,10 @@ module segmenter
   vpn_t                    last_page_reg;  // of the buffer
   segment_t                segment_reg;
 
-  // ---- one translation is kept ------------------------------------------------------------------------
-  logic kept_reg;
-  vpn_t kept_vpn_reg;
-  ppn_t kept_ppn_reg;
+  // ---- two translations are kept, the completions' page and the buffer's --------------------------------
+  logic kept_reg    [2];
+  vpn_t kept_vpn_reg[2];
+  ppn_t kept_ppn_reg[2];
   logic asked_reg;
   logic stale_reg;  // an entry changed while a lookup was under way
 
@@ -69,9 +69,11 @@ module segmenter
   logic wants;
   logic have;
 
-  assign wanted = state_reg == COMPLETION ? request_reg.cmpt_ptr[VirtualBits-1:PageShift] : at_reg[VirtualBits-1:PageShift];
-  assign wants  = state_reg == COMPLETION || state_reg == PAGES || state_reg == SEGMENT;
-  assign have   = kept_reg && kept_vpn_reg == wanted;
+  wire completes = state_reg == COMPLETION;
+
+  assign wanted = completes ? request_reg.cmpt_ptr[VirtualBits-1:PageShift] : at_reg[VirtualBits-1:PageShift];
+  assign wants  = completes || state_reg == PAGES || state_reg == SEGMENT;
+  assign have   = kept_reg[completes] && kept_vpn_reg[completes] == wanted;
 
   assign lookup_valid = wants && !have && !asked_reg;
   assign lookup_vpn   = wanted;
@@ -80,19 +82,19 @@ module segmenter
 
   always_ff @(posedge clk) begin
     if (result_valid) begin
-      kept_vpn_reg <= wanted;
-      kept_ppn_reg <= result_ppn;
+      kept_vpn_reg[completes] <= wanted;
+      kept_ppn_reg[completes] <= result_ppn;
     end
     if (lookup_valid && lookup_ready) stale_reg <= filled;
     else if (filled) stale_reg <= 1'b1;
     if (rst) begin
-      kept_reg  <= 1'b0;
+      kept_reg  <= '{default: 1'b0};
       asked_reg <= 1'b0;
     end else begin
       if (lookup_valid && lookup_ready) asked_reg <= 1'b1;
       if (result_valid) asked_reg <= 1'b0;
-      if (filled) kept_reg <= 1'b0;
-      else if (result_valid) kept_reg <= result_hit && !stale_reg;
+      if (result_valid) kept_reg[completes] <= result_hit && !stale_reg;
+      if (filled) kept_reg <= '{default: 1'b0};
     end
   end
 
@@ -152,7 +154,7 @@ module segmenter
         at_reg         <= request_reg.vaddr[VirtualBits-1:0];
         left_reg       <= request_reg.len;
         last_page_reg  <= end_address[VirtualBits-1:PageShift];
-        completion_reg <= {kept_ppn_reg, request_reg.cmpt_ptr[PageShift-1:0]};
+        completion_reg <= {kept_ppn_reg[1], request_reg.cmpt_ptr[PageShift-1:0]};
         missed_address <= request_reg.cmpt_ptr;
         if (completion_void || absent) begin
           missed       <= 1'b1;
@@ -185,7 +187,7 @@ module segmenter
       SEGMENT: begin
         missed_address <= {{(64 - VirtualBits) {1'b0}}, at_reg};
         segment_reg    <= '{
-            address: {kept_ppn_reg, at_reg[PageShift-1:0]},
+            address: {kept_ppn_reg[0], at_reg[PageShift-1:0]},
             bytes: segment_bytes,
             last: final_segment,
             unmapped: absent
