@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
-from pathlib import Path
 
+from host import build_path
 from host.collectives.errors import CollectiveError
 
 _ABI = 1
-_NATIVE = Path(os.environ.get("CATCHMENT_NATIVE_DIR", Path(__file__).parents[2] / "build" / "native"))
-_LIBRARY = _NATIVE / "host" / "libcatchment_collectives.so"
+_LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
 class Config(ctypes.Structure):

@@ -48,6 +48,11 @@ class SenderWindow {
   // A receiver lacks `seq` although it holds a later frame: resend that one, once per timeout.
   void on_missing(Seq seq);
 
+  // It is known that `seq` was lost, however often it was sent.
+  void resend(Seq seq) {
+    if (distance(ma_, seq) < distance(ma_, next_)) schedule(seq);
+  }
+
   Seq acked() const { return ma_; }
   Seq next() const { return next_; }
   Seq end() const { return end_; }

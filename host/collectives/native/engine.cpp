@@ -18,6 +18,10 @@ namespace {
 // Frames staged or batches received before the other direction has its turn.
 constexpr std::size_t kBudget = 64;
 constexpr int kMostBatches = 4;
+// Silence after which sums that are missing are asked for again, at first and at most.
+constexpr Nanos kFirstProbe = 1'000'000;
+constexpr Nanos kLastProbe = 8'000'000;
+constexpr int kProbes = 4;
 // The one rule for each of a vector's senders: signatures, agendas and words are integers.
 constexpr std::uint8_t kWords = static_cast<std::uint8_t>(DataType::kINT32);
 
@@ -43,6 +47,7 @@ Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
       consumer_(config_.stream.base, config_.stream.window),
       heartbeat_(config_.stream.base, config_.stream.window, HeartbeatTimes{}),
       timer_(RetransmitLimits{}, config_.rank),
+      losses_(mask_ + 1U),
       schedule_(config_.stream.slots),
       roll_call_(config_.stream.workers, config_.rank),
       places_(mask_ + 1U),
@@ -119,7 +124,6 @@ std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nano
   }
   const Acceptance accepts{.gen = config_.stream.gen, .sums = true, .lanes = config_.stream.lanes};
   if (const auto reject = check_content(header, frame.size(), accepts)) return reject;
-  heard_at_ = now;
   ++heard_;
   if (wire::has(header.flags, Flag::kACKV)) {
     if (const auto reject = on_ack(header, now)) return reject;
@@ -133,7 +137,6 @@ std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t 
   const bool call = wire::has(header.flags, Flag::kRETX);
   const bool window = wire::has(header.flags, Flag::kACKV);
   if (!call && !window) return Reject::kFlags;
-  heard_at_ = now;
   ++heard_;
   stats_.heartbeats_received.add();
   if (call) roll_call_.on_call(static_cast<std::uint8_t>(header.exp), header.seq, now);
@@ -167,6 +170,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
     case Arrival::kOutside:
       return Reject::kWindow;
     case Arrival::kNext:
+      losses_.on_received(header.seq);
       consume(header, payload, now);
       consumer_.pass();
       while (consumer_.ready() && !failure_) {
@@ -176,6 +180,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
       }
       break;
     case Arrival::kAhead: {
+      losses_.on_received(header.seq);
       held_headers_[place_of(header.seq)] = header;
       std::memcpy(held_of(header.seq), payload, payload_bytes_);
       const auto [first, last] = consumer_.hold(header.seq);
@@ -187,7 +192,9 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
       break;
     }
   }
-  stats_.held.set(distance(consumer_.consumed(), consumer_.ack()));
+  while (const auto lost = losses_.take_lost(consumer_)) window_.resend(*lost);
+  probe_after_ = kFirstProbe;
+  probe_at_ = now + probe_after_;
   heartbeat_.on_window(consumer_.ack(), consumer_.credit(), now);
   return std::nullopt;
 }
@@ -336,6 +343,7 @@ bool Engine::transmit(Nanos now) {
     stats_.timeouts.add();
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
   }
+  probe(now);
   std::size_t staged = 0;
   while (staged < kBudget) {
     std::uint8_t* const room = port_->stage();
@@ -354,6 +362,7 @@ bool Engine::transmit(Nanos now) {
     } else {
       stats_.retransmissions.add();
     }
+    losses_.on_sent(transmission->seq, transmission->again);
     send(transmission->seq, transmission->again, room);
     ++staged;
   }
@@ -363,6 +372,26 @@ bool Engine::transmit(Nanos now) {
   blocked_ = !port_->flush();
   stats_.in_flight.set(distance(window_.acked(), window_.next()));
   return staged != 0 || beaten;
+}
+
+// The last vectors of a window, or of all, have no later ones whose sums would show that they are
+// missing.
+void Engine::probe(Nanos now) {
+  if (consumer_.ack() == window_.next()) {
+    probe_at_ = kNever;
+  } else if (probe_at_ == kNever) {
+    probe_after_ = kFirstProbe;
+    probe_at_ = now + probe_after_;
+  }
+  if (now < probe_at_) return;
+  int left = kProbes;
+  for (Seq seq = consumer_.ack(); seq != window_.next() && left != 0; ++seq) {
+    if (!consumer_.missing(seq)) continue;
+    window_.resend(seq);
+    --left;
+  }
+  probe_after_ = std::min(2 * probe_after_, kLastProbe);
+  probe_at_ = now + probe_after_;
 }
 
 void Engine::prepare(Seq seq, const Place& place) {

@@ -12,6 +12,7 @@
 #include "consumer_window.hpp"
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
+#include "loss_detector.hpp"
 #include "operation.hpp"
 #include "payload.hpp"
 #include "port.hpp"
@@ -83,6 +84,7 @@ class Engine {
   void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
   void send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(bool call, Nanos now);
+  void probe(Nanos now);
   int exponent_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);
@@ -98,6 +100,7 @@ class Engine {
   ConsumerWindow consumer_;
   Heartbeat heartbeat_;
   RetransmitTimer timer_;
+  LossDetector losses_;
   Schedule schedule_;
   RollCall roll_call_;
   Stats stats_;
@@ -110,7 +113,8 @@ class Engine {
   std::vector<std::shared_ptr<Operation>> pending_;
   Nanos progressed_at_ = 0;
   Nanos supervised_at_ = 0;
-  Nanos heard_at_ = 0;
+  Nanos probe_at_ = kNever;  // when the oldest missing sums are asked for, whatever the timer says
+  Nanos probe_after_ = 0;
   std::uint64_t heard_ = 0;
   bool blocked_ = false;  // the port takes no more
   std::optional<CollectiveFailure> failure_;

@@ -125,7 +125,7 @@ def test_a_rank_that_never_came_is_named(lab: ShmLab, job: JobPlan) -> None:
 
 
 def test_a_killed_rank_is_named_within_the_timeout(lab: ShmLab, job: JobPlan) -> None:
-    members = start(lab, job, forever=True, operations=1 << 30, most=20_000, seed=0, timeout=1.0)
+    members = start(lab, job, forever=True, operations=1 << 30, most=20_000, seed=0, timeout=4.0)
     for member in members.values():
         assert member.stdout is not None
         assert member.stdout.readline() == "started\n"
@@ -137,7 +137,7 @@ def test_a_killed_rank_is_named_within_the_timeout(lab: ShmLab, job: JobPlan) ->
         "w0": ("missing", [1]),
         "w2": ("missing", [1]),
     }, said
-    assert time.monotonic() - killed < 30  # the timeout is 1 s; a busy machine may be late, but nothing hangs
+    assert time.monotonic() - killed < 30  # the timeout is 4 s; a busy machine may be late, but nothing hangs
 
 
 def test_a_switch_restart_changes_nothing(rng: random.Random) -> None:
