@@ -168,14 +168,14 @@ def memory() -> list[Figure]:
         command = [sys.executable, "-m", "bench.optimizer", "--train-layers", str(layers)]
         ran = subprocess.run(command, capture_output=True, text=True, check=True)
         peaks.append(float(ran.stdout.split()[-1]))
-    return [Figure("peak memory, model of 12 arenas", peaks[1] / 1e6, "MB", "of 1.2 arenas", peaks[0] / 1e6, 1.0)]
+    return [Figure("peak memory, states of 12 arenas", peaks[1] / 1e6, "MB", "of 1.2 arenas", peaks[0] / 1e6, 1.05)]
 
 
 def train_and_tell(layers: int) -> None:
     """Train a model of `layers` layers with an arena of four, and print the process's peak memory in bytes."""
     with (
         tempfile.TemporaryDirectory(dir=RESULTS) as folder,
-        store_in(Path(folder), table_of(layers, 64 * UNIT), 1) as s,
+        store_in(Path(folder), table_of(layers, 512 * UNIT), 1) as s,
     ):
         step_seconds(s, TimedPort(UNLIMITED, s.geometry.table), 2)
     status = Path("/proc/self/status").read_text()  # getrusage's figure would be that of the parent, if larger
