@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "element_types.hpp"
+#include "half_lanes.hpp"
 
 namespace catchment::host {
 namespace {
@@ -144,6 +145,15 @@ CATCHMENT_INLINE std::uint32_t to_16_bit(const std::uint8_t* __restrict lanes, s
   return most;
 }
 
+CATCHMENT_INLINE std::uint32_t to_fp16(const std::uint8_t* lanes, std::size_t count, int power,
+                                       std::uint8_t* target) {
+  std::uint32_t most = 0;
+  const std::size_t done = lanes_to_fp16(lanes, count, power, target, most);
+  const std::uint32_t rest =
+      to_16_bit<Fp16>(lanes + done * 4, count - done, power, target + done * 2);
+  return most > rest ? most : rest;
+}
+
 // For scales below the normal floats: slow, and exact through double with rounding to odd.
 template <typename Type>
 std::uint32_t to_tiny(const std::uint8_t* lanes, std::size_t count, int power,
@@ -202,7 +212,7 @@ std::uint32_t dequantize(const std::uint8_t* lanes, std::size_t count, int expon
       return normal ? to_fp32(lanes, count, power, target)
                     : to_tiny<Fp32>(lanes, count, power, target);
     case DataType::kFP16:
-      return normal ? to_16_bit<Fp16>(lanes, count, power, target)
+      return normal ? to_fp16(lanes, count, power, target)
                     : to_tiny<Fp16>(lanes, count, power, target);
     case DataType::kBF16:
       return normal ? to_16_bit<Bf16>(lanes, count, power, target)
