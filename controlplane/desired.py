@@ -10,6 +10,8 @@ from controlplane.client import SwitchClient, TableEntry
 JOBS, RECEIVERS = "jobs", "receivers"
 _OWNED = (JOBS, RECEIVERS)
 """Tables in which nothing but ours may be: an entry of a forgotten job would let its frames in."""
+FIRST_HAND_GROUP = 1024
+"""Multicast groups from here on are people's: jobs take the lowest that are free, and there are 64 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ def replace(old: SwitchConfig, new: SwitchConfig, client: SwitchClient) -> None:
 def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differences:
     """Make a switch hold exactly these parts, whatever it held before; what is right already stays untouched.
 
-    Other tables than the parts' own, and what people added to the forwarding, are left alone. Multicast groups are the
-    control plane's: all others go.
+    Other tables than the parts' own, and what people added to the forwarding, are left alone. Multicast groups below
+    FIRST_HAND_GROUP are the control plane's: all others go.
 
     Raises:
         SwitchError: the switch refuses or does not answer.
@@ -107,7 +109,7 @@ def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differenc
     wrong = [e for key, e in entries.items() if key in found and client.value(e) != client.value(found[key])]
     missing = [e for key, e in entries.items() if key not in found and not e.is_default]
     defaults = [e for e in entries.values() if e.is_default and not _is_default(client, e)]
-    have = {group: sorted(ports) for group, ports in client.groups().items()}
+    have = {group: sorted(ports) for group, ports in client.groups().items() if group < FIRST_HAND_GROUP}
     changed = {group: ports for group, ports in groups.items() if have.get(group) != ports}
     client.delete(*extra)
     client.set_groups(changed)
@@ -116,6 +118,14 @@ def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differenc
     client.delete_groups(set(have) - set(groups))
     return Differences(
         len(wrong) + len(missing) + len(defaults), len(extra), len(changed) + len(set(have) - set(groups))
+    )
+
+
+def is_ours(client: SwitchClient, entry: TableEntry) -> bool:
+    """Whether an entry is in a table that nobody else writes to."""
+    table = client.p4info.find("table", entry.table).preamble.name
+    return any(
+        client.p4info.has("table", name) and client.p4info.find("table", name).preamble.name == table for name in _OWNED
     )
 
 

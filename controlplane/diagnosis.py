@@ -165,6 +165,27 @@ def waiting_for(job: JobPlan, clients: Mapping[str, SwitchClient]) -> list[Waiti
     return found
 
 
+def newest_vectors(job: JobPlan, switch: str, client: SwitchClient) -> dict[str, int]:
+    """Stream -> the latest vector that a switch has of it; nothing on targets without register access (BMv2).
+
+    Raises:
+        SwitchError: it does not answer.
+    """
+    found = {}
+    for stream in job.streams:
+        share = stream.share(switch)
+        try:
+            tags = client.register_cells("slot_tag.tag", range(share.base, share.base + share.slots))
+        except SwitchError as error:
+            if error.code == "UNIMPLEMENTED":
+                return {}
+            raise
+        held = [tag & _SEQUENCE for tag in tags.values() if tag >> 32 == stream.gen]
+        if held and stream.mode is not Mode.BCAST:
+            found[stream.name] = max(held, key=lambda n: (n - held[0] + _HALF) & _SEQUENCE)
+    return found
+
+
 def _first_waiting(job: JobPlan, branch: Branch, stream: StreamPlan, client: SwitchClient) -> Waiting | None:
     share = stream.share(branch.switch)
     slots = range(share.base, share.base + share.slots)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.client import SwitchClient, SwitchError
 from controlplane.desired import present
-from controlplane.diagnosis import Sample, sample, silent_members, waiting_for
+from controlplane.diagnosis import Missing, Sample, Waiting, newest_vectors, sample, silent_members, waiting_for
 from controlplane.jobs import JobPlan
 from controlplane.jobs.entries import switch_configs
-from controlplane.stats import drops
-from controlplane.topology import Topology
+from controlplane.jobs.tree import Branch
+from controlplane.stats import switch_stats
+from controlplane.topology import AUTO_ADDRESS, Topology
+from wire.generated.constants import Mode
 
 _ADVICE = {
     "PARSE_ERROR": "frames are cut short on the way: compare the MTU of every interface with the topology's",
@@ -28,6 +31,9 @@ _ADVICE = {
     "OTHER_SWITCH": "a host sends to another switch than its own: its endpoint needs the one in `catchment job show`",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
+_GLANCES = 6
+_OFTEN = 0.75
+"""Of all glances: how often a slow member is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,25 @@ class Finding:
         subject: a host or a switch.
         what: what is seen, with the counter or register that shows it.
         todo: what to do about it.
+        certain: something is wrong; otherwise it may be so, or the job has nothing to do.
     """
 
     subject: str
     what: str
     todo: str
+    certain: bool = True
 
     def __str__(self) -> str:
         return f"{self.what}\n  -> {self.todo}"
 
 
 def examine(
-    job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient], *, interval: float = 1.0
+    job: JobPlan,
+    topology: Topology,
+    clients: Mapping[str, SwitchClient],
+    *,
+    interval: float = 1.0,
+    absent: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """Look at a job's switches twice.
 
@@ -58,58 +71,137 @@ def examine(
         topology: where.
         clients: switch name -> client; a switch of the job without one counts as dead.
         interval: seconds between the two looks.
+        absent: host -> absent, left or lost, where a controller says so.
     """
-    before = {name: _look(client) for name, client in clients.items()}
-    time.sleep(interval)
-    findings: list[Finding] = []
-    alive: dict[str, SwitchClient] = {}
-    silent: set[str] = set()
+    absent = absent or {}
+    before = {name: _look(client, job, topology, name) for name, client in clients.items()}
+    watched = _watch({name: clients[name] for name, seen in before.items() if seen is not None}, job, interval)
+    after = {name: _look(clients[name], job, topology, name) if seen is not None else None
+             for name, seen in before.items()}  # fmt: skip
+    dead: list[Finding] = []
+    pairs: list[tuple[Branch, _Look, _Look]] = []
     for branch in job.tree:
-        earlier = before.get(branch.switch)
-        later = _look(clients[branch.switch]) if earlier is not None else None
+        earlier, later = before.get(branch.switch), after.get(branch.switch)
         if earlier is None or later is None:
-            findings.append(_dead(branch.switch, topology))
-            continue
-        alive[branch.switch] = clients[branch.switch]
+            dead.append(_dead(branch.switch, clients, topology))
+        else:
+            pairs.append((branch, earlier, later))
+    quiet = [m for branch, earlier, later in pairs for m in silent_members(job, branch, earlier.packets, later.packets)]
+    hosts = [one for one in quiet if one.member in topology.hosts]
+    # A switch that says nothing does so because of what is wrong below or above it, if anything is.
+    others = [] if hosts or dead else [one for one in quiet if one.member not in topology.hosts]
+    findings = [*dead, *(_gone(host, state) for host, state in absent.items() if host not in {m.member for m in hosts})]
+    for branch, _, _ in pairs:
         findings += _missing_entries(job, topology, branch.switch, clients[branch.switch])
-        for one in silent_members(job, branch, earlier.packets, later.packets):
-            silent.add(one.member)
-            where = f"{one.member}, on port {one.port} of {one.switch}"
-            seen = "it has never sent anything" if not one.packets else f"it stands at {one.packets}"
-            findings.append(
-                Finding(
-                    one.member,
-                    f"{where}, sends nothing: counter job_packets stood still for {interval:g} s ({seen})",
-                    _what_of(one.member, topology),
-                )
-            )
-        for reason, count in later.drops.items():
-            grown = count - earlier.drops.get(reason, 0)
-            if grown and reason in _ADVICE:
-                text = f"{branch.switch} drops frames: counter drops[{reason}] rose by {grown} in {interval:g} s"
-                findings.append(Finding(branch.switch, text, _ADVICE[reason]))
-    return findings + _waiting(job, topology, alive, silent)
+    findings += [_silent(one, topology, interval, absent.get(one.member)) for one in (*hosts, *others)]
+    for branch, earlier, later in pairs:
+        findings += _dropped(branch.switch, earlier, later, interval)
+    silent = {one.member for one in quiet}
+    moves = any(earlier.newest != later.newest for _, earlier, later in pairs)
+    for branch, earlier, later in pairs:
+        findings += _waiting([earlier.waiting, *watched[branch.switch], later.waiting], topology, silent, interval)
+        findings += _not_taken(job, branch, earlier, later, silent)
+        if not moves:
+            findings += _behind(earlier, later, topology, silent)
+    return findings
+
+
+_Waits = dict[tuple[str, str], Waiting]
+"""Stream and step -> what waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
     packets: Sample
     drops: dict[str, int]
+    waiting: _Waits
+    newest: dict[str, int]  # by stream
+    lags: dict[tuple[str, str], int]  # by stream and member: frames of credit behind the others
 
 
-def _look(client: SwitchClient) -> _Look | None:
+def _look(client: SwitchClient, job: JobPlan, topology: Topology, switch: str) -> _Look | None:
     try:
-        return _Look(sample(client), drops(client))
+        stats = switch_stats(topology, switch, client, [job])
+        return _Look(
+            sample(client),
+            stats.drops,
+            _waits(client, job, switch),
+            newest_vectors(job, switch, client),
+            {(lag.stream, lag.member): lag.credit for lag in stats.lags if lag.job == job.name},
+        )
     except SwitchError:
         return None
 
 
-def _dead(switch: str, topology: Topology) -> Finding:
+def _waits(client: SwitchClient, job: JobPlan, switch: str) -> _Waits:
+    return {(one.stream, one.step): one for one in waiting_for(job, {switch: client})}
+
+
+def _watch(clients: Mapping[str, SwitchClient], job: JobPlan, interval: float) -> dict[str, list[_Waits]]:
+    """What waits on each switch, a few times in `interval` seconds."""
+    found: dict[str, list[_Waits]] = {name: [] for name in clients}
+    for _ in range(_GLANCES):
+        time.sleep(interval / (_GLANCES + 1))
+        for name, client in clients.items():
+            with contextlib.suppress(SwitchError):  # the second look says so
+                found[name].append(_waits(client, job, name))
+    time.sleep(interval / (_GLANCES + 1))
+    return found
+
+
+def _dead(switch: str, clients: Mapping[str, SwitchClient], topology: Topology) -> Finding:
+    named = clients[switch].where if switch in clients else f"switch {switch}"
+    address = topology.switch(switch).grpc
+    at = f" ({address})" if switch not in clients and address != AUTO_ADDRESS else ""
     return Finding(
         switch,
-        f"switch {switch} does not answer on P4Runtime ({topology.switch(switch).grpc})",
-        "start it again; a controller (`catchment controller run`) then restores its program and jobs by itself",
+        f"{named} does not answer on P4Runtime{at}",
+        "is its process running, or stopped? Start it again; a controller (`catchment controller run`) then restores "
+        "its program and jobs by itself",
     )
+
+
+_STATES = {
+    "absent": ("has not joined", "start its program"),
+    "lost": ("is lost", "start its program again: it gets new generations"),
+    "left": ("has left", "it has finished; if it should not have, start its program again"),
+}
+
+
+def _gone(host: str, state: str) -> Finding:
+    said, todo = _STATES[state]
+    return Finding(host, f"{host} {said}, says the controller", todo)
+
+
+def _silent(one: Missing, topology: Topology, interval: float, state: str | None) -> Finding:
+    seen = "it has never sent anything" if not one.packets else f"it stands at {one.packets}"
+    where = f"{one.member}, on port {one.port} of {one.switch}"
+    what = f"sends nothing: counter job_packets stood still for {interval:g} s ({seen})"
+    if state is not None:
+        said, todo = _STATES[state]
+        return Finding(one.member, f"{where}, {said}, says the controller, and {what}", todo)
+    if one.member in topology.hosts:
+        todo = (
+            "look whether its program runs (and is not stopped), has its endpoint open with the generations of "
+            f"`catchment job show`, and whether its link is up (`catchment net exec {one.member} ip link`)"
+        )
+        return Finding(one.member, f"{where}, {what}", todo)
+    return Finding(
+        one.member,
+        f"switch {where}, {what}, though every host sends",
+        f"the link between {one.switch} and {one.member} carries nothing: look at both ends (`catchment stats`, "
+        "`catchment fault list`)",
+    )
+
+
+def _dropped(switch: str, earlier: _Look, later: _Look, interval: float) -> list[Finding]:
+    found = []
+    for reason, count in later.drops.items():
+        grown = count - earlier.drops.get(reason, 0)
+        if grown and reason in _ADVICE:
+            text = f"{switch} drops frames: counter drops[{reason}] rose by {grown} in {interval:g} s"
+            found.append(Finding(switch, text, _ADVICE[reason]))
+    return found
 
 
 def _missing_entries(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> list[Finding]:
@@ -129,24 +221,74 @@ def _missing_entries(job: JobPlan, topology: Topology, switch: str, client: Swit
     ]
 
 
-def _what_of(member: str, topology: Topology) -> str:
-    if member in topology.hosts:
-        return (
-            "look whether its program runs and has its endpoint open, and whether its link is up "
-            f"(`catchment net exec {member} ip link`)"
-        )
-    return f"look at switch {member}: what it waits for is listed for it, or it forwards nothing upwards"
+def _waiting(watched: Sequence[_Waits], topology: Topology, silent: set[str], interval: float) -> Iterator[Finding]:
+    """Vectors that some have sent and others have not: stuck where it is the same all the time, slow where it moves.
 
-
-def _waiting(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient], silent: set[str]) -> list[Finding]:
-    findings = []
-    for wait in waiting_for(job, clients):
-        for member in wait.members:
-            todo = f"{member} sends, but not this {wait.step}: its program does not push, or a receiver does not pull"
-            if member in silent or member not in topology.hosts:
+    A running job waits for somebody at nearly every moment; who is slow is waited for at nearly all of them.
+    """
+    for key, last in watched[-1].items():
+        waits = [one[key] for one in watched if key in one]
+        moved = (last.seq - waits[0].seq) & 0xFFFF_FFFF
+        for member in last.members:
+            what = f"{last.stream}: {last.step} {last.seq} waits at {last.switch} for {member}"
+            where = f"(registers {' and '.join(last.registers)}, slot {last.slot})"
+            if sum(member in one.members for one in waits) < _OFTEN * len(watched):
+                continue
+            if moved:
+                if member in topology.hosts:
+                    yield Finding(
+                        member,
+                        f"{what} {where}, and nearly always for {member}; {moved} went by in {interval:g} s",
+                        f"{member} is slow, not stuck, and the others wait for it: look at its load and its link",
+                    )
+                continue
+            todo = f"{member} sends, but not this {last.step}: its program does not push, or a receiver does not pull"
+            if member in topology.switches:
+                todo = f"what {member} waits for is listed for it"
+            elif member in silent:
                 todo = "see above"
-            what = f"{wait.stream}: {wait.step} {wait.seq} waits at {wait.switch} for {member}"
-            findings.append(
-                Finding(member, f"{what} (registers {' and '.join(wait.registers)}, slot {wait.slot})", todo)
+            yield Finding(member, f"{what} {where}", todo)
+
+
+def _not_taken(job: JobPlan, branch: Branch, earlier: _Look, later: _Look, silent: set[str]) -> Iterator[Finding]:
+    """Sums that are complete at the top and not taken: sent again and again, or no more are sent for want of credit."""
+    if branch.parent is not None or job.root is None or job.root in silent:
+        return
+    for stream in job.streams:
+        seq = later.newest.get(stream.name)
+        if stream.mode is not Mode.REDUCE or seq is None or earlier.newest.get(stream.name) != seq:
+            continue
+        if any(name == stream.name for name, _ in later.waiting):
+            continue
+        ports = [port for port, _ in branch.members]
+        again = sum(later.packets.get((stream.gen, p), 0) - earlier.packets.get((stream.gen, p), 0) for p in ports)
+        if again:
+            yield Finding(
+                job.root,
+                f"{stream.name}: every vector up to {seq} is complete at {branch.switch} (register slot_tag), workers "
+                f"send them again (counter job_packets rose by {again}), and {job.root} does not acknowledge them",
+                f"the program on {job.root} does not pull, or its frames are lost on port {branch.up_port} of "
+                f"{branch.switch} (`catchment fault list`, `catchment stats {branch.switch}`)",
             )
-    return findings
+            continue
+        up = (stream.gen, branch.up_port or 0)
+        if later.packets.get(up, 0) > earlier.packets.get(up, 0):
+            yield Finding(
+                job.root,
+                f"{stream.name}: nothing comes after vector {seq}, which is complete at {branch.switch} (register "
+                f"slot_tag); {job.root} sends heartbeats (counter job_packets), the workers no vectors",
+                f"if they have more to push, {job.root} gives them no credit: its program does not pull",
+                certain=False,
+            )
+
+
+def _behind(earlier: _Look, later: _Look, topology: Topology, silent: set[str]) -> Iterator[Finding]:
+    """Hosts whose heartbeats say that they take less than the others, and no more than before, in a job that hangs."""
+    for (stream, member), lag in later.lags.items():
+        if lag and lag >= earlier.lags.get((stream, member), 0) > 0 and member in topology.hosts.keys() - silent:
+            yield Finding(
+                member,
+                f"{stream}: {member} takes {lag} frames less than the others (heartbeat registers), and no more than "
+                "before",
+                f"the program on {member} does not pull what comes down: look where it stands",
+            )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import Protocol
 
 from controlplane.client import SwitchClient, SwitchError, TableEntry
 from wire.generated.constants import PacketType
@@ -18,6 +19,16 @@ class Direction(StrEnum):
 
     INGRESS = "ingress"
     EGRESS = "egress"
+
+
+class PortDoor(Protocol):
+    """Reaches the ports of switches on this machine, whose faults lie below their programs."""
+
+    def read(self, address: str) -> dict[int, str]:
+        """The faults in force of the switch with this gRPC address; none where it has no such door."""
+
+    def write(self, address: str, faults: Mapping[int, str]) -> None:
+        """Put faults of some ports in force; ControlPlaneError when there is no door, or no such fault."""
 
 
 def set_loss(

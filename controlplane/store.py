@@ -20,7 +20,7 @@ from controlplane.jobs import Allocator, JobError, JobPlan
 from controlplane.jobs.allocation import MAX_GENERATION
 from controlplane.topology import Topology
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _PATIENCE = 10.0
 _SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
@@ -33,6 +33,8 @@ CREATE TABLE members (
     PRIMARY KEY (job, host)
 ) STRICT;
 """
+_KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
+"""Since version 2."""
 
 
 def store_folder() -> Path:
@@ -178,6 +180,15 @@ class JobStore:
             (job, member.host, member.state, member.epoch, member.session),
         )
 
+    def kept(self, switch: str) -> str | None:
+        """What is kept of a switch beside the jobs; None when nobody has looked yet."""
+        row = self._database.execute("SELECT content FROM kept WHERE switch = ?", (switch,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def keep(self, switch: str, content: str) -> None:
+        """Note it."""
+        self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (switch, content))
+
     def flush(self) -> None:
         """Put the allocator's numbers into the transaction."""
         numbers = {"next_generation": self.allocator.next_generation, "clean_generations": self.allocator.clean}
@@ -237,10 +248,14 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == SCHEMA_VERSION:
         return
-    if version:
+    if version not in (0, 1):
         raise JobError(
             f"{path} has schema {version}, this program knows {SCHEMA_VERSION}; move it away to start afresh"
         )
+    database.execute(_KEPT)
+    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    if version == 1:
+        return
     for statement in _SCHEMA.strip().split(";\n"):
         if statement:
             database.execute(statement.removesuffix(";"))
@@ -248,4 +263,3 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         "INSERT INTO settings VALUES (?, ?)",
         {"next_generation": secrets.randbelow(MAX_GENERATION) + 1, "clean_generations": MAX_GENERATION}.items(),
     )
-    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

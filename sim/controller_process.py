@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from controlplane.cli.port_faults import SwitchPorts
 from controlplane.controller import certificates
 from controlplane.controller.errors import ControllerError
 from controlplane.controller.operator import OperatorClient
@@ -53,7 +54,9 @@ class ControllerProcess:
         self._settings = folder / "settings"
         self._process: WatchedProcess | None = None
         certificates.make(self.certificates, topology.hosts)
-        settings = Settings(topology, dict(addresses), folder, self.certificates, (self.address,), timing or Timing())
+        settings = Settings(
+            topology, dict(addresses), folder, self.certificates, (self.address,), timing or Timing(), SwitchPorts()
+        )
         self._settings.write_bytes(pickle.dumps(settings))
 
     def start(self) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.target import TopologyOption, find_place
+from controlplane.cli.port_faults import SwitchPorts
+from controlplane.cli.target import TopologyOption, complete_switch, find_place
 from controlplane.controller import certificates as authority
 from controlplane.controller.errors import ControllerError
 from controlplane.controller.operator import OperatorClient
@@ -50,6 +51,7 @@ def run(
         certificates=certificates,
         listen=tuple(listen or (f"unix:{folder / 'controller.sock'}", "127.0.0.1:0")),
         timing=replace(Timing(), silence=silence),
+        ports=SwitchPorts(),
     )
 
     def started(addresses: list[str]) -> None:
@@ -92,3 +94,21 @@ def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
                     "switches": [dict(zip(columns, row, strict=True)) for row in rows]})  # fmt: skip
     else:
         print_table(f"controller of {place.topology.name} (process {presence.owner})", columns, rows)
+
+
+@app.command("keep")
+def keep(
+    switch: Annotated[str, typer.Argument(help="Switch name.", autocompletion=complete_switch)],
+    topology: TopologyOption = None,
+) -> None:
+    """Note what is on a switch beside the controller's own, to restore it after a restart.
+
+    `table`, `group`, `clone`, `meter` and `fault` do so by themselves: this is for what other P4Runtime clients wrote.
+    """
+    place = find_place(topology)
+    if place.controller() is None:
+        raise ControllerError(
+            f"no controller of {place.topology.name} runs here; start one: `catchment controller run`"
+        )
+    place.keep(place.topology.switch(switch).name)
+    typer.echo(f"what is on {switch} now is kept")

@@ -1,4 +1,4 @@
-"""`catchment fault`: loss on purpose, in the switch program."""
+"""`catchment fault`: damage on purpose, by the switch program (loss, by type) or by the embedded switch's ports."""
 
 from __future__ import annotations
 
@@ -7,69 +7,119 @@ from typing import Annotated
 import typer
 
 from controlplane.cli.output import JsonOption, print_json, print_table
-from controlplane.cli.target import Place, TopologyOption, find_place
+from controlplane.cli.port_faults import OFF, SwitchPorts
+from controlplane.cli.target import Place, TopologyOption, complete_switch, find_place
 from controlplane.client import SwitchError
+from controlplane.errors import ControlPlaneError
 from controlplane.faults import Direction, clear_loss, losses, set_loss
 from controlplane.topology import Host
 from wire.generated.constants import PacketType
 
-app = typer.Typer(help="Loss on purpose, to see what it does.", no_args_is_help=True)
+app = typer.Typer(help="Damage on purpose, to see what it does.", no_args_is_help=True)
 
-SwitchName = Annotated[str, typer.Argument(help="Switch name.")]
+SwitchName = Annotated[str, typer.Argument(help="Switch name.", autocompletion=complete_switch)]
+_SIDES = {Direction.INGRESS: "in.", Direction.EGRESS: "out."}
 
 
 @app.command("set")
 def set_fault(
     switch: SwitchName,
-    loss: Annotated[float, typer.Option(help="Probability, 0 to 1; 0 takes it off.", min=0.0, max=1.0)],
     *,
+    loss: Annotated[float | None, typer.Option(help="Probability, 0 to 1; 0 takes it off.", min=0.0, max=1.0)] = None,
+    duplicate: Annotated[float | None, typer.Option(help="Probability of a second copy.", min=0.0, max=1.0)] = None,
+    reorder: Annotated[float | None, typer.Option(help="Probability of being overtaken.", min=0.0, max=1.0)] = None,
+    delay: Annotated[str | None, typer.Option(help="Of every frame: 200us, 3ms.")] = None,
+    jitter: Annotated[str | None, typer.Option(help="Up to so much more delay, at random: 50us.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the ports' chances: the same frames meet the same fate.")] = None,
     port: Annotated[
         list[str] | None,
         typer.Option("--port", "-p", help="Port number or what is plugged in, repeatable; every port."),
     ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--type", help="PA, FA, HB, MH, PARAM, ACK, CNF, PLAIN; every type of ours.")
+        list[str] | None,
+        typer.Option("--type", help="With --loss alone: PA, FA, HB, MH, PARAM, ACK, CNF, PLAIN; every type of ours."),
     ] = None,
     direction: Annotated[
         list[Direction] | None, typer.Option(help="On arrival or departure, repeatable; both, each with this loss.")
     ] = None,
     topology: TopologyOption = None,
 ) -> None:
-    """Lose frames at random; replaces what was set for the same ports and types."""
+    """Damage frames at random; replaces what was set for the same ports (and types).
+
+    --loss alone is done by the switch program, on every target, and can be of some packet types only. With any other
+    option the embedded switch's ports do it, below the program and to all frames; --loss then goes along.
+    """
+    damage = {"loss": loss, "dup": duplicate, "reorder": reorder, "delay": delay, "jitter": jitter}
     place = find_place(topology)
     ports = _ports(place, switch, port)
-    types = [_type(name) for name in kind] if kind else None
-    with place.connect(switch) as client:
-        set_loss(client, ports, loss, types=types, directions=direction or tuple(Direction))
-    typer.echo(f"{switch} loses {loss:.3%} on port {', '.join(map(str, ports))}" if loss else f"{switch}: loss is off")
+    sides = direction or list(Direction)
+    named = f"port {', '.join(map(str, ports))}" if port else "every port"
+    if all(value is None for name, value in damage.items() if name != "loss") and seed is None:
+        if loss is None:
+            raise ControlPlaneError("say what to do: --loss, --duplicate, --reorder, --delay or --jitter")
+        types = [_type(name) for name in kind] if kind else None
+        with place.connect(switch) as client:
+            set_loss(client, ports, loss, types=types, directions=sides)
+        said = f"loses {loss:.3%} on {named}" if loss else f"loses nothing on purpose on {named}, by its program"
+    else:
+        if kind:
+            raise ControlPlaneError("--type is for --loss alone: a port does not know packet types")
+        spec = _spec(damage, sides, seed)
+        SwitchPorts().write(place.address(switch), dict.fromkeys(ports, spec))
+        said = f"{named}: {spec}"
+    place.keep(switch)
+    typer.echo(f"{switch} {said}" if said.startswith("loses") else f"{switch}, {said}")
 
 
 @app.command("clear")
 def clear(
-    switch: Annotated[str | None, typer.Argument(help="Switch name; every switch when left out.")] = None,
+    switch: Annotated[
+        str | None, typer.Argument(help="Switch name; every switch when left out.", autocompletion=complete_switch)
+    ] = None,
     topology: TopologyOption = None,
 ) -> None:
-    """Take every loss off."""
+    """Take every fault off, of the program and of the ports."""
     place = find_place(topology)
+    ports = SwitchPorts()
     for name in [place.topology.switch(switch).name] if switch else place.topology.switches:
         with place.connect(name) as client:
             clear_loss(client)
-    typer.echo("no frames are lost on purpose" + (f" on {switch}" if switch else ""))
+        address = place.address(name)
+        if faulty := ports.read(address):
+            ports.write(address, dict.fromkeys(faulty, OFF))
+        place.keep(name)
+    typer.echo("nothing is damaged on purpose" + (f" on {switch}" if switch else ""))
 
 
 @app.command("list")
 def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
-    """What is lost on purpose, and how much has been."""
+    """What is damaged on purpose, and by whom: the program, or a port."""
     place = find_place(topology)
-    rows = []
+    found: list[dict[str, str | int | float]] = []
     for name in place.topology.switches:
         with place.connect(name, read_only=True) as client:
-            rows += [(name, *loss) for loss in losses(client)]
-    columns = ("switch", "direction", "port", "type", "loss")
+            found += [
+                {"switch": name, "direction": way, "port": port, "type": kind, "loss": loss}
+                for way, port, kind, loss in losses(client)
+            ]
+        faults = SwitchPorts().read(place.address(name))
+        found += [{"switch": name, "port": port, "faults": spec} for port, spec in faults.items()]
     if as_json:
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-    else:
-        print_table("loss on purpose", columns, rows)
+        print_json(found)
+        return
+    rows = [
+        (one["switch"], "port" if "faults" in one else "program", one["port"], one.get("direction", "-"),
+         one.get("type", "any"), one.get("faults") or f"loss={one['loss']:g}")
+        for one in found
+    ]  # fmt: skip
+    print_table("damage on purpose", ("switch", "by", "port", "direction", "type", "faults"), rows)
+
+
+def _spec(damage: dict[str, float | str | None], sides: list[Direction], seed: int | None) -> str:
+    """As `softswitch --fault` takes it."""
+    prefixes = [""] if set(sides) == set(Direction) else [_SIDES[side] for side in sides]
+    words = [f"{prefix}{name}={value}" for prefix in prefixes for name, value in damage.items() if value is not None]
+    return ",".join([*words, *([f"seed={seed}"] if seed is not None else [])])
 
 
 def _ports(place: Place, switch: str, wanted: list[str] | None) -> list[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,8 @@ from typing import Annotated
 import typer
 
 from controlplane.client import SwitchClient
+from controlplane.controller.errors import ControllerError
+from controlplane.controller.operator import OperatorClient
 from controlplane.controller.presence import Presence, read
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
@@ -102,6 +105,20 @@ class Place:
             )
         return address
 
+    def keep(self, switch: str) -> None:
+        """Tell the controller, if one runs, that people have changed something on a switch.
+
+        Raises:
+            ControllerError: it could not note that; what was written is on the switch.
+        """
+        if (presence := self.controller()) is None:
+            return
+        try:
+            with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+                controller.keep(switch)
+        except ControllerError as error:
+            raise ControllerError(f"it is on {switch}, but would not survive its restart: {error}") from None
+
     def connect(self, switch: str, *, read_only: bool = False) -> SwitchClient:
         """A connection to one switch."""
         device = self.topology.switch(switch).device_id
@@ -135,8 +152,18 @@ def interface_of(place: Place, nic: Host) -> str:
     return host_interface(links.index(nic.link))
 
 
-def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> SwitchClient:
-    """A connection to a switch by name or by address."""
+@contextmanager
+def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> Iterator[SwitchClient]:
+    """A connection to a switch by name or by address, for the length of a block.
+
+    What the block wrote is told to the controller that runs, if one does: it restores it when the switch restarts.
+    """
     if ":" in switch:
-        return SwitchClient.connect(switch, device_id, timeout=patience(), read_only=read_only)
-    return find_place(topology).connect(switch, read_only=read_only)
+        with SwitchClient.connect(switch, device_id, timeout=patience(), read_only=read_only) as client:
+            yield client
+        return
+    place = find_place(topology)
+    with place.connect(switch, read_only=read_only) as client:
+        yield client
+    if not read_only:
+        place.keep(switch)

@@ -18,6 +18,7 @@ from controlplane.client.pipeline import PipelineConfig
 from controlplane.controller.errors import ControllerError
 from controlplane.controller.identity import digest, new_secret
 from controlplane.controller.job_watch import JobWatch
+from controlplane.controller.keeper import Keeper
 from controlplane.controller.settings import Settings
 from controlplane.controller.switches import SwitchAgent
 from controlplane.desired import SwitchConfig
@@ -71,7 +72,8 @@ class Controller:
                 program=programs[name],
                 wanted=partial(self._wanted, name),
                 changed=partial(self._switch_changed, name),
-                timeout=self.settings.timing.request,
+                keeper=Keeper(name, self.settings.addresses[name], self.store, self.settings.ports),
+                timing=self.settings.timing,
             )
         self.tasks = [asyncio.create_task(agent.run(), name=f"switch {name}") for name, agent in self.switches.items()]
         return self
@@ -173,6 +175,19 @@ class Controller:
                 if failures:
                     self._reconnect(switches)
         _log.info("job %s is removed", name)
+
+    async def keep(self, switch: str) -> None:
+        """Note what people put on a switch: it comes back after a restart of the switch.
+
+        Raises:
+            TopologyError: there is no such switch.
+            ControllerError: it is down. SwitchError: it does not answer.
+        """
+        name = self.topology.switch(switch).name
+        async with self._locked([name]) as clients:
+            if name not in clients:
+                raise ControllerError(self.switches[name].detail)
+            await self.switches[name].note()
 
     def _discard(self, name: str) -> None:
         with self.store() as stored:

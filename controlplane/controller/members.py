@@ -14,7 +14,7 @@ from controlplane.controller.errors import RefusedError
 from controlplane.controller.identity import digest, matches, new_secret
 from controlplane.controller.job_watch import JobWatch
 from controlplane.controller.roster import Presence, Seat
-from controlplane.controller.stalls import Verdict, judge
+from controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
 from controlplane.errors import ControlPlaneError
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Members:
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member does not get on: say who is missing, and tell the others."""
         verdict = await self._judge(watch)
-        said = verdict.text or f"{seat.host} waits, and every member is sending: {'; '.join(stalls)}"
+        said = verdict.text or f"{seat.host} {EVERYBODY_SENDS}: {'; '.join(stalls)}"
         if watch.state().trouble != said:
             _log.warning("job %s stalls: %s", watch.record.plan.name, said)
         watch.stall(said, time.monotonic())

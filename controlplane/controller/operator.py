@@ -74,6 +74,10 @@ class OperatorClient:
         """Every switch."""
         return list(self._call(self._stub.ShowSwitches, pb.Empty()).switches)
 
+    def keep(self, switch: str) -> None:
+        """Have what people put on a switch restored when it restarts: as it is now."""
+        self._call(self._stub.KeepSwitch, pb.SwitchName(switch=switch))
+
     def _call(self, method: Callable[..., Any], message: Any) -> Any:
         try:
             return method(message, timeout=self._timeout)

@@ -115,6 +115,12 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         require_operator(context)
         return pb.SwitchList(switches=[messages.switch(agent) for agent in self._controller.switches.values()])
 
+    @_answers
+    async def KeepSwitch(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        await self._controller.keep(_short(request.switch, "the switch"))
+        return pb.Empty()
+
     # Members
 
     @_answers

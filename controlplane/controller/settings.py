@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from controlplane.faults import PortDoor
 from controlplane.topology import Topology
 
 
@@ -21,6 +22,7 @@ class Timing:
         stall: a report of a stall counts this long.
         inquiry: an answer to who is missing holds this long.
         request: for each request to a switch.
+        hang: without an answer, after which a switch counts as down though its connection stands.
     """
 
     beat: float = 0.3
@@ -30,6 +32,7 @@ class Timing:
     stall: float = 1.0
     inquiry: float = 0.3
     request: float = 2.0
+    hang: float = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Settings:
         certificates: folder with its credentials.
         listen: addresses of its service: host:port or unix:PATH.
         timing: how soon things are noticed.
+        ports: reaches the faults of switches' ports; None where nothing does.
     """
 
     topology: Topology
@@ -51,3 +55,4 @@ class Settings:
     certificates: Path
     listen: tuple[str, ...]
     timing: Timing = Timing()
+    ports: PortDoor | None = None

@@ -12,6 +12,8 @@ from controlplane.controller.roster import Presence
 from controlplane.controller.switches import SAMPLE_SECONDS, SwitchAgent
 from controlplane.diagnosis import silent_members, waiting_for
 
+EVERYBODY_SENDS = "waits, and every member is sending"
+"""What is said of a member that reports a stall when nobody is missing."""
 _SILENCE = SAMPLE_SECONDS / 2
 """Every member of an unfinished job sends many times in this time; samples lie twice as far apart."""
 

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from controlplane.client import SwitchClient, SwitchError
 from controlplane.client.pipeline import PipelineConfig
+from controlplane.controller.keeper import Keeper
+from controlplane.controller.settings import Timing
 from controlplane.desired import Differences, SwitchConfig, reconcile, write
 from controlplane.diagnosis import Sample, sample
 
@@ -41,7 +43,8 @@ class SwitchAgent:
         program: what it must run.
         wanted: all that it should hold; called in a thread.
         changed: called in the event loop after every change of `state`.
-        timeout: seconds for each request.
+        keeper: what people put on it.
+        timing: how soon things are noticed.
 
     Attributes:
         state: how far it is.
@@ -60,7 +63,8 @@ class SwitchAgent:
         program: PipelineConfig,
         wanted: Callable[[], Iterable[SwitchConfig]],
         changed: Callable[[], None],
-        timeout: float = 2.0,
+        keeper: Keeper,
+        timing: Timing,
     ) -> None:
         self.name = name
         self.address = address
@@ -73,7 +77,9 @@ class SwitchAgent:
         self._program = program
         self._wanted = wanted
         self._changed = changed
-        self._timeout = timeout
+        self._keeper = keeper
+        self._timeout = timing.request
+        self._hang = timing.hang
         self._client: SwitchClient | None = None
         self._lost = asyncio.Event()
         self._samples: deque[tuple[float, Sample]] = deque(maxlen=_SAMPLES)
@@ -155,13 +161,33 @@ class SwitchAgent:
             parts = list(self._wanted())
             for part in parts:
                 write(part, client)
+            self._keeper.put_back(client)
             return True, Differences(sum(len(p.entries) for p in parts), 0, sum(len(p.groups) for p in parts))
-        return False, reconcile(client, self._wanted())
+        parts = list(self._wanted())
+        differences = reconcile(client, parts)
+        self._keeper.note(client, parts)
+        return False, differences
+
+    async def note(self) -> None:
+        """Have noted what people put on it; hold its lock.
+
+        Raises:
+            SwitchError: it does not answer.
+        """
+        client = self._client
+        assert client is not None
+        await asyncio.to_thread(lambda: self._keeper.note(client, self._wanted()))
 
     async def _watch(self, client: SwitchClient) -> None:
         while not self._lost.is_set():
+            sampling = asyncio.create_task(asyncio.to_thread(sample, client))
+            answered, _ = await asyncio.wait((sampling,), timeout=self._hang)
+            if not answered:
+                self._set(
+                    SwitchState.DOWN, f"switch {self.name} ({self.address}) hangs: no answer for {self._hang:g} s"
+                )
             try:
-                counts = await asyncio.to_thread(sample, client)
+                counts = await sampling
             except SwitchError as error:
                 if self._lost.is_set() or error.code != "DEADLINE_EXCEEDED":
                     raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from controlplane.client import SwitchClient, TableEntry
@@ -14,12 +14,15 @@ from controlplane.client.values import to_int
 from controlplane.dump.document import FORMAT, Line
 
 
-def read_document(client: SwitchClient, table: str | None = None) -> dict[str, Any]:
+def read_document(
+    client: SwitchClient, table: str | None = None, *, wanted: Callable[[TableEntry], bool] = lambda entry: True
+) -> dict[str, Any]:
     """What a switch holds.
 
     Args:
         client: the switch.
         table: only the entries of this table.
+        wanted: which entries and default actions; all.
 
     Raises:
         SwitchError: the switch does not answer, or has no such table.
@@ -30,10 +33,10 @@ def read_document(client: SwitchClient, table: str | None = None) -> dict[str, A
     for name in names:
         full = info.find("table", name)
         short = info.short_name("table", full.preamble.name)
-        entries = [Line(plain(entry)) for entry in client.read_own(name)]
+        entries = [Line(plain(entry)) for entry in client.read_own(name) if wanted(entry)]
         if entries:
             tables[short] = sorted(entries, key=_order)
-        if (default := changed_default(client, full)) is not None:
+        if (default := changed_default(client, full)) is not None and wanted(default):
             defaults[short] = Line(plain(default))
     document: dict[str, Any] = {"format": FORMAT, "tables": tables, "defaults": defaults}
     if table is None:

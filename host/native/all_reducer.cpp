@@ -349,6 +349,7 @@ std::optional<Failure> AllReducer::failure() const {
 
 void AllReducer::close(Nanos linger) {
   const std::scoped_lock lock(mutex_);
+  if (port_ == nullptr) return;
   const Nanos started = monotonic_now();
   fail_closed("the all-reducer is closed", started);
   stands_since_ = 0;
@@ -359,6 +360,7 @@ void AllReducer::close(Nanos linger) {
     turn(started + linger);
     transmit(monotonic_now());
   }
+  port_.reset();  // whoever takes this one's place binds its address
 }
 
 }  // namespace catchment::host

@@ -67,7 +67,7 @@ class AllReducer {
   // Runs the protocol until it is done, at most for `limit`; false when it is not done yet.
   bool wait(const Reduction& reduction, Nanos limit);
   // Fails what is pending and runs the protocol until the switch has confirmed all rounds, at most
-  // for `linger`.
+  // for `linger`; the port is free afterwards.
   void close(Nanos linger);
 
   // Fails what is pending, from any thread; whoever waits notices within a twentieth of a second.
@@ -105,7 +105,7 @@ class AllReducer {
   AllReducerConfig config_;
   int headroom_;
   std::size_t frame_bytes_;
-  std::unique_ptr<Port> port_;
+  std::unique_ptr<Port> port_;  // until it is closed
   SlotRing ring_;
   Stats stats_;
   std::vector<std::uint8_t> frames_;  // every round's vector as it is sent, until it is confirmed

@@ -82,7 +82,12 @@ class SwitchNetwork:
 
     def _timing(self) -> Timing:
         # A loss ends the run, so a busy machine must not pass for a hung worker; a dead one breaks its connection.
-        return Timing(silence=self._options.timeout / 2, reunion=1.0)
+        return Timing(
+            silence=self._options.timeout / 2,
+            reunion=1.0,
+            request=self._options.timeout,
+            hang=self._options.timeout / 2,
+        )
 
     def _look(self) -> Fabric:
         return Fabric.connect(self._topology, self._network.addresses, read_only=True)

@@ -165,6 +165,16 @@ class MininetNetwork:
         """End a switch at once, as a crash or a power cut would."""
         self._processes[name].kill()
 
+    @contextlib.contextmanager
+    def stopped_switch(self, name: str) -> Iterator[None]:
+        """A switch that hangs for the length of a block: its process stands still, its connections stay."""
+        pid = self._processes[name].pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
     def address(self, switch: str) -> str:
         """gRPC address of a switch."""
         self.topology.switch(switch)

@@ -59,10 +59,7 @@ class RunningController:
             # The same port again after a restart, as an operator's configuration has it.
             settings = self.settings
             if self.address:
-                settings = Settings(
-                    settings.topology, settings.addresses, settings.folder, settings.certificates, (self.address,),
-                    settings.timing,
-                )  # fmt: skip
+                settings = replace(settings, listen=(self.address,))
             await serve(settings, note, stop)
 
         def body() -> None:

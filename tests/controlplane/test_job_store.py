@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -17,7 +18,7 @@ from controlplane import lifecycle
 from controlplane.client import SwitchClient, SwitchError, TableEntry
 from controlplane.jobs import JobError, JobKind
 from controlplane.lifecycle import JobRequest
-from controlplane.store import JobState, open_store
+from controlplane.store import JobRecord, JobState, open_store
 from controlplane.topology import star
 
 TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
@@ -98,6 +99,24 @@ def test_a_file_of_another_version_is_refused_and_kept(tmp_path: Path) -> None:
     with pytest.raises(JobError, match="has schema 99"), open_store(TOPOLOGY, tmp_path):
         pass
     assert path.exists()
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    with open_store(TOPOLOGY, tmp_path) as jobs:
+        jobs.put(JobRecord(request("old").plan(TOPOLOGY, jobs.allocator)))
+    with sqlite3.connect(tmp_path / "lab.jobs.sqlite") as database:
+        database.execute("DROP TABLE kept")
+        (plan,) = database.execute("SELECT plan FROM jobs").fetchone()
+        stored = json.loads(plan)
+        del stored["rail"]
+        database.execute("UPDATE jobs SET plan = ?", (json.dumps(stored),))
+        database.execute("PRAGMA user_version = 1")
+    with open_store(TOPOLOGY, tmp_path) as jobs:
+        assert jobs.get("old").rail is None
+        assert jobs.kept("s1") is None
+        jobs.keep("s1", "{}")
+    with open_store(TOPOLOGY, tmp_path) as jobs:
+        assert jobs.kept("s1") == "{}"
 
 
 def test_old_generations_are_scrubbed_before_they_are_given_out_again(

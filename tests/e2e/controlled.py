@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,17 @@ from sim.mininet import MininetNetwork
 
 MEMBER = Path(__file__).with_name("controlled_member.py")
 # Python processes on a busy machine may be late: what is measured for speed is in bench/.
-PATIENT = Timing(silence=3.0, reunion=1.0)
+PATIENT = Timing(silence=3.0, reunion=1.0, request=10.0, hang=5.0)
+
+
+def until(ready: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
+    """Wait for something that others bring about."""
+    pause = threading.Event()
+    for _ in range(int(seconds / 0.05)):
+        if found := ready():
+            return found
+        pause.wait(0.05)
+    raise AssertionError(f"never: {what}")
 
 
 class ControlledMember:

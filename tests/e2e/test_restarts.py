@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from controlled import ControlledLab, ControlledMember
+from controlled import ControlledLab, ControlledMember, until
 
 from controlplane.jobs import JobKind
 from controlplane.lifecycle import JobRequest
@@ -136,3 +136,25 @@ def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: ran
     with controlled.job("whole", WORKERS, root=None, slots=slots):
         assert controlled.contents() != before, "every slot is free again"
     assert controlled.contents() == before
+
+
+@pytest.mark.parametrize("switch", [None, *(pytest.param(s, marks=pytest.mark.slow) for s in ("r1", "sp"))])
+def test_a_switch_that_hangs_is_named_and_goes_on(
+    controlled: ControlledLab, switch: str | None, rng: random.Random
+) -> None:
+    """Stopped, not dead: its connections stand. It is named, and when it runs again, every sum is right."""
+    switch = switch or rng.choice(["r1", "sp"])
+    print(f"stops {switch}")
+    with controlled.job("train", WORKERS) as token:
+        members = controlled.start("train", token, [*WORKERS, "opt"], seed=rng.randrange(1 << 32), workers=len(WORKERS))
+        for member in members.values():
+            assert member.event("started") == {"started": True}
+        with controlled.network.stopped_switch(switch):
+            found = until(lambda: controlled.operator.job("train").trouble, "somebody notices")
+            assert found.startswith(f"switch {switch} ("), found
+            assert "hangs: no answer for" in found
+            down = [s.name for s in controlled.operator.switches() if s.state == "down"]
+            assert down == [switch]
+        assert all_done(members) == 1
+        until(lambda: not controlled.operator.job("train").trouble, "all is well again")
+    controlled.wait_until_up()

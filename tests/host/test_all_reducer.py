@@ -355,3 +355,16 @@ def test_another_thread_sees_that_it_stands_still_and_ends_it() -> None:
         assert "interrupted" in str(failures[0])
         with pytest.raises(EndpointError, match="interrupted"):
             member.all_reduce(np.ones(8, np.int32))
+
+
+def test_its_port_is_free_once_it_is_closed() -> None:
+    with job(1) as (relay, (member,)):
+        member.all_reduce(np.ones(8, np.int32))
+        address = member.local
+        member.close()
+        member.close()
+        with pytest.raises(EndpointError, match="closed"):
+            member.all_reduce(np.ones(8, np.int32))
+        assert member.stats()["frames_sent"] > 0
+        stream = Stream(gen=GEN, workers=1, slots=4, lanes=8)
+        AllReducer(stream=stream, wid=0, local=address, switch=relay.address).close()

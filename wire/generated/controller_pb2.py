@@ -13,7 +13,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwire/generated/controller.proto\x12\x0c\x63\x61tchment.v1\"\x07\n\x05\x45mpty\"\x16\n\x07JobName\x12\x0b\n\x03job\x18\x01 \x01(\t\"j\n\x10\x43reateJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x0c\n\x04rail\x18\x06 \x01(\t\"?\n\x0e\x43reateJobReply\x12\x1e\n\x03job\x18\x01 \x01(\x0b\x32\x11.catchment.v1.Job\x12\r\n\x05token\x18\x02 \x01(\t\"*\n\x07JobList\x12\x1f\n\x04jobs\x18\x01 \x03(\x0b\x32\x11.catchment.v1.Job\"\xd0\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05lanes\x18\x05 \x01(\r\x12\r\n\x05slots\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\r\x12\r\n\x05state\x18\x08 \x01(\t\x12%\n\x07members\x18\t \x03(\x0b\x32\x14.catchment.v1.Member\x12\x0f\n\x07trouble\x18\n \x01(\t\x12\x0c\n\x04rail\x18\x0b \x01(\t\x12\x0c\n\x04tree\x18\x0c \x03(\t\"U\n\x06Member\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\":\n\nSwitchList\x12,\n\x08switches\x18\x01 \x03(\x0b\x32\x1a.catchment.v1.SwitchStatus\"w\n\x0cSwitchStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x10\n\x08restores\x18\x05 \x01(\r\x12\x17\n\x0frestore_seconds\x18\x06 \x01(\x01\"\xc5\x01\n\x0b\x44\x65scription\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0b\n\x03wid\x18\x05 \x01(\r\x12$\n\x05local\x18\x06 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x06switch\x18\x07 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x07streams\x18\x08 \x03(\x0b\x32\x14.catchment.v1.Stream\"#\n\x07\x41\x64\x64ress\x12\n\n\x02ip\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\"y\n\x06Stream\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03gen\x18\x02 \x01(\r\x12\x0f\n\x07workers\x18\x03 \x01(\r\x12\r\n\x05slots\x18\x04 \x01(\r\x12\x10\n\x08\x62\x61se_seq\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12\x13\n\x0bparam_bytes\x18\x07 \x01(\r\"7\n\x0bJoinRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\"m\n\tJoinReply\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08interval\x18\x04 \x01(\x01\"&\n\x04\x42\x65\x61t\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\"\x8a\x01\n\x06Notice\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x02 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x0f\n\x07trouble\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"E\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12#\n\x06stalls\x18\x02 \x03(\x0b\x32\x13.catchment.v1.Stall\"D\n\x05Stall\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0b\n\x03seq\x18\x03 \x01(\r\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\"/\n\x0bReportReply\x12\x0f\n\x07missing\x18\x01 \x03(\t\x12\x0f\n\x07trouble\x18\x02 \x01(\t\"\x1e\n\x0bSessionName\x12\x0f\n\x07session\x18\x01 \x01(\t2\xae\x04\n\nController\x12I\n\tCreateJob\x12\x1e.catchment.v1.CreateJobRequest\x1a\x1c.catchment.v1.CreateJobReply\x12\x37\n\tRemoveJob\x12\x15.catchment.v1.JobName\x1a\x13.catchment.v1.Empty\x12\x36\n\x08ListJobs\x12\x13.catchment.v1.Empty\x1a\x15.catchment.v1.JobList\x12\x33\n\x07ShowJob\x12\x15.catchment.v1.JobName\x1a\x11.catchment.v1.Job\x12=\n\x0cShowSwitches\x12\x13.catchment.v1.Empty\x1a\x18.catchment.v1.SwitchList\x12:\n\x04Join\x12\x19.catchment.v1.JoinRequest\x1a\x17.catchment.v1.JoinReply\x12\x39\n\tHeartbeat\x12\x12.catchment.v1.Beat\x1a\x14.catchment.v1.Notice(\x01\x30\x01\x12@\n\x06Report\x12\x1b.catchment.v1.ReportRequest\x1a\x19.catchment.v1.ReportReply\x12\x37\n\x05Leave\x12\x19.catchment.v1.SessionName\x1a\x13.catchment.v1.Emptyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwire/generated/controller.proto\x12\x0c\x63\x61tchment.v1\"\x07\n\x05\x45mpty\"\x1c\n\nSwitchName\x12\x0e\n\x06switch\x18\x01 \x01(\t\"\x16\n\x07JobName\x12\x0b\n\x03job\x18\x01 \x01(\t\"j\n\x10\x43reateJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x0c\n\x04rail\x18\x06 \x01(\t\"?\n\x0e\x43reateJobReply\x12\x1e\n\x03job\x18\x01 \x01(\x0b\x32\x11.catchment.v1.Job\x12\r\n\x05token\x18\x02 \x01(\t\"*\n\x07JobList\x12\x1f\n\x04jobs\x18\x01 \x03(\x0b\x32\x11.catchment.v1.Job\"\xd0\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05lanes\x18\x05 \x01(\r\x12\r\n\x05slots\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\r\x12\r\n\x05state\x18\x08 \x01(\t\x12%\n\x07members\x18\t \x03(\x0b\x32\x14.catchment.v1.Member\x12\x0f\n\x07trouble\x18\n \x01(\t\x12\x0c\n\x04rail\x18\x0b \x01(\t\x12\x0c\n\x04tree\x18\x0c \x03(\t\"U\n\x06Member\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\":\n\nSwitchList\x12,\n\x08switches\x18\x01 \x03(\x0b\x32\x1a.catchment.v1.SwitchStatus\"w\n\x0cSwitchStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x10\n\x08restores\x18\x05 \x01(\r\x12\x17\n\x0frestore_seconds\x18\x06 \x01(\x01\"\xc5\x01\n\x0b\x44\x65scription\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0b\n\x03wid\x18\x05 \x01(\r\x12$\n\x05local\x18\x06 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x06switch\x18\x07 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x07streams\x18\x08 \x03(\x0b\x32\x14.catchment.v1.Stream\"#\n\x07\x41\x64\x64ress\x12\n\n\x02ip\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\"y\n\x06Stream\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03gen\x18\x02 \x01(\r\x12\x0f\n\x07workers\x18\x03 \x01(\r\x12\r\n\x05slots\x18\x04 \x01(\r\x12\x10\n\x08\x62\x61se_seq\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12\x13\n\x0bparam_bytes\x18\x07 \x01(\r\"7\n\x0bJoinRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\"m\n\tJoinReply\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08interval\x18\x04 \x01(\x01\"&\n\x04\x42\x65\x61t\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\"\x8a\x01\n\x06Notice\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x02 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x0f\n\x07trouble\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"E\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12#\n\x06stalls\x18\x02 \x03(\x0b\x32\x13.catchment.v1.Stall\"D\n\x05Stall\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0b\n\x03seq\x18\x03 \x01(\r\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\"/\n\x0bReportReply\x12\x0f\n\x07missing\x18\x01 \x03(\t\x12\x0f\n\x07trouble\x18\x02 \x01(\t\"\x1e\n\x0bSessionName\x12\x0f\n\x07session\x18\x01 \x01(\t2\xeb\x04\n\nController\x12I\n\tCreateJob\x12\x1e.catchment.v1.CreateJobRequest\x1a\x1c.catchment.v1.CreateJobReply\x12\x37\n\tRemoveJob\x12\x15.catchment.v1.JobName\x1a\x13.catchment.v1.Empty\x12\x36\n\x08ListJobs\x12\x13.catchment.v1.Empty\x1a\x15.catchment.v1.JobList\x12\x33\n\x07ShowJob\x12\x15.catchment.v1.JobName\x1a\x11.catchment.v1.Job\x12=\n\x0cShowSwitches\x12\x13.catchment.v1.Empty\x1a\x18.catchment.v1.SwitchList\x12;\n\nKeepSwitch\x12\x18.catchment.v1.SwitchName\x1a\x13.catchment.v1.Empty\x12:\n\x04Join\x12\x19.catchment.v1.JoinRequest\x1a\x17.catchment.v1.JoinReply\x12\x39\n\tHeartbeat\x12\x12.catchment.v1.Beat\x1a\x14.catchment.v1.Notice(\x01\x30\x01\x12@\n\x06Report\x12\x1b.catchment.v1.ReportRequest\x1a\x19.catchment.v1.ReportReply\x12\x37\n\x05Leave\x12\x19.catchment.v1.SessionName\x1a\x13.catchment.v1.Emptyb\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'wire.generated.controller_pb2', globals())
@@ -22,44 +22,46 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   _EMPTY._serialized_start=49
   _EMPTY._serialized_end=56
-  _JOBNAME._serialized_start=58
-  _JOBNAME._serialized_end=80
-  _CREATEJOBREQUEST._serialized_start=82
-  _CREATEJOBREQUEST._serialized_end=188
-  _CREATEJOBREPLY._serialized_start=190
-  _CREATEJOBREPLY._serialized_end=253
-  _JOBLIST._serialized_start=255
-  _JOBLIST._serialized_end=297
-  _JOB._serialized_start=300
-  _JOB._serialized_end=508
-  _MEMBER._serialized_start=510
-  _MEMBER._serialized_end=595
-  _SWITCHLIST._serialized_start=597
-  _SWITCHLIST._serialized_end=655
-  _SWITCHSTATUS._serialized_start=657
-  _SWITCHSTATUS._serialized_end=776
-  _DESCRIPTION._serialized_start=779
-  _DESCRIPTION._serialized_end=976
-  _ADDRESS._serialized_start=978
-  _ADDRESS._serialized_end=1013
-  _STREAM._serialized_start=1015
-  _STREAM._serialized_end=1136
-  _JOINREQUEST._serialized_start=1138
-  _JOINREQUEST._serialized_end=1193
-  _JOINREPLY._serialized_start=1195
-  _JOINREPLY._serialized_end=1304
-  _BEAT._serialized_start=1306
-  _BEAT._serialized_end=1344
-  _NOTICE._serialized_start=1347
-  _NOTICE._serialized_end=1485
-  _REPORTREQUEST._serialized_start=1487
-  _REPORTREQUEST._serialized_end=1556
-  _STALL._serialized_start=1558
-  _STALL._serialized_end=1626
-  _REPORTREPLY._serialized_start=1628
-  _REPORTREPLY._serialized_end=1675
-  _SESSIONNAME._serialized_start=1677
-  _SESSIONNAME._serialized_end=1707
-  _CONTROLLER._serialized_start=1710
-  _CONTROLLER._serialized_end=2268
+  _SWITCHNAME._serialized_start=58
+  _SWITCHNAME._serialized_end=86
+  _JOBNAME._serialized_start=88
+  _JOBNAME._serialized_end=110
+  _CREATEJOBREQUEST._serialized_start=112
+  _CREATEJOBREQUEST._serialized_end=218
+  _CREATEJOBREPLY._serialized_start=220
+  _CREATEJOBREPLY._serialized_end=283
+  _JOBLIST._serialized_start=285
+  _JOBLIST._serialized_end=327
+  _JOB._serialized_start=330
+  _JOB._serialized_end=538
+  _MEMBER._serialized_start=540
+  _MEMBER._serialized_end=625
+  _SWITCHLIST._serialized_start=627
+  _SWITCHLIST._serialized_end=685
+  _SWITCHSTATUS._serialized_start=687
+  _SWITCHSTATUS._serialized_end=806
+  _DESCRIPTION._serialized_start=809
+  _DESCRIPTION._serialized_end=1006
+  _ADDRESS._serialized_start=1008
+  _ADDRESS._serialized_end=1043
+  _STREAM._serialized_start=1045
+  _STREAM._serialized_end=1166
+  _JOINREQUEST._serialized_start=1168
+  _JOINREQUEST._serialized_end=1223
+  _JOINREPLY._serialized_start=1225
+  _JOINREPLY._serialized_end=1334
+  _BEAT._serialized_start=1336
+  _BEAT._serialized_end=1374
+  _NOTICE._serialized_start=1377
+  _NOTICE._serialized_end=1515
+  _REPORTREQUEST._serialized_start=1517
+  _REPORTREQUEST._serialized_end=1586
+  _STALL._serialized_start=1588
+  _STALL._serialized_end=1656
+  _REPORTREPLY._serialized_start=1658
+  _REPORTREPLY._serialized_end=1705
+  _SESSIONNAME._serialized_start=1707
+  _SESSIONNAME._serialized_end=1737
+  _CONTROLLER._serialized_start=1740
+  _CONTROLLER._serialized_end=2359
 # @@protoc_insertion_point(module_scope)

@@ -39,6 +39,11 @@ class ControllerStub(object):
                 request_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
                 response_deserializer=wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
                 )
+        self.KeepSwitch = channel.unary_unary(
+                '/catchment.v1.Controller/KeepSwitch',
+                request_serializer=wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
+                response_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                )
         self.Join = channel.unary_unary(
                 '/catchment.v1.Controller/Join',
                 request_serializer=wire_dot_generated_dot_controller__pb2.JoinRequest.SerializeToString,
@@ -91,6 +96,13 @@ class ControllerServicer(object):
 
     def ShowSwitches(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def KeepSwitch(self, request, context):
+        """Note what people put on a switch beside what the controller did: it comes back after a restart of the switch.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -148,6 +160,11 @@ def add_ControllerServicer_to_server(servicer, server):
                     servicer.ShowSwitches,
                     request_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
                     response_serializer=wire_dot_generated_dot_controller__pb2.SwitchList.SerializeToString,
+            ),
+            'KeepSwitch': grpc.unary_unary_rpc_method_handler(
+                    servicer.KeepSwitch,
+                    request_deserializer=wire_dot_generated_dot_controller__pb2.SwitchName.FromString,
+                    response_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
             'Join': grpc.unary_unary_rpc_method_handler(
                     servicer.Join,
@@ -261,6 +278,23 @@ class Controller(object):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/ShowSwitches',
             wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def KeepSwitch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/KeepSwitch',
+            wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
+            wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

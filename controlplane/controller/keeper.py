@@ -1,0 +1,54 @@
+"""What people put on one switch, through its restarts and the controller's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from controlplane.client import SwitchClient
+from controlplane.desired import SwitchConfig
+from controlplane.errors import ControlPlaneError
+from controlplane.faults import PortDoor
+from controlplane.kept import Kept, put_back, read_kept
+from controlplane.store import Transactions
+
+_log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Notes and puts back; called in threads.
+
+    Args:
+        switch: its name.
+        address: of its P4Runtime server.
+        store: where it is noted.
+        ports: reaches its ports' faults; None where nothing does.
+    """
+
+    def __init__(self, switch: str, address: str, store: Transactions, ports: PortDoor | None) -> None:
+        self._switch = switch
+        self._address = address
+        self._store = store
+        self._ports = ports
+
+    def note(self, client: SwitchClient, parts: Iterable[SwitchConfig]) -> None:
+        """Note what the switch holds beside these parts.
+
+        Raises:
+            SwitchError: it does not answer.
+        """
+        content = read_kept(client, parts, self._address, self._ports).to_json()
+        with self._store() as stored:
+            stored.keep(self._switch, content)
+
+    def put_back(self, client: SwitchClient) -> None:
+        """Give a switch that came back empty what is noted; what it refuses is logged, and does not keep it down."""
+        with self._store() as stored:
+            content = stored.kept(self._switch)
+        kept = Kept() if content is None else Kept.from_json(content)
+        if not kept:
+            return
+        try:
+            put_back(kept, client, self._address, self._ports)
+        except ControlPlaneError as error:
+            _log.warning("switch %s: what people had put on it cannot be restored: %s", self._switch, error)
