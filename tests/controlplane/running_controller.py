@@ -21,7 +21,9 @@ from host import Endpoint
 from host.membership import Credentials, Description, Membership
 
 ROOT = Path(__file__).parents[2]
-QUICK = Timing(beat=0.05, silence=0.6, reunion=0.3, check=0.02, request=1.0)
+QUICK = Timing(beat=0.05, silence=0.6, reunion=0.3, check=0.02, request=10.0, hang=10.0)
+PATIENT = replace(QUICK, silence=60.0, reunion=30.0)
+"""For tests that lose nobody, on a machine that may be slow."""
 
 
 def programs(topology: Topology, folder: Path) -> dict[str, PipelineConfig]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_switch import FakeSwitch, RunningFake
-from running_controller import RunningController, until, use_fake_programs
+from running_controller import PATIENT, RunningController, until, use_fake_programs
 from test_cli import Run, run, topology
 
 from controlplane.client import SwitchClient
@@ -32,7 +32,7 @@ def controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[RunningController]:
     use_fake_programs(monkeypatch, tmp_path)
-    with RunningController(Topology.load(topology), {"s1": fake.address}, tmp_path / "state") as running:
+    with RunningController(Topology.load(topology), {"s1": fake.address}, tmp_path / "state", PATIENT) as running:
         with running.operator() as operator:
             until(lambda: operator.switches()[0].state == "up", "the switch is up")
         yield running
