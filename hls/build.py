@@ -42,7 +42,7 @@ def compile_kernels(main: str, name: str, *flags: str) -> Path:
         return product
     folder.mkdir(parents=True, exist_ok=True)
     partial = product.with_suffix(f".{os.getpid()}")
-    command = [
+    command: list[str | Path] = [
         "g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-label",
         # of the headers, where they come inline
         "-Wno-maybe-uninitialized", "-Wno-uninitialized", *flags,

@@ -37,7 +37,7 @@ module consumer_fv
     watched_reg <= past_reg ? watched_reg : any;
     if (!past_reg) assume (rst);
     else assume (rst == 1'b0 && $stable(base) && $stable(window) && (enable || !$past(enable)));
-    assume (window >= 16'd1 && window <= 16'(WINDOW));
+    assume (window == 16'(WINDOW) || window == 16'd1);
     assume (!pop || ready);
     // A frame is judged when its header is there, and taken when it has proved whole: one at a time.
     take_reg     <= run && enable && whole && !repeated && !outside && !take_reg;

@@ -14,6 +14,8 @@ module float_lane_to_int
 
     input  logic [31:0] value,
     input  format_t     as,
+    // low: the lane comes out as zero, and nothing is flagged
+    input  logic        kept,
 
     output logic [31:0] lane,
     // the value was cut, or is infinite or NaN
@@ -28,6 +30,7 @@ module float_lane_to_int
 
   // ---- unpack; how far the significand moves ------------------------------------------------------
   typedef struct packed {
+    logic                    kept;
     logic                    sign;
     logic                    special;
     logic                    integer_lane;
@@ -45,7 +48,9 @@ module float_lane_to_int
   logic [23:0]        significand;
   logic [7:0]         exponent;
   logic               special;
-  logic signed [10:0] left;  // exponent - 150 + 30 - h - E
+  logic signed [10:0] origin;  // the same for all lanes of a beat, so there once
+  logic signed [10:0] left;    // exponent - 150 + 30 - h - E
+  logic               integer_lane;
   unpacked_t          unpacked_d;
   unpacked_t          unpacked_q;
 
@@ -58,15 +63,19 @@ module float_lane_to_int
       .nonfinite(special)
   );
 
-  assign left = $signed({3'b0, exponent}) - 11'sd120 - $signed({8'b0, as.headroom}) - 11'(as.exponent);
+  assign integer_lane = as.dtype == DATA_TYPE_INT32;
+  assign origin       = 11'sd120 + $signed({8'b0, as.headroom}) + 11'(as.exponent);
+  assign left         = $signed({3'b0, exponent}) - origin;
 
   always_comb begin
-    unpacked_d.integer_lane = as.dtype == DATA_TYPE_INT32;
-    unpacked_d.sign         = sign;
-    unpacked_d.special      = special && !unpacked_d.integer_lane;
+    unpacked_d.kept         = kept;
+    unpacked_d.integer_lane = integer_lane;
+    unpacked_d.sign         = sign && !integer_lane;
+    unpacked_d.special      = special && !integer_lane;
     unpacked_d.headroom     = as.headroom;
-    unpacked_d.value        = unpacked_d.integer_lane ? value : {8'b0, significand};
-    unpacked_d.shift        = left > MostLeft ? 6'(MostLeft - MostRight)
+    unpacked_d.value        = integer_lane ? value : {8'b0, significand};
+    unpacked_d.shift        = integer_lane ? 6'd48
+                            : left > MostLeft ? 6'(MostLeft - MostRight)
                             : left < MostRight ? 6'd0
                             : 6'(left - MostRight);
   end
@@ -75,8 +84,10 @@ module float_lane_to_int
       .clk, .enable, .d(unpacked_d), .q(unpacked_q)
   );
 
-  // ---- shift; 26 bits below the point keep the half and what is sticky --------------------------------
+  // ---- shift, small steps first so that the words stay narrow ------------------------------------------
+  // The half lies below `whole`, and 25 bits that are only sticky below that; by 48 an integer goes through.
   typedef struct packed {
+    logic                    kept;
     logic                    sign;
     logic                    beyond;  // larger than any lane, or not finite
     logic                    special;
@@ -87,45 +98,74 @@ module float_lane_to_int
     logic                    sticky;
   } shifted_t;
 
-  logic [67:0] moved;
+  logic [26:0] by_ones;
+  logic [38:0] by_fours;
   shifted_t    shifted_d;
   shifted_t    shifted_q;
 
-  assign moved = {44'b0, unpacked_q.value[23:0]} << unpacked_q.shift;
+  assign by_ones  = {3'b0, unpacked_q.value[23:0]} << unpacked_q.shift[1:0];
+  assign by_fours = {12'b0, by_ones} << {unpacked_q.shift[3:2], 2'b0};
 
   always_comb begin
+    shifted_d.kept         = unpacked_q.kept;
     shifted_d.sign         = unpacked_q.sign;
     shifted_d.special      = unpacked_q.special;
     shifted_d.integer_lane = unpacked_q.integer_lane;
     shifted_d.headroom     = unpacked_q.headroom;
-    shifted_d.beyond       = unpacked_q.special || |moved[67:58];
-    shifted_d.whole        = unpacked_q.integer_lane ? unpacked_q.value : moved[57:26];
-    shifted_d.half         = moved[25];
-    shifted_d.sticky       = |moved[24:0];
+    shifted_d.beyond       = unpacked_q.special;
+    unique case (unpacked_q.shift[5:4])
+      2'd0: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {19'b0, by_fours[38:25], |by_fours[24:0]};
+      2'd1: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {3'b0, by_fours[38:9], |by_fours[8:0]};
+      2'd2: begin
+        {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {by_fours[25:0], 8'b0};
+        shifted_d.beyond = unpacked_q.special || |by_fours[38:26];
+      end
+      default: {shifted_d.whole, shifted_d.half, shifted_d.sticky} = {unpacked_q.value[31:24], by_fours[23:0], 2'b0};
+    endcase
   end
 
   pipeline_stage #(.WIDTH($bits(shifted_t)), .PRESENT(Cuts[1])) after_shift (
       .clk, .enable, .d(shifted_d), .q(shifted_q)
   );
 
-  // ---- round half to even, cut, sign ------------------------------------------------------------------
-  logic [32:0] rounded;
+  // ---- cut, round half to even, sign: one adder, since -(w + up) is ~w + !up --------------------------------
+  // What is beyond the limit, 2^25 at least, has no bits below the point: rounding never carries a lane over it.
   logic [31:0] limit;
+  logic [31:0] beneath;  // mask
   logic        cut;
+  logic        up;
   logic [31:0] magnitude;
-  logic [31:0] lane_d;
+  logic [32:0] sum;
+  logic        saturated_reg;
+  logic        nonfinite_reg;
+  logic [31:0] lane_reg;
 
-  assign rounded   = {1'b0, shifted_q.whole} + 33'(shifted_q.half && (shifted_q.sticky || shifted_q.whole[0]));
   assign limit     = 32'd1 << (5'd30 - 5'(shifted_q.headroom));
-  assign cut       = shifted_q.beyond || rounded > {1'b0, limit};
-  assign magnitude = cut ? limit : rounded[31:0];
-  assign lane_d    = shifted_q.integer_lane ? shifted_q.whole : shifted_q.sign ? -magnitude : magnitude;
+  assign beneath   = limit - 32'd1;
+  assign cut       = !shifted_q.integer_lane && (shifted_q.beyond || |(shifted_q.whole & ~(limit | beneath))
+                                                 || (|(shifted_q.whole & limit) && |(shifted_q.whole & beneath)));
+  assign up        = shifted_q.half && (shifted_q.sticky || shifted_q.whole[0]) && !cut;
+  assign magnitude = cut ? limit : shifted_q.whole;
+  assign sum       = {magnitude ^ {32{shifted_q.sign}}, 1'b1} + {32'b0, shifted_q.sign ^ up};
 
-  pipeline_stage #(.WIDTH(34), .PRESENT(Cuts[2])) after_round (
-      .clk,
-      .enable,
-      .d({lane_d, cut && !shifted_q.integer_lane, shifted_q.special}),
-      .q({lane, saturated, nonfinite})
-  );
+  // Every depth has this register, and a lane that is not kept is its reset.
+  always_ff @(posedge clk) begin
+    if (enable) begin
+      lane_reg      <= sum[32:1];
+      saturated_reg <= cut;
+      nonfinite_reg <= shifted_q.special;
+      if (!shifted_q.kept) begin
+        lane_reg      <= 32'd0;
+        saturated_reg <= 1'b0;
+        nonfinite_reg <= 1'b0;
+      end
+    end
+  end
+
+  assign lane      = lane_reg;
+  assign saturated = saturated_reg;
+  assign nonfinite = nonfinite_reg;
+
+  wire unused = &{1'b0, sum[0], Cuts[2]};
 
 endmodule : float_lane_to_int

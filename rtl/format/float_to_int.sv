@@ -8,7 +8,9 @@ module float_to_int
     // bits of a beat
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
-    parameter int unsigned STAGES = 3
+    parameter int unsigned STAGES = 3,
+    // fp16 and bf16 as well; without, they are taken for fp32
+    parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,
     input  logic               rst,
@@ -39,6 +41,13 @@ module float_to_int
     $fatal(1, "float_to_int: WIDTH must be a multiple of 64");
   end
 
+  format_t as;
+
+  always_comb begin
+    as = s_axis_tuser;
+    if (!HALVES && (as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16)) as.dtype = DATA_TYPE_FP32;
+  end
+
   // ---- spread: one beat of 16-bit elements is two --------------------------------------------------------
   logic             narrow;
   logic             second_reg;  // the low half has gone
@@ -49,7 +58,7 @@ module float_to_int
   logic [WIDTH-1:0] elements;
   logic [Lanes-1:0] kept;
 
-  assign narrow        = s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16;
+  assign narrow        = as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16;
   assign has_second    = narrow && s_axis_tkeep[Bytes/2];
   assign s_axis_tready = enable && (second_reg || !has_second);
   assign valid_d       = s_axis_tvalid;
@@ -78,24 +87,18 @@ module float_to_int
   logic [Lanes-1:0] nonfinite;
 
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
-    logic [31:0] lane;
-    logic        is_saturated;
-    logic        is_nonfinite;
-
     float_lane_to_int #(.STAGES(STAGES)) convert (
         .clk,
         .enable,
         .value(elements[32*i+:32]),
-        .as(s_axis_tuser),
-        .lane,
-        .saturated(is_saturated),
-        .nonfinite(is_nonfinite)
+        .as,
+        .kept(kept[i]),
+        .lane(m_axis_tdata[32*i+:32]),
+        .saturated(saturated[i]),
+        .nonfinite(nonfinite[i])
     );
 
-    assign m_axis_tdata[32*i+:32] = kept_q[i] ? lane : 32'd0;
-    assign m_axis_tkeep[4*i+:4]   = {4{kept_q[i]}};
-    assign saturated[i]           = kept_q[i] && is_saturated;
-    assign nonfinite[i]           = kept_q[i] && is_nonfinite;
+    assign m_axis_tkeep[4*i+:4] = {4{kept_q[i]}};
   end
 
   assign m_axis_tuser = {saturated, nonfinite};

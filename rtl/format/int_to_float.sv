@@ -8,7 +8,9 @@ module int_to_float
     // bits of a beat
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
-    parameter int unsigned STAGES = 3
+    parameter int unsigned STAGES = 3,
+    // fp16 and bf16 as well; without, they are taken for fp32
+    parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,
     input  logic               rst,
@@ -37,6 +39,13 @@ module int_to_float
     $fatal(1, "int_to_float: WIDTH must be a multiple of 64");
   end
 
+  format_t as;
+
+  always_comb begin
+    as = s_axis_tuser;
+    if (!HALVES && (as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16)) as.dtype = DATA_TYPE_FP32;
+  end
+
   // ---- lanes -----------------------------------------------------------------------------------------------
   logic             enable;
   logic [Lanes-1:0] kept;
@@ -51,25 +60,23 @@ module int_to_float
   assign s_axis_tready = enable;
 
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
-    logic [31:0] value;
-
     int_lane_to_float #(.STAGES(STAGES)) convert (
         .clk,
         .enable,
         .lane(s_axis_tdata[32*i+:32]),
-        .as(s_axis_tuser),
-        .value
+        .as,
+        .kept(kept[i]),
+        .value(wide[32*i+:32])
     );
 
     assign kept[i]                = &s_axis_tkeep[4*i+:4];
-    assign wide[32*i+:32]         = kept_q[i] ? value : 32'd0;
     assign packed_half[16*i+:16]  = wide[32*i+:16];
   end
 
   stream_delay #(.WIDTH(Lanes + 2), .STAGES(STAGES)) delay (
       .clk,
       .rst,
-      .s_data({kept, s_axis_tlast, s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16}),
+      .s_data({kept, s_axis_tlast, as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16}),
       .s_valid(s_axis_tvalid),
       .enable,
       .m_data({kept_q, last_q, narrow_q}),
@@ -91,6 +98,7 @@ module int_to_float
     if (!narrow_q) m_axis_tdata = wide;
     else if (holding_reg) m_axis_tdata = {packed_half, low_reg};
     else m_axis_tdata = {{Half{1'b0}}, packed_half};
+    m_axis_tkeep = '0;
     for (int unsigned i = 0; i < Lanes; i++) begin
       if (!narrow_q) begin
         m_axis_tkeep[4*i+:4] = {4{kept_q[i]}};

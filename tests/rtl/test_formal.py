@@ -1,0 +1,37 @@
+"""A sample of the proofs of `make formal`, with their covers and mutants, and the runner's own refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rtl.formal.prove import FormalError, Mutant, Proof, proofs, run
+
+PROOFS = {proof.name: proof for proof in proofs()}
+SAMPLE = ("skid_buffer", "arbiter_rr", "segmenter")
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_proof_holds_and_its_mutants_fail(name: str) -> None:
+    for verdict in run(PROOFS[name]):
+        assert verdict.good, f"{verdict.task}: {verdict.log}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proof", [p for p in PROOFS.values() if p.name not in SAMPLE], ids=lambda p: p.name)
+def test_every_other_proof(proof: Proof) -> None:
+    for verdict in run(proof):
+        assert verdict.good, f"{verdict.task}: {verdict.log}"
+
+
+def test_a_mutant_that_changes_nothing_is_told() -> None:
+    (mutant,) = PROOFS["skid_buffer"].mutants
+    harmless = dataclasses.replace(PROOFS["skid_buffer"], mutants=(dataclasses.replace(mutant, new=mutant.old),))
+    assert [verdict.good for verdict in run(harmless)] == [True, True, True, False]
+
+
+def test_a_mutant_of_text_that_is_gone_is_refused() -> None:
+    lost = dataclasses.replace(PROOFS["skid_buffer"], mutants=(Mutant("skid_buffer", "not there", ""),))
+    with pytest.raises(FormalError, match="0 times: 'not there'"):
+        run(lost)
