@@ -125,9 +125,7 @@ def main() -> int:
         for kind, value, aim in (("LUT", area.lut, target.lut_aim), ("FF", area.ff, target.ff_aim)):
             if aim is not None:
                 print(f"{'':26} {value / aim:8.2f} of the aim of {aim} {kind}")
-    print(
-        "of a U50; Yosys, family xcup, before placement: LUT pairs that share a site count as two; MAC and PCIe left out"
-    )
+    print("of a U50; Yosys, family xcup, before placement: LUTs that could share a site count each; no MAC, no PCIe")
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     return 1 if failed else 0
