@@ -122,7 +122,8 @@ def shared_memory(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
 def udp(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
     """Through network namespaces and AF_PACKET."""
     names = [f"w{i}" for i in range(ranks)]
-    topology = star(names, program=LUWU, name="allreduce", lanes=LANES, slots=SLOTS, mtu=9000)
+    name = f"bench-{os.getpid()}-{'lossy' if loss else 'clean'}"
+    topology = star(names, program=LUWU, name=name, lanes=LANES, slots=SLOTS, mtu=9000)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         network = exits.enter_context(MininetNetwork(topology, log_folder=folder))
