@@ -45,6 +45,13 @@ def _tree(root: Path) -> None:
             (root / name).symlink_to(source)
 
 
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{Path(bug.file).stem}: {bug.old[:30]}")
+def test_a_planted_bug_still_has_its_place(bug: Bug) -> None:
+    assert (ROOT / "rtl" / bug.file).read_text().count(bug.old) == 1
+    file, test = bug.test.split("::")
+    assert f"def {test.partition('[')[0]}(" in (Path(__file__).parent / file).read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{Path(bug.file).stem}: {bug.old[:30]}")
 def test_a_planted_bug_is_caught(bug: Bug, tmp_path: Path) -> None:
