@@ -18,6 +18,7 @@ class RoundTimer {
 
   // An answer to a frame that was sent once arrived after `sample`.
   void on_answer(Nanos sample) {
+    backoff_ = 0;
     if (smoothed_ == 0) {
       smoothed_ = std::max<Nanos>(sample, 1);
       variation_ = sample / 2;
@@ -27,9 +28,14 @@ class RoundTimer {
     smoothed_ += (sample - smoothed_) / 8;
   }
 
+  // An answer to a frame that was sent again arrived: to which of them it is, nobody knows, so it
+  // is no sample.  The next rounds wait longer, or a switch slower than the estimate would get
+  // every frame twice, become slower still, and never be measured (Karn and Partridge).
+  void on_late_answer() { backoff_ = std::min(backoff_ + 1, kMostBackoff); }
+
   // When to ask again after `attempts` frames went unanswered.
   Nanos deadline(std::uint32_t attempts, Nanos now) {
-    const Nanos wait = std::min(base() << std::min(attempts, 8U), limits_.most);
+    const Nanos wait = std::min(base() << std::min(attempts + backoff_, 8U), limits_.most);
     random_ = random_ * 1'664'525U + 1'013'904'223U;
     return now + wait + wait / 4 * (random_ >> 16) / 65'536;
   }
@@ -41,8 +47,11 @@ class RoundTimer {
   }
 
  private:
+  static constexpr std::uint32_t kMostBackoff = 4;
+
   RetransmitLimits limits_;
   std::uint32_t random_;
+  std::uint32_t backoff_ = 0;
   Nanos smoothed_ = 0;
   Nanos variation_ = 0;
 };

@@ -30,7 +30,10 @@ void SlotRing::start(Slot& slot, State state, Nanos now) {
 }
 
 void SlotRing::answered(Slot& slot, Nanos now) {
-  if (slot.attempts == 0) timer_.on_answer(now - slot.sent_at);
+  if (slot.attempts == 0)
+    timer_.on_answer(now - slot.sent_at);
+  else
+    timer_.on_late_answer();
 }
 
 bool SlotRing::awaits_sum(Seq seq) const {
@@ -60,7 +63,13 @@ RoundEvent SlotRing::on_confirmation(Seq seq, Nanos now) {
     ++confirmed_;
     reminded_ = window_ - 1;
   }
-  if (idle()) earliest_ = kNever;
+  if (idle()) {
+    earliest_ = kNever;
+  } else if (Slot& first = slots_[place(oldest_)]; first.deadline == kNever) {
+    first.attempts = 1;
+    first.deadline = timer_.deadline(first.attempts, now);
+    earliest_ = std::min(earliest_, first.deadline);
+  }
   return RoundEvent::kTaken;
 }
 
@@ -71,7 +80,8 @@ std::optional<RoundRetry> SlotRing::take_retry(Nanos now) {
     Slot& slot = slots_[place(seq)];
     if (now < slot.deadline) continue;
     ++slot.attempts;
-    slot.deadline = timer_.deadline(slot.attempts, now);
+    const bool on = seq == oldest_ || slot.attempts < kRetriesAhead;
+    slot.deadline = on ? timer_.deadline(slot.attempts, now) : kNever;
     if (seq == oldest_ && slot.attempts > kAcksAlone) reminders_ = kReminders;
     if (slot.state == State::kAwaitsSum) return RoundRetry{seq, true, false};
     return RoundRetry{seq, slot.attempts > kAcksAlone, true};

@@ -46,11 +46,13 @@ class SlotRing {
   RoundEvent on_sum(Seq seq, Nanos now);
   RoundEvent on_confirmation(Seq seq, Nanos now);
 
-  // The next round whose time is over, at most once per deadline; nothing when there is none.
-  // One that waits for its confirmation sends its vector again too after a while: a switch that was
-  // restarted has lost the sum that others may still wait for.  For the same reason the rounds that
-  // are confirmed here are acknowledged again while the oldest one waits: whoever missed their
-  // confirmation cannot go on, and so neither can this worker.
+  // The next round whose time is over: the oldest for as long as it takes, each of the others a few
+  // times. That suffices: whoever lacks the job's oldest open round asks for it, and so do all whom
+  // it needs, for to nobody else has it been confirmed.  At most once per deadline; nothing when
+  // there is none. One that waits for its confirmation sends its vector again too after a while: a
+  // switch that was restarted has lost the sum that others may still wait for.  For the same reason
+  // the rounds that are confirmed here are acknowledged again while the oldest one waits: whoever
+  // missed their confirmation cannot go on, and so neither can this worker.
   std::optional<RoundRetry> take_retry(Nanos now);
   // take_retry may have something to say.
   bool due(Nanos now) const { return now >= earliest_; }
@@ -77,6 +79,9 @@ class SlotRing {
 
   // How often an acknowledgement is repeated alone.
   static constexpr std::uint32_t kAcksAlone = 2;
+  // How often a round is asked for again while an older one is open.  What nobody answers by then
+  // waits for the oldest round: repeating all of them would only bury a slow switch.
+  static constexpr std::uint32_t kRetriesAhead = 3;
   // Old rounds that are acknowledged again each time the oldest round is late.
   static constexpr std::uint32_t kReminders = 8;
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -287,6 +288,36 @@ def test_closed(seed: int) -> None:
             late.wait()
         assert caught.value.kind == "closed"
         members[0].close()
+
+
+def test_an_interrupt_lets_go_of_who_waits_and_closing_gives_the_port_back() -> None:
+    with job(2, timeout=60.0) as (_, members):
+        member = members[0]
+        told: list[str] = []
+
+        def work() -> None:
+            try:
+                member.all_reduce(np.ones(8, np.int32))
+            except EndpointError as error:
+                told.append(error.kind)
+
+        waiting = threading.Thread(target=work)
+        waiting.start()
+        pause = threading.Event()
+        while not member.stalled():
+            pause.wait(0.01)
+        (stall,) = member.stalled()
+        assert stall.seq == (1 << 32) - 7
+        assert stall.seconds >= 1.0
+        member.interrupt()
+        waiting.join(30)
+        member.close(0.0)
+        assert told == ["closed"]
+        assert member.stalled() == ()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+            again.bind(member.local)
+        with pytest.raises(EndpointError, match="closed"):
+            member.all_reduce(np.ones(8, np.int32))
 
 
 def test_memory_outlives_its_owner(seed: int) -> None:
