@@ -24,6 +24,10 @@ def _unified(name: str, holds: bool, search: str = "dfs", **defines: int) -> Cas
     return Case(name, "unified.pml", holds, {"W": 2, "T": 2, "S": 4, **defines}, search)
 
 
+def _slots(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
+    return Case(name, "slots.pml", holds, {"W": 2, "T": 2, "S": 4, **defines}, search)
+
+
 REDUCE, CLOCKED = 1, 2
 
 CASES: tuple[Case, ...] = (
@@ -44,6 +48,11 @@ CASES: tuple[Case, ...] = (
     Case("tree, all-reduce, leaf restart", "tree.pml", True, {"RL": 1}),
     Case("tree, reduce", "tree.pml", True, {"MODE": REDUCE, "S": 4}),
     Case("tree, reduce, leaf and spine restart", "tree.pml", True, {"MODE": REDUCE, "RL": 1, "RS": 1}),
+    _slots("slots", True),
+    _slots("slots, no endless loop", True, search="np"),
+    _slots("slots, three workers", True, W=3, S=3),
+    _slots("slots, windows that differ, switch restart", True, WIN0=1, RS=1),
+    _slots("slots, switch restart", True, RS=1),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -55,6 +64,13 @@ CASES: tuple[Case, ...] = (
     Case("mutant: leaf ignores missing heartbeats", "tree.pml", False, {"MUT": 2, "RL": 1}),
     Case("mutant: leaf sends an unfinished sum", "tree.pml", False, {"MUT": 3}),
     Case("mutant: leaf acknowledges by itself", "tree.pml", False, {"MUT": 4}),
+    _slots("mutant: slot with one parity bit", False, T=1, MUT=1),
+    _slots("mutant: any confirmation of the slot is taken", False, MUT=2),
+    _slots("mutant: a slot is used again before the confirmation", False, MUT=3),
+    _slots("mutant: confirmed rounds are not acknowledged again", False, MUT=4, RS=1),
+    _slots("mutant: a duplicate is added once more", False, MUT=5),
+    _slots("mutant: no vector again while a confirmation is awaited", False, MUT=6, RS=1),
+    _slots("mutant: late acknowledgements are dropped", False, MUT=7),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),
 )
