@@ -1,0 +1,128 @@
+"""What `doctor` makes of a job that hangs: stuck, slow, not read, cut off; each seen on a switch in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fake_switch import RunningFake
+from test_diagnosis import job_on, topology
+
+from controlplane import doctor
+from controlplane.client import SwitchClient
+from controlplane.doctor import Finding, examine
+
+Step = Callable[[], None]
+
+
+class Traffic:
+    """Counters and registers of a job in the switch's memory."""
+
+    def __init__(self, client: SwitchClient, fake: RunningFake) -> None:
+        self.client = client
+        self.job = job_on(client)
+        stream = self.job.stream("gradients")
+        self.gen, self.base = stream.gen, stream.shares[0].base
+        self.counters: dict[tuple[int, int], bytes] = {}
+        self.direct = fake.switch.direct
+        for key, entity in fake.switch.entities.items():
+            if entity.WhichOneof("entity") != "table_entry":
+                continue
+            if client.p4info.by_id(entity.table_entry.table_id).preamble.alias == "jobs":
+                gen, port = (int.from_bytes(m.exact.value, "big") for m in entity.table_entry.match)
+                self.counters[gen, port] = key
+                self.direct[key] = 7
+
+    def send(self, *ports: int, gradients: bool = True) -> None:
+        for (gen, port), key in self.counters.items():
+            if port in ports and (gen == self.gen) is gradients:
+                self.direct[key] += 1
+
+    def vector(self, seq: int, bitmap: int) -> None:
+        self.client.write_register("tag", self.base + seq % 8, self.gen << 32 | seq)
+        self.client.write_register("bitmap", self.base + seq % 8, bitmap)
+
+
+def seen(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, step: Step, absent: dict[str, str] | None = None
+) -> list[Finding]:
+    """The findings when `step` happens at every moment that it waits."""
+    monkeypatch.setattr(doctor.time, "sleep", lambda seconds: step())
+    return examine(traffic.job, topology(), {"s1": traffic.client}, interval=1.0, absent=absent)
+
+
+@pytest.fixture
+def traffic(client: SwitchClient, fake: RunningFake) -> Traffic:
+    return Traffic(client, fake)
+
+
+def test_a_vector_that_waits_all_the_time(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    traffic.vector(5, 0b101)
+    (found,) = seen(traffic, monkeypatch, lambda: traffic.send(1, 2, 3, 4, gradients=False))
+    assert found.subject == "w1"
+    assert "vector 5 waits at s1 for w1" in found.what
+    assert "its program does not push" in found.todo
+
+
+def test_a_member_that_is_slow(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    seqs = iter(range(3, 99))
+    traffic.vector(2, 0b101)
+
+    def step() -> None:
+        traffic.send(1, 2, 3, 4)
+        seq = next(seqs)
+        traffic.vector(seq - 1, 0b111)
+        traffic.vector(seq, 0b101)
+
+    (found,) = seen(traffic, monkeypatch, step)
+    assert found.subject == "w1"
+    assert "is slow, not stuck" in found.todo
+
+
+def test_a_job_that_runs(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every vector waits for somebody for a moment, each time for somebody else."""
+    seqs = iter(range(3, 99))
+
+    def step() -> None:
+        traffic.send(1, 2, 3, 4)
+        seq = next(seqs)
+        traffic.vector(seq - 1, 0b111)
+        traffic.vector(seq, 0b111 & ~(1 << seq % 3))
+
+    assert seen(traffic, monkeypatch, step) == []
+
+
+def test_a_root_that_does_not_take_its_sums(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    traffic.vector(5, 0b111)
+    (found,) = seen(traffic, monkeypatch, lambda: traffic.send(1, 2, 3, 4))
+    assert found.subject == "opt"
+    assert "every vector up to 5 is complete" in found.what
+    assert "does not acknowledge them" in found.what
+    assert found.certain
+
+
+def test_nothing_more_is_sent(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No credit, or no work: the switch cannot tell."""
+    traffic.vector(5, 0b111)
+
+    def step() -> None:
+        traffic.send(1, 2, 3, gradients=False)
+        traffic.send(4)
+
+    (found,) = seen(traffic, monkeypatch, step)
+    assert (found.subject, found.certain) == ("opt", False)
+    assert "gives them no credit" in found.todo
+
+
+def test_the_silent_and_the_absent(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = seen(traffic, monkeypatch, lambda: traffic.send(1, 4), absent={"w1": "lost", "w0": "left"})
+    said = {one.subject: f"{one.what} {one.todo}" for one in found}
+    assert "is lost, says the controller, and sends nothing" in said["w1"]
+    assert "sends nothing" in said["w2"]
+    assert "controller" not in said["w2"]
+    assert "has left, says the controller" in said["w0"]
+
+
+def test_a_switch_without_a_connection(traffic: Traffic) -> None:
+    (found,) = examine(traffic.job, topology(), {}, interval=0.0)
+    assert found.what.startswith("switch s1 does not answer")
