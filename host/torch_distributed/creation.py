@@ -8,6 +8,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -27,10 +28,26 @@ from host.torch_distributed.settings import Settings
 from host.torch_distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
-_GIVEN_JOB: Final[deque[weakref.ref[SwitchGroup]]] = deque(maxlen=1)
 _JOIN_SECONDS: Final = 60.0
 _READING: Final = 5.0
 _MAKING: Final = timedelta(minutes=5)  # the switch program may have to be compiled first
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Who has the job, and this host's address in its network."""
+
+    group: weakref.ref[SwitchGroup]
+    address: str | None
+
+    @property
+    def now(self) -> bool:
+        """Whether it still has it."""
+        group = self.group()
+        return group is not None and not group.closed
+
+
+_JOB: Final[deque[_Taken]] = deque(maxlen=1)
 
 
 def create(place: Any, options: Any) -> SwitchProcessGroup:
@@ -53,8 +70,9 @@ def create(place: Any, options: Any) -> SwitchProcessGroup:
     switch, address = None, None
     if _has_job(settings, list(place.global_ranks_in_group), size):
         switch, address = _open(agreement, settings, timeout)
-        _GIVEN_JOB.append(weakref.ref(switch))
+        _JOB.append(_Taken(weakref.ref(switch), address))
     else:
+        address = _JOB[0].address if _JOB else None
         _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
     companion = Companion(place.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
     return SwitchProcessGroup(place.store, rank, size, switch, companion)
@@ -66,9 +84,7 @@ def _has_job(settings: Settings, global_ranks: list[int], size: int) -> bool:
         return False
     if settings.job is None and settings.controller is None:
         return True
-    groups = [held() for held in _GIVEN_JOB]
-    taken = any(group is not None and not group.closed for group in groups)
-    return not taken and (not global_ranks or len(global_ranks) == dist.get_world_size())
+    return not any(taken.now for taken in _JOB) and (not global_ranks or len(global_ranks) == dist.get_world_size())
 
 
 class _Agreement:

@@ -121,7 +121,8 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.all_gather_into_tensor."""
         if self._switch is None:
-            return self._companion.for_("all_gather")._allgather_base(output, input, opts or AllgatherOptions())
+            gloo = self._companion.for_("all_gather")
+            return gloo._allgather_base(*_flattened(output, input), opts or AllgatherOptions())
         return self._switch.all_gather([output], [input], _timeout(opts))
 
     _allgather_base = all_gather_single
@@ -156,7 +157,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
         if work is not None:
             return work
         gloo = self._companion.for_("reduce_scatter")
-        return Together([gloo._reduce_scatter_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)])
+        pairs = zip(outputs, inputs, strict=True)
+        # Gloo compares the shapes, and a wrong one ends the process.
+        return Together([gloo._reduce_scatter_base(*_flattened(o, i), opts) for o, i in pairs])
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -235,6 +238,17 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """End at once; what is pending fails."""
         if self._switch is not None:
             self._switch.abort()
+
+
+def _flattened(output: torch.Tensor, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    larger, smaller = max(output.numel(), given.numel()), min(output.numel(), given.numel())
+    if not output.is_contiguous() or output.dtype != given.dtype or larger % max(1, smaller):
+        raise CollectiveError(
+            f"{given.numel()} x {given.dtype} into {output.numel()} x {output.dtype}, contiguous or not",
+            kind="argument",
+            hint="give a contiguous output of the same type, and sizes that differ by the number of ranks",
+        )
+    return output.view(-1), given.contiguous().view(-1)
 
 
 def _timeout(opts: Any) -> timedelta:

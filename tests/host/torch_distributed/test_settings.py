@@ -1,0 +1,105 @@
+"""What people set, and how ranks and worker indices go together."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from host.collectives import Block, CollectiveError, Fixed
+from host.torch_distributed.file_seat import FileSeat
+from host.torch_distributed.ranks import RankOrder
+from host.torch_distributed.settings import Settings
+
+CONTROLLER = {
+    "CATCHMENT_CONTROLLER": "10.1.0.1:50061",
+    "CATCHMENT_JOB": "train",
+    "CATCHMENT_TOKEN": "secret",
+    "CATCHMENT_CERTIFICATES": "/etc/catchment",
+    "CATCHMENT_HOST": "w3",
+}
+
+
+def test_nothing_set_is_one_machine() -> None:
+    assert Settings.of_environment({}) == Settings(Block(), None, None, None, True)
+
+
+def test_what_is_set_is_taken(tmp_path: Path) -> None:
+    assert Settings.of_environment({"CATCHMENT_SCALING": "fixed:-3"}).scaling == Fixed(-3)
+    assert Settings.of_environment({"CATCHMENT_JOB": "job.json"}).job == Path("job.json")
+    assert not Settings.of_environment({"CATCHMENT_COMPANION": "0"}).companion
+    access = Settings.of_environment(CONTROLLER).controller
+    assert access is not None and (access.job, access.host, access.token) == ("train", "w3", "secret")
+    assert "secret" not in repr(access)
+    file = tmp_path / "token"
+    file.write_text("from a file\n")
+    by_file = {**CONTROLLER, "CATCHMENT_TOKEN_FILE": str(file)}
+    del by_file["CATCHMENT_TOKEN"]
+    access = Settings.of_environment(by_file).controller
+    assert access is not None and access.token == "from a file"
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"CATCHMENT_SCALING": "fixed"}, "CATCHMENT_SCALING=fixed"),
+        ({"CATCHMENT_SCALING": "fixed:128"}, "-128 to 127"),
+        ({"CATCHMENT_SCALING": "delayed"}, "give block"),
+        ({"CATCHMENT_COMPANION": "yes"}, "give 0 or 1"),
+        ({"CATCHMENT_CONTROLLER": "x:1"}, "CATCHMENT_JOB and CATCHMENT_CERTIFICATES"),
+        ({**CONTROLLER, "CATCHMENT_TOKEN": ""}, "CATCHMENT_TOKEN_FILE"),
+        ({**CONTROLLER, "CATCHMENT_TOKEN": "", "CATCHMENT_TOKEN_FILE": "/nothing"}, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_said(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(CollectiveError, match=said) as caught:
+        Settings.of_environment(environment)
+    assert caught.value.kind == "argument"
+
+
+def test_ranks_and_workers_are_each_others_inverse(rng: random.Random) -> None:
+    workers = rng.sample(range(7), 7)
+    order = RankOrder(workers)
+    by_worker = torch.tensor([order.ranks([worker])[0] for worker in range(7)]).view(7, 1)
+    assert order.by_rank(by_worker).flatten().tolist() == list(range(7))
+    assert order.by_worker(torch.tensor(workers).view(7, 1)).flatten().tolist() == list(range(7))
+    assert [order.worker(rank) for rank in range(7)] == workers
+    assert RankOrder(range(4)).is_same and not RankOrder([1, 0]).is_same
+    with pytest.raises(CollectiveError, match="taken twice"):
+        RankOrder([0, 2, 2])
+
+
+def job(tmp_path: Path, **changes: object) -> Path:
+    path = tmp_path / "job.json"
+    members = {
+        f"w{i}": {"role": "peer", "wid": i, "local": [ip, 51836], "switch": ["127.0.0.9", 51836]}
+        for i, ip in enumerate(["192.0.2.1", "127.0.0.1"])
+    }
+    path.write_text(
+        json.dumps({"name": "train", "kind": "allreduce", "workers": ["w0", "w1"], "members": members, **changes})
+    )
+    return path
+
+
+def test_a_rank_finds_itself_in_a_job_file(tmp_path: Path) -> None:
+    assert FileSeat(job(tmp_path), rank=0, size=2, host=None).address == "127.0.0.1"  # the only one of this machine
+    assert FileSeat(job(tmp_path), rank=1, size=2, host="w0").address == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "host", "size", "said"),
+    [
+        ({"members": {}}, None, 2, "describes no job"),
+        ({"workers": ["w0"]}, None, 2, "1 workers"),
+        ({}, "w9", 2, "host w9 is not in the job"),
+        ({}, None, 3, "the group 3 ranks"),
+    ],
+)
+def test_a_job_file_that_does_not_fit_is_refused(
+    tmp_path: Path, changes: dict[str, object], host: str | None, size: int, said: str
+) -> None:
+    with pytest.raises(CollectiveError, match=said):
+        FileSeat(job(tmp_path, **changes), rank=0, size=size, host=host)
