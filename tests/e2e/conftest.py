@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from controlled import ControlledLab
-from lab import ROOT, Lab, missing_tools
+from lab import Lab, missing_tools
+from shapes import LANES, PROGRAM, SLOTS_PROGRAM, WORKERS, unique
 
-from controlplane.topology import Target, Topology, racks, star
-
-PROGRAM, SLOTS_PROGRAM = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
-WORKERS = [f"w{i}" for i in range(8)]
-# BMv2 is some hundred times slower and its queues hold 64 packets.
-LANES = {Target.EMBEDDED: 64, Target.BMV2: 8}
+from controlplane.topology import Target, racks, star
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,10 +38,6 @@ def target(request: pytest.FixtureRequest) -> Target:
     if reason := missing_tools(chosen):
         pytest.skip(reason)
     return chosen
-
-
-def unique(topology: Topology, name: str, target: Target) -> Topology:
-    return replace(topology, name=f"e2e-{name}-{target}-{os.getpid()}")
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import LANES, unique
 from controlled import ControlledLab
 from lab import ROOT
+from shapes import LANES, unique
 from test_restarts import WORKERS, all_done
 
 from controlplane.topology import Target, Topology

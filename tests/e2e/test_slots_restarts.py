@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import SLOTS_PROGRAM, WORKERS, unique
 from controlled import ControlledLab, ControlledMember
+from shapes import SLOTS_PROGRAM, WORKERS, unique
 from test_restarts import all_done, kill_and_restart
 
 from controlplane.jobs import JobKind

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Program, compiled
 from frame_ports import PROBE_TYPE, FramePorts
+from server_programs import Program, compiled
 
 from softswitch.process import SwitchProcess
 from softswitch.shm import Port
