@@ -302,11 +302,11 @@ def test_killed_processes_go_on(template: Template, tmp_path: Path, rng: random.
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(template: Template, tmp_path: Path, rng: random.Random) -> None:
-    for number in range(4):
-        _killed_until_done(
-            template,
-            tmp_path / str(number),
-            lambda _n: rng.choice([(rng.randrange(60), None), (-1, rng.randrange(1, 5))]),
-            6,
-        )
+@pytest.mark.parametrize("_round", range(4))
+def test_killed_again_and_again(template: Template, tmp_path: Path, rng: random.Random, _round: int) -> None:
+    _killed_until_done(
+        template,
+        tmp_path / "s",
+        lambda _n: rng.choice([(rng.randrange(60), None), (-1, rng.randrange(1, 5))]),
+        6,
+    )

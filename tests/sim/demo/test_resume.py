@@ -128,10 +128,12 @@ def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random) -> None:
-    for number in range(4):
-        kills = sorted(rng.choices(range(1, STEPS), k=4))
-        _killed_whole(replace(whole[0], output=tmp_path / str(number)), kills, whole[1].digest)
+@pytest.mark.parametrize("_round", range(4))
+def test_killed_again_and_again(
+    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random, _round: int
+) -> None:
+    kills = sorted(rng.choices(range(1, STEPS), k=4))
+    _killed_whole(replace(whole[0], output=tmp_path), kills, whole[1].digest)
 
 
 def test_a_run_that_was_done_stays_as_it_is(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
