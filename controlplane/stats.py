@@ -123,7 +123,7 @@ def _lags(client: SwitchClient, streams: Mapping[int, tuple[str, str]], plugged:
             if worker is None or int(worker) not in registers:
                 continue
             row = int(entry.params["job"])
-            held = client.register(registers[int(worker)], row)[row]
+            held = client.register(registers[int(worker)], row).get(row, 0)
             if held >> 64 == gen:
                 member = plugged.get(int(entry.match["port"]), "?")
                 heard.setdefault(gen, []).append((member, held >> 32 & _SEQUENCE, held & _SEQUENCE))
