@@ -18,6 +18,7 @@ from host.collectives.errors import CollectiveError
 from host.collectives.history import History
 from host.collectives.library import Config, Result, Stats, library
 from host.collectives.ports import chosen_path
+from host.collectives.process import generation
 from host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from host.collectives.work import Work
 from host.errors import EndpointError
@@ -79,6 +80,7 @@ class Communicator:
         self._scaling = scaling
         self._path = path
         self._library = library()
+        self._generation = generation()
         self._histories: dict[str, History] = {}
         self._order = threading.Lock()
         self._pending: deque[Work] = deque()
@@ -274,7 +276,8 @@ class Communicator:
 
     def close(self, linger: float = 0.25) -> None:
         """Fail what is pending and stop; serves the others until all is received, `linger` seconds at most."""
-        self._library.catchment_group_close(self._handle, int(linger * 1e9))
+        if self._generation == generation():
+            self._library.catchment_group_close(self._handle, int(linger * 1e9))
 
     def __enter__(self) -> Self:
         return self
@@ -285,7 +288,7 @@ class Communicator:
         self.close(0.25 if kind is None else 0.0)
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
+        if getattr(self, "_handle", None) and self._generation == generation():
             self._library.catchment_group_free(self._handle)
 
     # ---- how
@@ -329,6 +332,10 @@ class Communicator:
         )
 
     def _start(self, operation: Operation) -> Work:
+        if self._generation != generation():
+            raise CollectiveError(
+                "the communicator was made before fork()", kind="closed", hint="make communicators after forking"
+            )
         call = operation.call()
         with self._order:
             handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import threading
@@ -271,6 +272,22 @@ def test_closing_fails_what_is_pending(ranks: list[Communicator]) -> None:
     assert pickle.loads(pickle.dumps(caught.value)).kind == "closed"
     with pytest.raises(CollectiveError):
         ranks[0].barrier().wait()
+
+
+def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            ranks[0].barrier()
+        except CollectiveError as error:
+            code = 0 if error.kind == "closed" else 2
+        ranks[0].close()
+        ranks[0].__del__()
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert together(ranks, lambda rank: rank.barrier().wait(20)) == [None] * 3
 
 
 @pytest.mark.parametrize(
