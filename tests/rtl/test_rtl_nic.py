@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transport_nic
 from nic_lab import WORDS, Lab
 from numpy.typing import NDArray
-from transport_fabric import Job, Weather, embedded_switch, mac_of, model_switch
+from transport_fabric import ROOT_PORT, Job, Weather, embedded_switch, mac_of, model_switch, settings_of
+from transport_frames import sum_frame
 
+from rtl.driver.bus import BusError
+from rtl.driver.errors import NicError
+from rtl.driver.memory import PAGE, PinnedMemory
+from rtl.driver.nic import Nic
 from rtl.driver.request import Request, RequestError
 from rtl.generated import nic_regs as regs
 from rtl.harness.verilated_nic import Pace
@@ -218,3 +224,109 @@ def test_memory_that_fails_is_told_in_the_completion(rng: random.Random) -> None
         assert push.completion.status == regs.Status.BUS_ERROR
         assert pull.completion.status == regs.Status.OK, "the root cannot know"
         assert worker.driver.statistic(regs.HostStatistic.BUS_ERRORS) == 1
+
+
+def test_a_soft_reset_while_the_link_stands_still_ends_the_cut_frame(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        worker = there.hosts[0]
+        nic = worker.port.nic
+        # 32 different places: before, inside and between the beats of frames.
+        for clocks in range(40, 72):
+            nic.pace(Pace(latency=4))
+            part = values(0, clocks, 640, DataType.FP32)
+            worker.push(part, DataType.FP32, 3)
+            nic.run(clocks)
+            nic.pace(Pace(latency=4, tx_stall=256))
+            nic.run(200)
+            worker.driver.soft_reset()
+            nic.pace(Pace(latency=4))
+            nic.run(100)
+            frames = nic.frames()
+            assert sum(frame.cut for frame in frames) <= 1
+            assert all(len(frame.data) in (64, 320) for frame in frames if not frame.cut)
+            assert all(frame.cut == (frame is frames[-1]) for frame in frames if frame.cut or len(frame.data) % 64)
+            there.begin(0, UP, DOWN)
+            worker.port.cut += sum(frame.cut for frame in frames)
+        assert worker.port.cut == worker.driver.get(regs.STATE)["frames_cut"] > 0
+
+
+def sums_to_the_root(there: Lab, seq: int, **fields: int) -> bytes:
+    """A frame as the switch would send it."""
+    stream = transport_nic.StreamSettings(gen=UP)
+    lanes = [seq * 1000 + lane for lane in range(64)]
+    return sum_frame(settings_of(ROOT_PORT, stream, stream), seq, lanes, **fields)
+
+
+def test_a_soft_reset_in_the_middle_of_a_frame_drops_its_rest_alone(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        root = there.root()
+        nic = root.port.nic
+        for clocks in range(1, 12):
+            nic.pace(Pace(rx_idle=0))
+            nic.receive(sums_to_the_root(there, 0, flags=Flag.LAST))
+            nic.run(1)
+            nic.pace(Pace(rx_idle=200))
+            nic.run(clocks)
+            root.driver.soft_reset()
+            nic.pace(Pace())
+            nic.run(50)
+            there.begin(ROOT_PORT, UP, DOWN)
+            nic.receive(sums_to_the_root(there, 0, flags=Flag.LAST))
+            pull = root.pull(256, DataType.INT32)
+            there.finish([pull])
+            check(pull, np.arange(64, dtype=np.int32).tobytes(), Flag(0))
+            assert sum(n for name, n in root.driver.statistics().items() if name.startswith("rejects.")) == 0
+
+
+def test_an_exponent_that_changes_within_a_message_fails_the_pull(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        root = there.root()
+        for seq, (exponent, flags) in enumerate([(3, 0), (4, 0), (3, Flag.LAST), (5, Flag.LAST)]):
+            root.port.receive(sums_to_the_root(there, seq, exp=exponent, flags=flags))
+        mixed, whole = root.pull(768, DataType.FP32), root.pull(256, DataType.FP32)
+        there.finish([mixed, whole])
+        assert mixed.completion.status == regs.Status.EXPONENT_MISMATCH and mixed.completion.moved == 256
+        assert mixed.buffer.bytes[256:].tobytes() == b"\xa5" * 512
+        assert whole.check().exponent == 5
+
+
+def test_a_register_that_is_not_there_is_an_error(rng: random.Random) -> None:
+    with lab(rng, 1, weather=Weather()) as there:
+        nic = there.hosts[0].port.nic
+        for address in (0x02C, 0x800, 0xFFC):
+            with pytest.raises(BusError, match="error 2"):
+                nic.read(address)
+        with pytest.raises(BusError, match="error 2"):
+            nic.write(regs.ID.address, 1)
+        with pytest.raises(BusError, match="error 2"):
+            nic.write(regs.STATISTICS.address, 1)
+        nic.write(regs.RTO.address, 0xAABB_CCDD)
+        nic.write(regs.RTO.address, 0x1122_3344, strobes=0b0101)
+        assert nic.read(regs.RTO.address) == 0xAA22_CC44
+
+
+def test_the_driver_refuses_what_is_no_nic_and_memory_that_does_not_fit(rng: random.Random) -> None:
+    class Nothing:
+        def read(self, address: int) -> int:
+            return 0xFFFF_FFFF
+
+        def write(self, address: int, value: int) -> None:
+            raise AssertionError("written to what is no NIC")
+
+        def relax(self) -> None: ...
+
+    memory = PinnedMemory(np.zeros(PAGE, np.uint8), 0, (0,))
+    with pytest.raises(NicError, match="no NIC of ours"):
+        Nic(Nothing(), memory)
+    with pytest.raises(NicError, match="whole pages"):
+        PinnedMemory(np.zeros(PAGE + 1, np.uint8), 0, (0,))
+    with pytest.raises(NicError, match="not on a page"):
+        PinnedMemory(np.zeros(PAGE, np.uint8), 64, (0,))
+    first, second = memory.allocate(100), memory.allocate(PAGE - 128)
+    with pytest.raises(NicError, match="largest piece has 0"):
+        memory.allocate(1)
+    memory.release(second)
+    memory.release(first)
+    with pytest.raises(NicError, match="release it once"):
+        memory.release(first)
+    assert memory.allocate(PAGE).bytes.size == PAGE
