@@ -206,6 +206,7 @@ module pull_path
     logic        bytes_room;
     logic        tail_valid;
     logic        tail_is_bytes;
+    logic        tail_breaks;
     logic [63:0] whole_keep;
     logic        convert_ready;
     logic [1:0]  tail;
@@ -215,6 +216,8 @@ module pull_path
       as.exponent = s_axis_tuser.exp;
       as.headroom = headroom;
       for (int unsigned i = 0; i < 16; i++) lane_keep[4*i+:4] = {4{trim_keep[4*i]}};
+      // A beat keeps something: what ends a broken message is one lane, which is taken out again behind.
+      if (breaks) lane_keep[3:0] = '1;
     end
 
     assign trim_ready = convert_ready && bytes_room;
@@ -236,13 +239,13 @@ module pull_path
     );
 
     // The last lane of bytes may be partly kept: how many of its bytes, 0 for all.
-    sync_fifo #(.WIDTH(3), .DEPTH(Jobs), .RAM_STYLE("distributed")) tails (
+    sync_fifo #(.WIDTH(4), .DEPTH(Jobs), .RAM_STYLE("distributed")) tails (
         .clk,
         .rst,
-        .s_data({bytes_pulled && !breaks, left[1:0]}),
+        .s_data({breaks, bytes_pulled, left[1:0]}),
         .s_valid(trim_valid && trim_ready && trim_last),
         .s_ready(bytes_room),
-        .m_data({tail_is_bytes, tail}),
+        .m_data({tail_breaks, tail_is_bytes, tail}),
         .m_valid(tail_valid),
         .m_ready(value_valid && value_ready && value_last),
       .level()
@@ -254,7 +257,10 @@ module pull_path
 
     always_comb begin
       value_keep = whole_keep;
-      if (value_last && tail_is_bytes && tail != 2'd0) begin
+      if (value_last && tail_breaks) begin
+        // Beside it may be a half beat of 16-bit elements that came before.
+        value_keep = whole_keep[32] ? {32'd0, {32{1'b1}}} : '0;
+      end else if (value_last && tail_is_bytes && tail != 2'd0) begin
         for (int unsigned i = 0; i < 64; i++) begin
           // the last kept lane is the one whose next is not kept
           if (!next_keep[i/4*4+4] && 2'(i % 4) >= tail) value_keep[i] = 1'b0;

@@ -144,6 +144,7 @@ class Bench {
       for (int i = 0; i < 100000 && top.idle == 0; ++i) edge(outcome);
       if (top.idle == 0) ++outcome.not_idle_at_reset;
       loop_.clear();
+      pending_.clear();
       offered_ = false;
       reset(outcome);
       if (!memory_.quiet()) ++outcome.not_idle_at_reset;

@@ -275,7 +275,9 @@ def test_a_soft_reset_in_the_middle_of_a_frame_drops_its_rest_alone(rng: random.
             pull = root.pull(256, DataType.INT32)
             there.finish([pull])
             check(pull, np.arange(64, dtype=np.int32).tobytes(), Flag(0))
-            assert sum(n for name, n in root.driver.statistics().items() if name.startswith("rejects.")) == 0
+            rejects = {name for name, n in root.driver.statistics().items() if name.startswith("rejects.") and n}
+            # Heartbeats of the worker come before the streams have begun again.
+            assert rejects <= {"rejects.generation"}
 
 
 def test_an_exponent_that_changes_within_a_message_fails_the_pull(rng: random.Random) -> None:
