@@ -1,12 +1,17 @@
-"""A controller as a process of its own, for networks that a program makes: `python -m sim.controller_process FILE`."""
+"""A controller as a process of its own, for networks that a program makes: `-m sim.controller_process FILE OWNER`."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
+import select
+import signal
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 
 from controlplane.cli.port_faults import SwitchPorts
 from controlplane.controller import certificates
@@ -66,7 +71,7 @@ class ControllerProcess:
             ControllerError: it does not start; quotes its output.
         """
         self._process = WatchedProcess(
-            [sys.executable, "-u", "-m", "sim.controller_process", str(self._settings)],
+            [sys.executable, "-u", "-m", "sim.controller_process", str(self._settings), str(os.getpid())],
             name="the controller",
             is_ready=lambda line: line.startswith(_READY),
             error=ControllerError,
@@ -115,8 +120,16 @@ class ControllerProcess:
         self.stop()
 
 
+def _end_with(owner: int) -> None:
+    """A network that a program makes ends with that program, however it ends; nobody else would stop its controller."""
+    with contextlib.suppress(ProcessLookupError):
+        select.select([os.pidfd_open(owner)], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def main() -> None:
-    """Run a controller with the settings in a file that `ControllerProcess` wrote."""
+    """Run a controller with the settings in a file that `ControllerProcess` wrote, until its owner's process ends."""
+    Thread(target=_end_with, args=(int(sys.argv[2]),), name="the owner's end", daemon=True).start()
     settings: Settings = pickle.loads(Path(sys.argv[1]).read_bytes())
     run(settings, lambda addresses: print(_READY + " ".join(addresses), flush=True))
 
