@@ -34,6 +34,13 @@ class Role(StrEnum):
     ATTACKER = "attacker"
 
 
+class StreamName(StrEnum):
+    """The streams of a LuWu job."""
+
+    GRADIENTS = "gradients"
+    PARAMETERS = "parameters"
+
+
 _LATE = "0.05..0.2"
 
 
@@ -51,6 +58,9 @@ def traffic(
     seconds: Annotated[float | None, typer.Option(help="End after so long, done or not.")] = None,
     count: Annotated[int, typer.Option(help="Vectors (an attacker: frames).", min=1)] = 100,
     patience: Annotated[float, typer.Option(help="Seconds without anything new after which to give up.")] = 10.0,
+    stream: Annotated[
+        StreamName, typer.Option(help="Of a LuWu job: gradients to the root, or parameters to the workers.")
+    ] = StreamName.GRADIENTS,
     kind: Annotated[AttackKind, typer.Option(help="What an attacker does.")] = AttackKind.SPOOFED,
     seed: Annotated[int | None, typer.Option(help="Of all that is random; drawn and printed if left out.")] = None,
     topology: TopologyOption = None,
@@ -58,7 +68,8 @@ def traffic(
 ) -> None:
     """Play a member of a job with Scapy, or attack it: `traffic worker train --host w0 --loss 0.01`.
 
-    Workers of p4sgd jobs and the root of LuWu jobs check every sum. An attacker tells which drop reason must have
+    Who gets sums or parameters checks every one: the workers of p4sgd and all-reduce jobs, the root of a LuWu job, and
+    with `--stream parameters` its workers. An attacker tells which drop reason must have
     counted how many of its frames.
     """
     place = find_place(topology)
@@ -74,7 +85,8 @@ def traffic(
         typer.echo(f"seed {seed}")
     given = {
         "host": host, "ip": str(nic.ip.ip), "interface": interface_of(place, nic), "rate": rate,
-        "loss": loss, "seconds": seconds, "count": count, "patience": patience, "kind": kind, "seed": seed,
+        "loss": loss, "seconds": seconds, "count": count, "patience": patience, "kind": kind,
+        "stream": stream, "seed": seed,
         "skew": skew or (_LATE if role is Role.STRAGGLER else None),
     }  # fmt: skip
     words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]

@@ -15,24 +15,54 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sim.traffic.attack_kind import AttackKind
 from sim.traffic.frames import Sender
 from sim.traffic.kinds import attacks
+from sim.traffic.layers import send_parameters, take_parameters
+from sim.traffic.outgoing import SentCount
 from sim.traffic.pace import Frames, Pace, PacedPort, PaceError, parse_skew
 from sim.traffic.raw_port import RawPort
 from sim.traffic.root import take_sums
 from sim.traffic.rounds import SLOTS_KIND, RoundWorker, stream_of
-from sim.traffic.worker import send_vectors
+from sim.traffic.sums import SumCount
+from sim.traffic.worker import all_reduce, send_vectors
 
 _ROLES = ("worker", "root", "attacker")
+_STREAMS = ("gradients", "parameters")
+
+
+class Player(Protocol):
+    """Plays a member until `count` vectors are through."""
+
+    def __call__(
+        self, port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float
+    ) -> SentCount | SumCount: ...
+
+
+_PLAYERS: dict[tuple[str, str], Player] = {
+    ("worker", "gradients"): send_vectors,
+    ("root", "gradients"): take_sums,
+    ("worker", "parameters"): take_parameters,
+    ("root", "parameters"): send_parameters,
+}
 
 
 def play(
-    role: str, port: PacedPort, sender: Sender, told: Mapping[str, Any], *, count: int, patience: float
+    role: str,
+    port: PacedPort,
+    sender: Sender,
+    told: Mapping[str, Any],
+    *,
+    count: int,
+    patience: float,
+    stream: str = _STREAMS[0],
 ) -> dict[str, Any]:
-    """Play a worker (of either program) or a root.
+    """Play a worker (of either program, and of an all-reduce) or a root, on one stream of its job.
+
+    A LuWu job has two streams: workers send gradients and the root checks the sums, or the root sends parameters and
+    the workers check them.
 
     Returns:
         what came of it, as plain JSON values; `first_fault` names the first wrong sum.
@@ -41,15 +71,19 @@ def play(
         TimeoutError: nothing new for `patience` seconds.
         ValueError: the job has no such member.
     """
+    if role == "root" and (told.get("kind") == SLOTS_KIND or "gradients" not in told):
+        raise ValueError(f"a job of kind {told.get('kind')} has no root: every worker gets the sums")
+    if stream != _STREAMS[0] and stream not in told:
+        raise ValueError(f"a job of kind {told.get('kind')} has no stream {stream!r}")
     if told.get("kind") == SLOTS_KIND:
-        if role == "root":
-            raise ValueError("a job on p4sgd.p4 has no root: every worker gets the sums")
         return asdict(RoundWorker(port, sender, told).play(count, patience))
-    if "gradients" not in told:
-        raise ValueError(f"a job of kind {told.get('kind')} cannot be played: only luwu and {SLOTS_KIND}")
-    if role == "root":
-        return asdict(take_sums(port, sender, told, count, patience))
-    return asdict(send_vectors(port, sender, told, count, patience=patience))
+    if "sums" in told:
+        player: Player = all_reduce
+    elif stream in told:
+        player = _PLAYERS[role, stream]
+    else:
+        raise ValueError(f"a job of kind {told.get('kind')} cannot be played")
+    return asdict(player(port, sender, told, count, patience=patience))
 
 
 def attack(
@@ -89,7 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         AttackKind(options.kind), port, sender, told, count=options.count, seed=options.seed
                     )
                 else:
-                    outcome |= play(options.role, port, sender, told, count=options.count, patience=options.patience)
+                    outcome |= play(
+                        options.role, port, sender, told,
+                        count=options.count, patience=options.patience, stream=options.stream,
+                    )  # fmt: skip
             except KeyboardInterrupt:
                 error = "ended by a signal"
             except TimeoutError as stuck:
@@ -110,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="", help="name for the summary")
     parser.add_argument("--ip", help="own address; that of the job's member when left out")
     parser.add_argument("--interface", default="eth0", help="of its NIC")
+    parser.add_argument("--stream", choices=_STREAMS, default=_STREAMS[0], help="of a LuWu job, which of its two")
     parser.add_argument("--kind", choices=[str(kind) for kind in AttackKind], default=str(AttackKind.SPOOFED))
     parser.add_argument("--count", type=int, default=100, help="vectors, or an attacker's frames")
     parser.add_argument("--rate", type=float, help="frames per second at most")

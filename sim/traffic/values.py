@@ -1,4 +1,4 @@
-"""What the players' vectors hold, so that whoever gets a sum can check it."""
+"""What the players' vectors and parameters hold, so that whoever gets them can check them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,22 @@ def fault(seq: int, lanes: Sequence[int], workers: int) -> str | None:
         wanted = _int32(sum(value(wid, seq, lane) for wid in range(workers)))
         if got != wanted:
             return f"sum {seq}, lane {lane}: {got} instead of {wanted}"
+    return None
+
+
+def parameters(seq: int, size: int) -> bytes:
+    """`size` bytes of parameters, different for each number and place."""
+    return bytes((seq * 131 + place * 7 + (place >> 8)) & 0xFF for place in range(size))
+
+
+def parameters_fault(seq: int, data: bytes, size: int) -> str | None:
+    """What is wrong with the parameters `seq`; None when nothing is."""
+    wanted = parameters(seq, size)
+    if len(data) != size:
+        return f"parameters {seq}: {len(data)} bytes instead of {size}"
+    for place, (got, want) in enumerate(zip(data, wanted, strict=True)):
+        if got != want:
+            return f"parameters {seq}, byte {place}: {got} instead of {want}"
     return None
 
 

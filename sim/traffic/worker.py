@@ -1,33 +1,26 @@
-"""`python -m sim.traffic.worker JOB.json`: a worker that sends vectors of its own making.
+"""A worker that sends vectors of its own making: to a root, or in an all-reduce, where it gets and checks the sums.
 
-Its lane i of sequence number s is `value(wid, s, i)`, so that a receiver can check the sum. With
-`--delay` it is a straggler.
+Its lane i of sequence number s is `value(wid, s, i)`, so that a receiver can check the sum.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sim.traffic.frames import Sender
-from sim.traffic.pace import Pace, PacedPort, PaceError
-from sim.traffic.raw_port import RawPort
-from sim.traffic.serial import later, newer
+from sim.traffic.incoming import HEARTBEAT_SECONDS, Incoming
+from sim.traffic.outgoing import RESEND_SECONDS, Outgoing, SentCount
+from sim.traffic.pace import PacedPort
+from sim.traffic.sums import SumCount
 from sim.traffic.values import value
-from wire.generated.constants import Flag, PacketType
-
-_TIMEOUT = 0.05
+from wire.generated.constants import PacketType
 
 
 @dataclass(slots=True)
-class SentCount:
-    """A worker's vectors: new ones sent, acknowledged by the root, and how many were sent again."""
+class PeerCount(SumCount):
+    """An all-reduce worker's sums, and what `SentCount` says of its vectors."""
 
     started: int = 0
     acknowledged: int = 0
@@ -35,7 +28,7 @@ class SentCount:
 
 
 def send_vectors(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> SentCount:
-    """Send `count` vectors as fast as credit and the port's pace allow, or as many as its time allows.
+    """Send `count` vectors to a root, or as many as the time of the port's pace allows.
 
     Args:
         port: where.
@@ -47,61 +40,45 @@ def send_vectors(port: PacedPort, sender: Sender, told: Mapping[str, Any], count
     Raises:
         TimeoutError: no progress.
     """
-    stream, wid = told["gradients"], told["wid"]
-    acked = credit = following = 0
-    done = SentCount()
-    kept: dict[int, bytes] = {}
-    last_progress = last_resend = time.monotonic()
-    while acked != count and not port.over:
-        while following != count and newer(credit, following) and not port.over:
-            time.sleep(port.lateness())
-            port.send(_vector(sender, stream, wid, following, 0))
-            # Scapy takes milliseconds for a vector: what may have to go out again is built now.
-            kept[following] = _vector(sender, stream, wid, following, Flag.RETX)
-            following += 1
-            done.started = following
-        heard = port.receive_ours(_TIMEOUT, stream["gen"])
-        now = time.monotonic()
-        if heard is not None and heard.type == PacketType.MH and int(heard.flags) & Flag.ACKV:
-            if newer(heard.ack, acked):
-                last_progress = now
-            acked, credit = later(heard.ack, acked), later(heard.credit, credit)
-            done.acknowledged = acked
-        if now - last_progress > patience:
-            raise TimeoutError(f"worker {wid}: nothing acknowledged beyond {acked} for {patience:g} s")
-        if now - max(last_progress, last_resend) > _TIMEOUT:
-            last_resend = now
-            for seq in range(acked, following):
-                port.send(kept[seq])
-                done.resent += 1
-    return done
+    stream = told["gradients"]
+    out = Outgoing(port, _vectors(sender, told, stream), count, name=f"worker {told['wid']}", patience=patience)
+    while not out.all_acknowledged and not port.over:
+        out.send_new()
+        out.hear(port.receive_ours(RESEND_SECONDS, stream["gen"]))
+        out.send_again()
+    return out.done
 
 
-def _vector(sender: Sender, stream: Mapping[str, Any], wid: int, seq: int, flags: int) -> bytes:
-    values = [value(wid, seq, lane) for lane in range(stream["lanes"])]
-    return bytes(sender.vector(values, gen=stream["gen"], wid=wid, seq=seq, flags=flags))
+def all_reduce(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> PeerCount:
+    """Send `count` vectors and check the sums that come back to every worker; arguments as for `send_vectors`.
+
+    Raises:
+        TimeoutError: no progress.
+    """
+    stream, wid = told["sums"], told["wid"]
+    sums = SumCount()
+    out = Outgoing(port, _vectors(sender, told, stream), count, name=f"worker {wid}", patience=patience)
+    into: Incoming[list[int]] = Incoming(
+        port, sender, gen=stream["gen"], wid=wid, window=stream["slots"], count=count,
+        take=lambda seq, lanes: sums.check(seq, lanes, stream["workers"]),
+        name=f"worker {wid}: sum", patience=patience,
+    )  # fmt: skip
+    while not (out.all_acknowledged and into.complete) and not port.over:
+        into.beat()
+        out.send_new()
+        heard = port.receive_ours(HEARTBEAT_SECONDS, stream["gen"])
+        out.hear(heard)
+        if heard is not None and heard.type == PacketType.FA:
+            into.offer(heard.seq, list(heard.payload.values))
+        out.send_again()
+    into.last_words()
+    sums.extra = into.extra
+    return PeerCount(**asdict(sums), **asdict(out.done))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as a program; prints one line of JSON."""
-    parser = argparse.ArgumentParser(prog="sim.traffic.worker", description=__doc__)
-    parser.add_argument("job", type=Path, help="what `catchment job show NAME --host HOST` prints")
-    parser.add_argument("--vectors", type=int, default=100)
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each vector: a straggler")
-    parser.add_argument("--patience", type=float, default=10.0)
-    options = parser.parse_args(arguments)
-    told = json.loads(options.job.read_text("utf-8"))
-    try:
-        pace = Pace(skew=(options.delay, options.delay))
-        with PacedPort(RawPort(), pace) as port:
-            sender = Sender.of(told, port.mac, port.resolve(told["switch"][0], told["local"][0]))
-            done = send_vectors(port, sender, told, options.vectors, patience=options.patience)
-    except (TimeoutError, PaceError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(json.dumps({"sent": done.started, "resent": done.resent}))
-    return 0
+def _vectors(sender: Sender, told: Mapping[str, Any], stream: Mapping[str, Any]) -> Callable[[int, int], bytes]:
+    def vector(seq: int, flags: int) -> bytes:
+        values = [value(told["wid"], seq, lane) for lane in range(stream["lanes"])]
+        return bytes(sender.vector(values, gen=stream["gen"], wid=told["wid"], seq=seq, flags=flags))
 
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return vector

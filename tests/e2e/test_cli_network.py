@@ -67,11 +67,11 @@ def test_from_an_empty_machine_to_a_sum_and_back(
     running = []
     for host in hosts:
         told = tmp_path / f"{host}.json"
-        module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
-        command = [sys.executable, "-m", "controlplane.cli", "net", "exec", host, sys.executable, "-m", module]
+        play = ("sim.traffic.play", "root" if host == "opt" else "worker", str(told))
+        command = [sys.executable, "-m", "controlplane.cli", "net", "exec", host, sys.executable, "-m", *play]
         running.append(
             subprocess.Popen(
-                [*command, str(told), "--vectors", "40", "--patience", "50"],
+                [*command, "--count", "40", "--patience", "50"],
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 text=True,

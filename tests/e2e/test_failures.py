@@ -106,9 +106,11 @@ def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
         started = []
         for host in job.ports:
             told = lab.write(job.describe(host))
-            module = "sim.traffic.root" if host == "opt" else "sim.traffic.worker"
-            delay = ("--delay", "0.01") if host == "w1" else ()
-            started.append(lab.python(host, told, "--vectors", "40", "--patience", "40", *delay, module=module))
+            role = "root" if host == "opt" else "worker"
+            late = ("--skew", "0.01") if host == "w1" else ()
+            started.append(
+                lab.python(host, role, told, "--count", "40", "--patience", "40", *late, module="sim.traffic.play")
+            )
         for process in started:
             output, _ = process.communicate(timeout=100)
             assert process.returncode == 0, [path.read_text() for path in lab.folder.glob("*.err")]

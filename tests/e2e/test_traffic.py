@@ -101,6 +101,33 @@ def test_members_meet_while_a_host_attacks(network: Network, seed: int) -> None:
     assert "no host 'w9'" in catchment("traffic", "worker", "train", "--host", "w9", code=1)
 
 
+def test_every_stream_of_luwu_has_players(network: Network, seed: int) -> None:
+    network("luwu")
+    catchment("job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
+    catchment("job", "create", "both", "--kind", "allreduce", "--workers", "w0,w1,out", "--slots", "8")
+    common = ("--count", "30", "--patience", "40", "--seed", str(seed))
+    layers = (*common, "--stream", "parameters")
+    root, *takers = (
+        traffic("root", "train", "--host", "opt", *layers),
+        traffic("worker", "train", "--host", "w0", "--loss", "0.05", *layers),
+        traffic("straggler", "train", "--host", "w1", "--skew", "0..0.02", *layers),
+    )
+    peers = (
+        traffic("worker", "both", "--host", "w0", "--loss", "0.05", *common),
+        traffic("straggler", "both", "--host", "w1", "--skew", "0..0.02", *common),
+        traffic("worker", "both", "--host", "out", "--rate", "500", *common),
+    )
+    sent = outcome(root)
+    assert (sent["started"], sent["acknowledged"]) == (30, 30)
+    for taker in map(outcome, takers):
+        assert (taker["right"], taker["wrong"]) == (30, 0)
+    for peer in map(outcome, peers):
+        assert (peer["acknowledged"], peer["right"], peer["wrong"]) == (30, 30, 0)
+    assert "kind allreduce has no stream 'parameters'" in catchment(
+        "traffic", "worker", "both", "--host", "w0", "--stream", "parameters", code=1
+    )
+
+
 def test_workers_of_the_slots_check_every_sum(network: Network, seed: int) -> None:
     network("p4sgd")
     catchment("job", "create", "fast", "--kind", "slots", "--workers", "w0,w1,opt", "--slots", "8")

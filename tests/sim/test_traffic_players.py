@@ -23,10 +23,8 @@ from sim.traffic.kinds import attacks
 from sim.traffic.pace import Frames, Pace, PacedPort, PaceError, parse_skew
 from sim.traffic.play import play
 from sim.traffic.raw_port import RawPort
-from sim.traffic.root import take_sums
 from sim.traffic.rounds import RoundWorker, stream_of
 from sim.traffic.values import fault, value
-from sim.traffic.worker import send_vectors
 from wire.generated.constants import UDP_PORT, DropReason, Mode, PacketType
 
 GEN, SLOTS, LANES, WORKERS = 7, 4, 8, 3
@@ -47,7 +45,7 @@ class ModelSwitch:
         full = (1 << WORKERS) - 1
         for wid in range(WORKERS):
             tables.jobs[GEN, wid] = Worker(mode, wid, 1 << wid, 8, SLOTS - 1, full, 1, 1, up_port=ROOT_PORT)
-        if mode == Mode.REDUCE:
+        if mode in (Mode.REDUCE, Mode.BCAST):
             tables.jobs[GEN, ROOT_PORT] = Root(mode, 1, 1)
         for port in range(WORKERS + 1):
             tables.receivers[GEN, port] = Receiver(
@@ -165,21 +163,94 @@ def test_time_ends_a_run_that_waits() -> None:
         assert (count.started, count.right) == (SLOTS, 0)
 
 
+def play_all(
+    switch: ModelSwitch, paces: list[Pace], described: Callable[[int], dict[str, Any]], **how: Any
+) -> list[Any]:
+    """Every member of a job, the root last if there is one."""
+
+    def player(number: int) -> Any:
+        port, sender = ends(switch, number, paces[number])
+        role = "root" if number == ROOT_PORT else "worker"
+        return play(role, port, sender, described(number), **how)
+
+    with ThreadPoolExecutor(len(paces)) as pool:
+        return list(pool.map(player, range(len(paces))))
+
+
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_worker_and_root_of_a_luwu_job(seed: int, loss: float) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
-    vectors = 20
+    paces = [Pace(loss=loss, seed=seed + number) for number in range(WORKERS + 1)]
+    *workers, root = play_all(switch, paces, told, count=20, patience=20.0)
+    assert all((worker["started"], worker["acknowledged"]) == (20, 20) for worker in workers)
+    assert (root["right"], root["wrong"], root["first_fault"]) == (20, 0, None)
 
-    def play(number: int) -> Any:
-        port, sender = ends(switch, number, Pace(loss=loss, seed=seed + number))
-        if number == ROOT_PORT:
-            return take_sums(port, sender, told(number), vectors, 20.0)
-        return send_vectors(port, sender, told(number), vectors, patience=20.0)
 
-    with ThreadPoolExecutor(WORKERS + 1) as pool:
-        *workers, root = pool.map(play, range(WORKERS + 1))
-    assert all((worker.started, worker.acknowledged) == (vectors, vectors) for worker in workers)
-    assert (root.right, root.wrong, root.first_fault) == (vectors, 0, None)
+def sums(wid: int) -> dict[str, Any]:
+    """What an all-reduce job tells a worker."""
+    described = told(wid)
+    return {"sums": described.pop("gradients"), "kind": "allreduce", **described}
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_workers_of_an_all_reduce_get_every_sum(seed: int, loss: float) -> None:
+    switch = ModelSwitch(SwitchModel(LANES, 64), Mode.ALLREDUCE)
+    skews = [(0.0, 0.0), (0.0, 0.01), (0.0, 0.0)]
+    paces = [Pace(loss=loss, seed=seed + wid, skew=skew) for wid, skew in enumerate(skews)]
+    for worker in play_all(switch, paces, sums, count=20, patience=20.0):
+        assert (worker["started"], worker["acknowledged"]) == (20, 20)
+        assert (worker["right"], worker["wrong"], worker["first_fault"]) == (20, 0, None)
+
+
+def layers(number: int) -> dict[str, Any]:
+    """What a LuWu job tells a member about its parameters."""
+    described = told(number)
+    stream = {**described["gradients"], "param_bytes": 333}
+    return {**described, "gradients": {**stream, "gen": GEN + 1}, "parameters": stream}
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_parameters_of_a_root_reach_every_worker(seed: int, loss: float) -> None:
+    switch = ModelSwitch(SwitchModel(LANES, 64), Mode.BCAST)
+    paces = [Pace(loss=loss, seed=seed + number) for number in range(WORKERS + 1)]
+    *workers, root = play_all(switch, paces, layers, count=20, patience=20.0, stream="parameters")
+    assert (root["started"], root["acknowledged"]) == (20, 20)
+    assert all((worker["right"], worker["wrong"], worker["first_fault"]) == (20, 0, None) for worker in workers)
+
+
+def test_spoiled_parameters_and_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(self: ModelPort, frame: Packet | bytes) -> None:
+        spoiled = bytearray(bytes(frame))
+        if self._number == 0 and packet_type(spoiled) == PacketType.PA:
+            spoiled[-1] ^= 1
+        if self._number == ROOT_PORT and packet_type(spoiled) == PacketType.PARAM:
+            spoiled[-2] ^= 1
+        self._switch.inject(self._number, bytes(spoiled))
+
+    monkeypatch.setattr(ModelPort, "send", spoil)
+    summed = ModelSwitch(SwitchModel(LANES, 64), Mode.ALLREDUCE)
+    for worker in play_all(summed, [Pace()] * WORKERS, sums, count=3, patience=20.0):
+        assert (worker["right"], worker["wrong"]) == (0, 3)
+        assert "sum 0, lane 7" in worker["first_fault"]
+    copied = ModelSwitch(SwitchModel(LANES, 64), Mode.BCAST)
+    results = play_all(copied, [Pace()] * (WORKERS + 1), layers, count=3, patience=20.0, stream="parameters")
+    for worker in results[:WORKERS]:
+        assert (worker["right"], worker["wrong"]) == (0, 3)
+        assert "parameters 0, byte 331" in worker["first_fault"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "described", "says"),
+    [
+        (Mode.ALLREDUCE, sums, "worker 0: nothing acknowledged|worker 0: sum 0 does not come"),
+        (Mode.BCAST, layers, "worker 0: parameters 0 does not come"),
+    ],
+)
+def test_a_member_alone_gives_up_with_a_name(mode: Mode, described: Callable[[int], Any], says: str) -> None:
+    switch = ModelSwitch(SwitchModel(LANES, 64), mode)
+    stream = "parameters" if mode == Mode.BCAST else "gradients"
+    with pytest.raises(TimeoutError, match=says):
+        play_all(switch, [Pace()], described, count=3, patience=0.3, stream=stream)
 
 
 class Nowhere(RawPort):
@@ -290,5 +361,9 @@ def test_a_player_refuses_what_its_job_does_not_have() -> None:
     port, sender = ends(slot_switch(), 0, Pace())
     with pytest.raises(ValueError, match="has no root"):
         play("root", port, sender, {**told(0), "kind": "slots"}, count=1, patience=1.0)
-    with pytest.raises(ValueError, match="kind allreduce cannot be played"):
-        play("worker", port, sender, {"kind": "allreduce", "sums": {"gen": 1}}, count=1, patience=1.0)
+    with pytest.raises(ValueError, match="kind allreduce has no root"):
+        play("root", port, sender, sums(0), count=1, patience=1.0)
+    with pytest.raises(ValueError, match="kind allreduce has no stream 'parameters'"):
+        play("worker", port, sender, sums(0), count=1, patience=1.0, stream="parameters")
+    with pytest.raises(ValueError, match="kind other cannot be played"):
+        play("worker", port, sender, {"kind": "other", "wid": 0}, count=1, patience=1.0)
