@@ -26,7 +26,7 @@ from controlplane.jobs import JobPlan
 from sim.shm_lab import ShmLab
 from wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
-SLOTS = 256
+SLOTS = 1024
 LANES = 256
 PATIENCE = 60.0
 _LONGEST_LINE = 4096
@@ -120,6 +120,12 @@ def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         writer.write(json.dumps(message).encode() + b"\n")
 
 
+def _rings(lanes: int, slots: int) -> str:
+    """A ring takes a whole window, and its cells, each a frame and a cache line at least, lie close together."""
+    line = 64
+    return f"cells={slots},bytes={line * (2 + -(-4 * lanes // line))}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one."""
     parser = argparse.ArgumentParser(description="a switch for the processes of one machine")
@@ -133,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hosts = [f"w{rank}" for rank in range(options.ranks)]
     with (
         tempfile.TemporaryDirectory(prefix="catchment-") as folder,
-        ShmLab(hosts, lanes=options.lanes, slots=options.slots) as lab,
+        ShmLab(hosts, lanes=options.lanes, slots=options.slots, options=_rings(options.lanes, options.slots)) as lab,
     ):
         job = lab.allreduce(hosts, slots=options.slots, name="torch")
         socket = Path(folder) / "socket"
