@@ -49,6 +49,7 @@ class SwitchGroup:
         self._rank = rank
         self._completions = Completions()
         self._loss: Loss | None = None
+        self._loss_known = threading.Event()
         self._closing = threading.Event()
         seat.watch(self._lost)
 
@@ -198,11 +199,14 @@ class SwitchGroup:
         if self._loss is not None or self._closing.is_set():
             return
         self._loss = loss
+        self._loss_known.set()
         if not self._closing.wait(_GRACE):
             self._communicator.close(0.0)
 
     def _explained(self, error: CollectiveError) -> CollectiveError:
         ranks = self._order.ranks(error.peers)
+        if error.kind == "closed" and not self._closing.is_set():
+            self._loss_known.wait(_GRACE)  # the seat closed it, and is about to say why
         loss = self._loss
         if loss is None:
             if ranks == error.peers:
