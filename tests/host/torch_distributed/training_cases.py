@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 from collections.abc import Callable
 
@@ -63,14 +64,19 @@ def same_everywhere(tensor: torch.Tensor) -> None:
     assert len(set(digests)) == 1, digests
 
 
+@functools.cache
+def gloo() -> dist.ProcessGroup:
+    """The reference.  One for the process's life: DDP's reducer, if it holds a group last, ends it under the GIL and
+    waits for gloo's thread, which may be waiting for the GIL to drop its last work (torch 2.13).
+    """
+    return dist.new_group(backend="gloo")
+
+
 def by_gloo(rank: int, size: int) -> torch.Tensor:
     """Weights after the same steps through gloo."""
-    group = dist.new_group(backend="gloo")
-    model = DistributedDataParallel(decoder(), process_group=group)
+    model = DistributedDataParallel(decoder(), process_group=gloo())
     train(model, Text(rank, size))
-    weights = flat(model)
-    dist.destroy_process_group(group)
-    return weights
+    return flat(model)
 
 
 def check_ddp(rank: int, size: int, prepare: Callable[[DistributedDataParallel], object], **options: object) -> None:
@@ -106,7 +112,7 @@ def case_the_hook_sends_bf16_when_told(rank: int, size: int) -> None:
 def case_ddp_without_sync_accumulates(rank: int, size: int) -> None:
     text = Text(rank, size)
     models = [
-        DistributedDataParallel(decoder(), process_group=group) for group in (None, dist.new_group(backend="gloo"))
+        DistributedDataParallel(decoder(), process_group=group) for group in (None, gloo())
     ]
     for model in models:
         with model.no_sync():
