@@ -111,9 +111,7 @@ def case_the_hook_sends_bf16_when_told(rank: int, size: int) -> None:
 
 def case_ddp_without_sync_accumulates(rank: int, size: int) -> None:
     text = Text(rank, size)
-    models = [
-        DistributedDataParallel(decoder(), process_group=group) for group in (None, gloo())
-    ]
+    models = [DistributedDataParallel(decoder(), process_group=group) for group in (None, gloo())]
     for model in models:
         with model.no_sync():
             text.loss(model, 0).backward()
