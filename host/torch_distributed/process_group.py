@@ -15,7 +15,7 @@ from torch._C._distributed_c10d import AllgatherOptions, Store
 
 from host.collectives import CollectiveError
 from host.torch_distributed.companion import Companion
-from host.torch_distributed.registration import BACKEND
+from host.torch_distributed.name import BACKEND
 from host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
 from host.torch_distributed.work import SwitchWork, Together
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-BACKEND: Final = "catchment"
+from host.torch_distributed.name import BACKEND
 
 
 def register() -> None:
