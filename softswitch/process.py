@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,14 +32,14 @@ def command_line(
     cpu_port: int | None = None,
     executable: Path = DEFAULT_EXECUTABLE,
 ) -> list[str]:
-    """The command that runs a switch; see SwitchProcess for the arguments.
+    """The command that runs a switch which ends with this process; see SwitchProcess for the arguments.
 
     Raises:
         SwitchProcessError: it is not built.
     """
     if not executable.is_file():
         raise SwitchProcessError(f"{executable} does not exist: run `make native`")
-    command = [str(executable), "--grpc", grpc, "--device-id", str(device_id)]
+    command = [str(executable), "--grpc", grpc, "--device-id", str(device_id), "--owner", str(os.getpid())]
     for number, interface in (ports or {}).items():
         command += ["--port", f"{number}={interface}"]
     options = {"--program": program, "--p4info": p4info, "--program-dir": program_dir, "--cpu-port": cpu_port}
@@ -50,6 +51,8 @@ def command_line(
 
 class SwitchProcess(WatchedProcess):
     """A running switch, from the moment it serves P4Runtime: `with SwitchProcess(ports={1: "veth0"}) as switch`.
+
+    It ends with this process, however this one ends.
 
     Args:
         ports: network interface of each port number.
@@ -82,7 +85,7 @@ class SwitchProcess(WatchedProcess):
         extra: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
         executable: Path = DEFAULT_EXECUTABLE,
-        timeout: float = 20.0,
+        timeout: float = 60.0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         command = command_line(

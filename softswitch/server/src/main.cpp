@@ -1,11 +1,9 @@
 // catchment-switch: a packet loop and a P4Runtime server in one process.
 #include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "admin.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
+#include "ending.hpp"
 #include "json.hpp"
 #include "log.hpp"
 #include "options.hpp"
@@ -128,7 +127,7 @@ class LoopThread {
   std::thread thread_;
 };
 
-void run(const Options& options, const sigset_t& endings) {
+void run(const Options& options, Ending& ending) {
   const Log log(options.log_level);
   softswitch::DataplaneOptions dataplane_options;
   dataplane_options.cpu_port = options.cpu_port;
@@ -160,9 +159,7 @@ void run(const Options& options, const sigset_t& endings) {
     const LoopThread thread(loop);
     std::cout << ready_line(options, address, !options.program.empty()) << std::endl;
     log.info("listening on " + address);
-    int signal = 0;
-    sigwait(&endings, &signal);
-    log.info("ending");
+    log.info("ending: " + ending.wait());
     server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   }
 }
@@ -170,19 +167,17 @@ void run(const Options& options, const sigset_t& endings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Blocked before any thread starts, so that all inherit it and sigwait gets them.
-  sigset_t endings;
-  sigemptyset(&endings);
-  sigaddset(&endings, SIGTERM);
-  sigaddset(&endings, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &endings, nullptr);
   try {
+    Ending ending;
     const Options options = parse_options({argv + 1, argv + argc});
     if (options.help) {
       std::cout << usage();
       return 0;
     }
-    run(options, endings);
+    if (options.owner != 0) {
+      ending.with_owner(options.owner);
+    }
+    run(options, ending);
     return 0;
   } catch (const UsageError& error) {
     std::cerr << "catchment-switch: " << error.what() << "\n";

@@ -123,6 +123,10 @@ std::map<std::string, Setter> setters() {
       {"--tls-cert", path(&Options::tls_cert)},
       {"--tls-key", path(&Options::tls_key)},
       {"--tls-client-ca", path(&Options::tls_client_ca)},
+      {"--owner",
+       [](const std::string& text, Options& options) {
+         options.owner = parse_number<int>(text, "--owner", 1, std::numeric_limits<int>::max());
+       }},
       {"--log-level", [](const std::string& text,
                          Options& options) { options.log_level = parse_log_level(text); }},
   };
@@ -186,10 +190,11 @@ A P4 switch (v1model) on network interfaces, programmed through P4Runtime.
   --tls-cert FILE          certificate chain (PEM) of the server; needs --tls-key
   --tls-key FILE           private key (PEM) of the server
   --tls-client-ca FILE     clients must show a certificate signed by this authority (PEM)
+  --owner PID              ends with this process, however that ends
   --log-level LEVEL        error, info or debug (default info), on stderr
 
 When it listens it prints one line of JSON on stdout: {"event": "ready", "grpc": ADDRESS, ...}.
-SIGTERM and SIGINT end it. Exit codes: 0 ended by a signal, 1 could not start, 2 wrong usage.
+SIGTERM and SIGINT end it. Exit codes: 0 ended by a signal or with --owner, 1 could not start, 2 wrong usage.
 )";
 }
 

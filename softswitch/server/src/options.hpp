@@ -38,6 +38,7 @@ struct Options {
   std::filesystem::path tls_key;
   std::filesystem::path tls_client_ca;
   LogLevel log_level = LogLevel::info;
+  int owner = 0;  // process that the switch ends with; 0: none
   bool help = false;
 };
 

@@ -1,0 +1,29 @@
+// When the switch ends: at a signal, or with the process that it serves.
+#pragma once
+
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include "catchment/shm/descriptor.hpp"
+
+namespace catchment::server {
+
+class Ending {
+ public:
+  // Takes SIGTERM and SIGINT from this thread on and all that it starts: make it before any other.
+  Ending();
+
+  // Also ends with this process, however that ends. Throws std::system_error if it cannot be
+  // watched; one that has ended already is an end.
+  void with_owner(int pid);
+
+  // Returns when it is time to end, and why.
+  std::string wait();
+
+ private:
+  shm::Descriptor signals_;
+  std::optional<shm::Descriptor> owner_;  // invalid: it has ended
+};
+
+}  // namespace catchment::server
