@@ -1,0 +1,150 @@
+"""The fixed-point numbers of a training: constants, shifts and tables that software and hardware share (docs/glm.md).
+
+What is computed with them is defined by sim/golden/glm.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.glm.errors import GlmError
+
+BANKS: Final = 8
+"""Samples of a micro-batch, each in a bank of its own; lanes of the all-reduce."""
+CHUNK: Final = 64
+"""Features that an engine takes at once: one bit of each, per bank, is a clock's work."""
+PLANES: Final = 16
+"""Bits of a stored feature, one plane each."""
+ENGINES_MAX: Final = 8
+ENGINE_WEIGHTS: Final = 1 << 18
+"""Weights that an engine's memory holds."""
+
+ACTIVATION_FRACTION: Final = 16
+"""Fraction bits of activations, labels, derivatives and scales."""
+ACTIVATION_LIMIT: Final = (1 << 26) - 1
+"""Partial activations saturate here: the sum of 32 workers is an int32."""
+DERIVATIVE_LIMIT: Final = (1 << 19) - 1
+"""The loss's derivative saturates here (8.0); 20 bits with its sign, as have the scales."""
+TARGET_LIMIT: Final = 1 << 18
+"""Largest label of least squares (4.0)."""
+WEIGHT_LIMIT: Final = (1 << 31) - 1
+GRADIENT_BITS: Final = 48
+"""Bits of a mini-batch's gradient, with its sign."""
+ACCUMULATOR_BITS: Final = 63
+"""Bits of a worker's dot product, with its sign; one is to spare for the rounding."""
+
+MULTIPLIER_BITS: Final = 16
+"""The step's multiplier is below 2 to this, and at least half of it."""
+SIGMOID_SEGMENTS: Final = 256
+SIGMOID_FRACTION: Final = 12
+"""A segment is 2**-4 wide: its index is an activation's bits above these, the place within it these bits."""
+SIGMOID_ONE: Final = 1 << ACTIVATION_FRACTION
+FRACTION_LEAST, FRACTION_DEFAULT, FRACTION_MOST = 16, 20, 24
+
+
+class Loss(StrEnum):
+    """What is minimized, for activation z and label y."""
+
+    SQUARES = "squares"
+    """(z - y)**2 / 2"""
+    LOGISTIC = "logistic"
+    """log(1 + exp(-y z)), y = -1 or 1"""
+    HINGE = "hinge"
+    """max(0, 1 - y z), y = -1 or 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How wide the numbers of a training are.
+
+    Args:
+        bits: planes of a feature that are read, 1 to 16.
+        fraction: fraction bits of the weights, 16 to 24; a weight is an int32.
+        batch: samples of a mini-batch.
+
+    Raises:
+        GlmError: out of range, or the gradient of a mini-batch would not fit its 48 bits.
+    """
+
+    bits: int
+    batch: int
+    fraction: int = FRACTION_DEFAULT
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= PLANES:
+            raise GlmError(f"features of {self.bits} bits", f"give 1 to {PLANES}")
+        if not FRACTION_LEAST <= self.fraction <= FRACTION_MOST:
+            raise GlmError(f"weights with {self.fraction} fraction bits", f"give {FRACTION_LEAST} to {FRACTION_MOST}")
+        if self.batch < BANKS or self.batch % BANKS:
+            raise GlmError(f"a mini-batch of {self.batch} samples", f"give a multiple of {BANKS}")
+        spare = GRADIENT_BITS - 1 - (DERIVATIVE_LIMIT.bit_length() + self.bits)
+        if self.batch > 1 << spare:
+            raise GlmError(
+                f"a mini-batch of {self.batch} samples of {self.bits} bits", f"at most {1 << spare} at this precision"
+            )
+
+    @property
+    def forward_shift(self) -> int:
+        """A dot product of planes and weights, shifted right by this, is an activation."""
+        return self.fraction + self.bits - ACTIVATION_FRACTION
+
+    def check_features(self, features: int) -> None:
+        """Refuse a worker's share of the features whose dot product may exceed its accumulator.
+
+        Raises:
+            GlmError: it may.
+        """
+        most = 1 << (ACCUMULATOR_BITS - 1 - WEIGHT_LIMIT.bit_length() - self.bits)
+        if features > most:
+            raise GlmError(
+                f"{features} features of {self.bits} bits at one worker",
+                f"at most {most} at this precision: take more workers or fewer bits",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step gamma / batch as hardware takes it: multiplier * 2**-16 * 2**-exponent.
+
+    Attributes:
+        multiplier: 2**15 to 2**16 - 1; a scale is derivative * multiplier * 2**-16, rounded.
+        shift: a gradient, shifted right by this, is what a weight loses.
+    """
+
+    multiplier: int
+    shift: int
+
+    @classmethod
+    def of(cls, rate: float, numbers: Numbers) -> Step:
+        """The step nearest to `rate` / batch.
+
+        Raises:
+            GlmError: it is too large or too small for these numbers.
+        """
+        if not (math.isfinite(rate) and rate > 0):
+            raise GlmError(f"a learning rate of {rate}", "give a positive number")
+        mantissa, exponent = math.frexp(rate / numbers.batch)
+        multiplier = round(math.ldexp(mantissa, MULTIPLIER_BITS))
+        if multiplier == 1 << MULTIPLIER_BITS:
+            multiplier, exponent = multiplier >> 1, exponent + 1
+        lowest = ACTIVATION_FRACTION + numbers.bits - numbers.fraction
+        shift = lowest - exponent
+        if not 0 <= shift < GRADIENT_BITS:
+            low, high = (math.ldexp(numbers.batch, lowest - places) for places in (GRADIENT_BITS, 0))
+            raise GlmError(
+                f"a learning rate of {rate} with mini-batches of {numbers.batch}",
+                f"these numbers have steps for rates of at least {low:.3g} and below {high:.3g}",
+            )
+        return cls(multiplier, shift)
+
+
+def sigmoid_table() -> NDArray[np.int64]:
+    """The logistic function at i / 16 for i = 0..256, times 2**16, rounded; between two entries it is a line."""
+    points = np.arange(SIGMOID_SEGMENTS + 1) / (1 << (ACTIVATION_FRACTION - SIGMOID_FRACTION))
+    return np.rint(SIGMOID_ONE / (1 + np.exp(-points))).astype(np.int64)
