@@ -26,6 +26,8 @@ constexpr int kPoliteness = 64;
 // A yield that takes longer than that has waited for somebody who is busy, and the next would too.
 constexpr Nanos kLate = 200'000;
 constexpr Nanos kCrowded = 50 * kMillisecond;
+// What a thread looks out for that is not the group's own: nothing but the port.
+const std::atomic<int> kNothing{0};
 
 }  // namespace
 
@@ -91,7 +93,7 @@ bool Group::wait(const Operation& operation, Nanos limit) {
     } else if (may_look(now, quiet_since)) {
       yield();
     } else if (!operation.done.load(std::memory_order_acquire)) {
-      sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)));
+      sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);
     }
   }
   waited_at_.store(now);
@@ -110,11 +112,11 @@ bool Group::may_look(Nanos now, Nanos quiet_since) const {
   return now - quiet_since < spin_ && now >= crowded_until_.load(std::memory_order_relaxed);
 }
 
-void Group::sleep(Nanos until) {
+void Group::sleep(Nanos until, const std::atomic<int>& stop) {
   std::array<pollfd, 2> ready{};
   {
     const Turn turn(*this);
-    if (!engine_.may_sleep(stirred_)) return;
+    if (!engine_.may_sleep(stop)) return;
     until = std::min(until, engine_.deadline());
     ready[0].fd = engine_.descriptor();
     ready[0].events = static_cast<short>(POLLIN | (engine_.blocked() ? POLLOUT : 0));
@@ -159,7 +161,7 @@ void Group::run() {
     } else if (busy && may_look(now, quiet_since)) {
       yield();
     } else {
-      sleep(now + kLongest);
+      sleep(now + kLongest, stirred_);
     }
   }
 }
@@ -192,7 +194,7 @@ void Group::close(Nanos linger) {
       settled = engine_.settled();
     }
     if (settled) break;
-    sleep(std::min(until, monotonic_now() + kMillisecond));
+    sleep(std::min(until, monotonic_now() + kMillisecond), kNothing);
   }
   {
     const Turn turn(*this);

@@ -46,7 +46,8 @@ class Group {
   // to sleep for a while: who is woken comes first.
   void yield();
   bool may_look(Nanos now, Nanos quiet_since) const;
-  void sleep(Nanos until);
+  // Until the port has something, the time is up, or `stop` is not 0.
+  void sleep(Nanos until, const std::atomic<int>& stop);
   void wake();
 
   Engine engine_;
