@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
+import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from bench.optimizer_network import UNLIMITED
 from host import Endpoint
 from host.layers import LayerTable, TransferPort, WireType, message_size
 from sim.shm_lab import ShmLab
@@ -21,26 +25,49 @@ _AHEAD = 3  # layers in flight, at the worker and in `traffic`
 _EXPONENT = 4
 
 
+class Link:
+    """One direction of a link of `rate` bytes per second, by the clock: it carries one thing after another."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._free = 0.0
+
+    def carry(self, size: int) -> None:
+        """Sleep until `size` bytes that are offered now have arrived."""
+        self._free = max(self._free, time.monotonic()) + size / self._rate
+        sleep_until(self._free)
+
+
+def sleep_until(moment: float) -> None:
+    """Of the monotonic clock."""
+    left = moment - time.monotonic()
+    if left > 0:
+        time.sleep(left)
+
+
 class LabNetwork:
     """A job of one worker on a switch of its own; a context manager. `port`: the root's endpoint.
 
     The worker pulls and pushes as the hooks do, for `steps` training passes, and "computes" `compute` seconds in each
-    direction of a layer, by the clock.
+    direction of a layer, by the clock. Its link carries `rate` bytes per second each way: what the frames bring sooner
+    counts as there by the clock, and its credit stands still until then.
     """
 
-    def __init__(self, table: LayerTable, steps: int, compute: float = 0.0) -> None:
-        self._table, self._steps, self._compute = table, steps, compute
+    def __init__(self, table: LayerTable, steps: int, compute: float = 0.0, rate: float = UNLIMITED) -> None:
+        self._table, self._steps, self._compute, self._rate = table, steps, compute, rate
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            lab = exits.enter_context(ShmLab(["w0", "opt"], lanes=256, slots=256, mtu=9000))
+            lab = self._lab = exits.enter_context(ShmLab(["w0", "opt"], lanes=256, slots=256, mtu=9000))
             job = lab.luwu(["w0"], root="opt")
             self.port: Endpoint = exits.enter_context(lab.endpoint(job, "opt", timeout=60.0))
             worker = exits.enter_context(lab.endpoint(job, "w0", timeout=60.0))
-            thread = threading.Thread(target=self._work, args=(worker,), name="worker", daemon=True)
-            thread.start()
-            exits.callback(thread.join)
+            computed: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+            for body, name in ((self._receive, "worker's parameters"), (self._send, "worker's gradients")):
+                thread = threading.Thread(target=body, args=(worker, computed), name=name, daemon=True)
+                thread.start()
+                exits.callback(thread.join)
             self._exits = exits.pop_all()
         return self
 
@@ -51,27 +78,39 @@ class LabNetwork:
             self.port.close()  # ends the worker's waits as well: its peer is silent
         self._exits.close()
 
-    def _work(self, port: Endpoint) -> None:
-        gradients = [np.full(layer.numel, 1e-3, np.float32) for layer in self._table]
+    def processor_seconds(self) -> float:
+        """That this process and the switch have taken so far."""
+        switch = Path(f"/proc/{self._lab.switch.pid}/stat").read_text().rpartition(")")[2].split()
+        return time.process_time() + (int(switch[11]) + int(switch[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _receive(self, port: Endpoint, computed: queue.SimpleQueue[int | None]) -> None:
+        """Take parameters and compute; `computed` hears of each layer that has gradients now, and None at the end."""
         ahead: deque[tuple[int, bool, Any, Any]] = deque()
-        pushed: deque[Any] = deque()
-        schedule = self._schedule()
-        computed = time.monotonic()
-        while True:
-            for layer, backward in itertools.islice(schedule, _AHEAD - len(ahead)):
-                buffer = np.empty(message_size(self._table[layer], WireType.BF16), np.uint8)
-                ahead.append((layer, backward, buffer, port.pull(buffer)))
-            if not ahead:
-                break
-            layer, backward, _, pull = ahead.popleft()
-            pull.wait()
-            computed = max(computed, time.monotonic()) + self._compute
-            if self._compute:
-                time.sleep(max(0.0, computed - time.monotonic()))
-            if backward:
-                pushed.append(port.push(gradients[layer], exponent=_EXPONENT))
-        for push in pushed:
-            push.wait()
+        schedule, link, done = self._schedule(), Link(self._rate), 0.0
+        try:
+            while True:
+                for layer, backward in itertools.islice(schedule, _AHEAD - len(ahead)):
+                    buffer = np.empty(message_size(self._table[layer], WireType.BF16), np.uint8)
+                    ahead.append((layer, backward, buffer, port.pull(buffer)))
+                if not ahead:
+                    break
+                layer, backward, buffer, pull = ahead.popleft()
+                pull.wait()
+                link.carry(buffer.nbytes)
+                done = max(done, time.monotonic()) + self._compute
+                sleep_until(done)
+                if backward:
+                    computed.put(layer)
+        finally:
+            computed.put(None)
+
+    def _send(self, port: Endpoint, computed: queue.SimpleQueue[int | None]) -> None:
+        gradients = [np.full(layer.numel, 1e-3, np.float32) for layer in self._table]
+        link, pushed = Link(self._rate), deque[Any]()
+        while (layer := computed.get()) is not None:
+            link.carry(gradients[layer].nbytes)
+            pushed.append(port.push(gradients[layer], exponent=_EXPONENT))
+        _reap(pushed, 0)
 
     def _schedule(self) -> Iterator[tuple[int, bool]]:
         layers = range(len(self._table))

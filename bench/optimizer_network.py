@@ -10,6 +10,8 @@ import numpy as np
 
 from host.layers import LayerTable
 
+UNLIMITED = 1e12
+
 
 @dataclass(frozen=True, slots=True)
 class TimedCompletion:

@@ -25,7 +25,7 @@ class NodeOptions:
             passes from 0, over all runs of a store.
         loss_scale: what the workers multiply their loss by, and the sums are divided by: a number, or how it moves.
         ahead: in memory: layers whose gradients are asked for before they are needed.
-        threads: of the update.
+        threads: of the update, in memory; out of core the store's (StoreOptions).
     """
 
     workers: int

@@ -39,7 +39,7 @@ class StoreOptions:
     engine: str = "auto"
     direct: bool = True
     chunk: int = 1 << 20
-    depth: int = 8
+    depth: int = 16
     rate: float = 0.0
     threads: int = 2
     kernels: str = ""

@@ -10,6 +10,7 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from host.layers import LayerSpec, LayerTable, TrainingError
@@ -25,7 +26,7 @@ _COMMIT_PER_TENSOR = 160  # name of nothing; a step count and a short history of
 _STATES = 9  # the present one and eight snapshots, before a commit outgrows its place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """What never changes about a store. `identity`: random, the same on all devices; `device`: which one this is."""
 
@@ -33,7 +34,7 @@ class Manifest:
     device: int
     geometry: Geometry
 
-    @property
+    @cached_property
     def commit_bytes(self) -> int:
         """Room for one commit record."""
         geometry = self.geometry
@@ -41,13 +42,13 @@ class Manifest:
         layers = len(geometry.table) * (64 + 40 * geometry.devices)
         return _pages(_COMMIT_BASE + _STATES * (layers + _COMMIT_PER_TENSOR * tensors))
 
-    @property
+    @cached_property
     def commit_offsets(self) -> tuple[int, int]:
         """Where the two commit records are (on device 0)."""
         start = len(self.encode())
         return start, start + self.commit_bytes
 
-    @property
+    @cached_property
     def data_offset(self) -> int:
         """Where plane 0 begins, on every device."""
         return self.commit_offsets[1] + self.commit_bytes
