@@ -13,6 +13,7 @@ import typer
 from controlplane.cli import (
     capture,
     controller,
+    cosim,
     counter,
     demo,
     doctor,
@@ -60,6 +61,7 @@ app.command("doctor")(doctor.doctor)
 app.command("capture")(capture.capture)
 app.command("traffic")(traffic.traffic)
 app.command("shell")(shell.shell)
+app.command("cosim")(cosim.cosim)
 app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
 
 

@@ -2,17 +2,21 @@
 // C functions. Several of them live in one process; each has its own clock, which runs when it is
 // told to.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "Top.h"
 #include "rtl/harness/axi_memory.hpp"
 #include "rtl/harness/axil_master.hpp"
+#include "rtl/harness/device.hpp"
 #include "rtl/harness/mac.hpp"
 
 namespace {
 
 using catchment::rtl::AxilMaster;
 using catchment::rtl::AxiMemory;
+using catchment::rtl::Beat;
+using catchment::rtl::Device;
 using catchment::rtl::Frame;
 using catchment::rtl::Mac;
 using catchment::rtl::MemoryCounts;
@@ -55,24 +59,56 @@ class Nic {
     return response;
   }
 
+  // One clock with somebody else's MAC; true when a beat left.
+  bool clock_with(const Beat* rx, bool tx_ready, Beat& tx) {
+    Top& top = *top_;
+    if (rx != nullptr) {
+      std::memcpy(&top.s_axis_rx_tdata, rx->data, sizeof rx->data);
+      top.s_axis_rx_tkeep = rx->keep;
+      top.s_axis_rx_tlast = rx->last != 0;
+      top.s_axis_rx_tuser = rx->user != 0;
+    }
+    top.s_axis_rx_tvalid = rx != nullptr;
+    top.m_axis_tx_tready = tx_ready;
+    settle();
+    const bool moved = tx_ready && top.m_axis_tx_tvalid != 0;
+    if (moved) {
+      std::memcpy(tx.data, &top.m_axis_tx_tdata, sizeof tx.data);
+      tx.keep = top.m_axis_tx_tkeep;
+      tx.last = top.m_axis_tx_tlast;
+      tx.user = top.m_axis_tx_tuser;
+    }
+    edge();
+    return moved;
+  }
+
   AxilMaster<Top>& master() { return master_; }
   [[nodiscard]] bool irq() const { return top_->irq != 0; }
 
  private:
   void clock() {
+    mac.drive(*top_);
+    settle();
+    mac.sample(*top_);
+    edge();
+  }
+
+  // Up to the clock's edge: all but the MAC is driven and sampled.
+  void settle() {
     Top& top = *top_;
     ++now;
     memory.drive(top);
-    mac.drive(top);
     master_.drive(top);
     top.clk = 0;
     top.eval();
     mark();
     memory.sample(top);
-    mac.sample(top);
     master_.sample(top);
-    top.clk = 1;
-    top.eval();
+  }
+
+  void edge() {
+    top_->clk = 1;
+    top_->eval();
   }
 
   void mark() {
@@ -94,9 +130,31 @@ class Nic {
   AxilMaster<Top> master_;
 };
 
+Nic& nic_of(void* device) { return *static_cast<Nic*>(device); }
+
+constexpr Device kDevice = {
+    .abi = Device::kAbi,
+    .clock = [](void* device, const Beat* rx, std::uint32_t tx_ready, Beat* tx) -> std::uint32_t {
+      return nic_of(device).clock_with(rx, tx_ready != 0, *tx) ? 1 : 0;
+    },
+    .begin_write =
+        [](void* device, std::uint32_t address, std::uint32_t value) {
+          nic_of(device).master().begin_write(address, value, 0xF);
+        },
+    .begin_read = [](void* device,
+                     std::uint32_t address) { nic_of(device).master().begin_read(address); },
+    .answer = [](void* device, std::uint32_t* value) -> std::uint32_t {
+      *value = nic_of(device).master().value();
+      return nic_of(device).master().response();
+    },
+    .give_up = [](void* device) { nic_of(device).master().give_up(); },
+};
+
 }  // namespace
 
 extern "C" {
+
+const Device* catchment_device() { return &kDevice; }
 
 Nic* nic_new(std::uint8_t* bytes, std::uint64_t base, std::uint64_t size, std::uint32_t seed) {
   return std::make_unique<Nic>(bytes, base, size, seed).release();

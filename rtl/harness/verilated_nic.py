@@ -66,7 +66,8 @@ class SentFrame:
 @cache
 def _library(top: Top, parameters: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     library = ctypes.CDLL(str(build(top, Path(__file__).with_name("nic_harness.cpp"), dict(parameters))))
-    library.nic_new.restype = ctypes.c_void_p
+    for name in ("nic_new", "catchment_device"):
+        getattr(library, name).restype = ctypes.c_void_p
     for name in ("nic_now", "nic_waiting"):
         getattr(library, name).restype = ctypes.c_uint64
     for name in ("nic_irq", "nic_write", "nic_read", "nic_take"):
@@ -127,6 +128,16 @@ class VerilatedNic:
     def now(self) -> int:
         """Clocks since it was made."""
         return int(self._library.nic_now(self._nic))
+
+    # ---- a clock of somebody else's ----------------------------------------------------------------------------
+
+    @property
+    def device(self) -> tuple[int, int]:
+        """Addresses of its table of functions (rtl/harness/device.hpp) and of itself: for whoever runs its clock.
+
+        From then on `run`, `read`, `write`, `receive` and `frames` are not to be used.
+        """
+        return int(self._library.catchment_device()), int(self._nic.value or 0)
 
     # ---- registers --------------------------------------------------------------------------------------------
 

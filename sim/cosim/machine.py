@@ -1,0 +1,229 @@
+"""Hosts, switches and cables of a topology, on one clock of 250 MHz.
+
+    with Machine(star(["w0", "w1", "opt"], program=LUWU), {"w0": WORKER, "w1": WORKER, "opt": ROOT}) as machine:
+        job = machine.luwu(["w0", "w1"], root="opt")
+        pull = machine["opt"].pull(4096, DataType.FP32)
+        pushes = [machine[w].push(gradient, DataType.FP32, exponent=3) for w in job.workers]
+        machine.finish([pull, *pushes])
+        np.frombuffer(pull.check(), np.float32)
+
+NICs are Verilated RTL, switches run the P4 program that the embedded target compiles, and the control plane's own plan
+fills their tables. Equal seeds give equal runs, to the picosecond.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from controlplane.fabric import forwarding_config
+from controlplane.jobs import Allocator, JobPlan
+from controlplane.jobs.entries import switch_configs
+from controlplane.topology import PortRef, Topology, star
+from sim.cosim.errors import CosimError
+from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, Faults, HostModel, LinkModel, SwitchModel
+from sim.cosim.native import native
+from sim.cosim.nic_host import NicHost, NicTransfer
+from sim.cosim.switch import build_switch, write_config
+from sim.cosim.timing import Timing
+
+LUWU = Path(__file__).parents[2] / "p4src" / "luwu.p4"
+_BATCH = 256
+
+
+class Kind(StrEnum):
+    """What a host has."""
+
+    WORKER = "worker_nic"
+    ROOT = "agg_nic"
+
+
+class Cable:
+    """A cable: its two lines, `up` from its first end (a host, or the switch further from the top)."""
+
+    def __init__(self, up: Any, down: Any) -> None:
+        self.up = up
+        self.down = down
+
+    def faults(self, faults: Faults) -> None:
+        """From now on, in both directions."""
+        for line in (self.up, self.down):
+            line.set_faults(
+                loss=faults.loss, damage=faults.damage, duplicate=faults.duplicate, reorder=faults.reorder,
+                delay=int(faults.delay_ns * PICOS_PER_NANO),
+            )  # fmt: skip
+
+
+class Machine:
+    """A topology in simulation; a context manager.
+
+    Args:
+        topology: hosts, switches, cables.
+        hosts: what each host is; hosts that are not named stay unplugged.
+        seed: of everything random.
+        parameters: of the NICs' RTL, as WINDOW.
+        batch: clocks that a NIC may run ahead of the others at most; changes nothing but speed.
+
+    Attributes:
+        cables: by the name of the host, or of the lower switch, at one end.
+    """
+
+    def __init__(
+        self, topology: Topology, hosts: Mapping[str, Kind], *, seed: int = 1, link: LinkModel | None = None,
+        switch: SwitchModel | None = None, host: HostModel | None = None, parameters: Mapping[str, int] | None = None,
+        batch: int = _BATCH,
+    ) -> None:  # fmt: skip
+        self.topology = topology
+        self.link, self.switch_model = link or LinkModel(), switch or SwitchModel()
+        self._random = random.Random(seed)
+        self._allocator = Allocator(topology)
+        self._native = native()
+        self._world = self._native.World(batch)
+        self._exits = ExitStack()
+        self.programs = {name: build_switch(each, self._bits(32)) for name, each in topology.switches.items()}
+        self.switches = {
+            name: self._world.add_switch(
+                program.dataplane, int(self.switch_model.pipeline_ns * PICOS_PER_NANO), self.switch_model.queue_bytes
+            )
+            for name, program in self.programs.items()
+        }
+        for name, program in self.programs.items():
+            write_config(forwarding_config(topology, name), program)
+        self.hosts: dict[str, NicHost] = {}
+        self.cables: dict[str, Cable] = {}
+        for number, (name, kind) in enumerate(hosts.items()):
+            self._add_host(name, kind, number, host or HostModel(), parameters)
+        for cable in topology.links:
+            self.cables[cable.a.switch] = self._connect(self._port(cable.a), self._port(cable.b))
+
+    @classmethod
+    def star(cls, workers: int, *, lanes: int = 64, slots: int = 1024, **options: Any) -> Self:
+        """Workers w0, w1, ... and the root opt on one switch; `options` as for `Machine`."""
+        names = [f"w{i}" for i in range(workers)]
+        topology = star([*names, "opt"], program=LUWU, lanes=lanes, slots=slots)
+        return cls(topology, {**dict.fromkeys(names, Kind.WORKER), "opt": Kind.ROOT}, **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exits.close()
+
+    def __getitem__(self, host: str) -> NicHost:
+        return self.hosts[host]
+
+    # ---- time ------------------------------------------------------------------------------------------------
+
+    @property
+    def clocks(self) -> int:
+        """Clocks since the machine was built."""
+        return int(self._world.clocks)
+
+    @property
+    def now_ns(self) -> int:
+        """The machine's time."""
+        return self.clocks * CLOCK_NS
+
+    def run(self, clocks: int) -> None:
+        """Let clocks pass."""
+        self._world.run(clocks)
+
+    def finish(self, transfers: Iterable[NicTransfer], limit: int = 20_000_000) -> None:
+        """Until all of them are done.
+
+        Raises:
+            CosimError: they are not after `limit` clocks.
+        """
+        left = [transfer for transfer in transfers if not transfer.done]
+        end = self.clocks + limit
+        while left:
+            if self.clocks >= end:
+                stuck = ", ".join(f"{t.host.name}: {t.request.kind}" for t in left)
+                raise CosimError(f"not done after {limit} clocks: {stuck}; look at the NICs' statistics")
+            self._world.run_watched(end - self.clocks)
+            left = [transfer for transfer in left if not transfer.done]
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Doorbells of all hosts within ring at one time, when it ends: one push and one pull of each."""
+        for host in self.hosts.values():
+            host.bus.hold()
+        try:
+            yield
+        finally:
+            for host in self.hosts.values():
+                host.bus.ring()
+
+    # ---- jobs ------------------------------------------------------------------------------------------------
+
+    def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
+        """Plan a job, fill the switches' tables and start its members; `plan` as for `JobPlan.luwu`."""
+        plan = {"name": f"job{root}", "param_bytes": self._param_bytes(root), **plan}
+        return self.begin(JobPlan.luwu(self.topology, workers=workers, root=root, allocator=self._allocator, **plan))
+
+    def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """As `luwu`, for an all-reduce; `plan` as for `JobPlan.allreduce`."""
+        plan = {"name": "sums", **plan}
+        return self.begin(JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **plan))
+
+    def begin(self, job: JobPlan) -> JobPlan:
+        """Fill the switches' tables and start a job's members."""
+        for config in switch_configs(job, self.topology):
+            write_config(config, self.programs[config.switch])
+        for name in [*job.workers, *([job.root] if job.root else [])]:
+            self.join(job, name)
+        return job
+
+    def join(self, job: JobPlan, host: str) -> None:
+        """Start a member's streams."""
+        switch = self.topology.switch(self.topology.host(host).link.switch)
+        self.hosts[host].join(job, switch, self.timing(job))
+
+    def timing(self, job: JobPlan) -> Timing:
+        """The timers of a job's NICs."""
+        parents = {branch.switch: branch.parent for branch in job.tree}
+        depth = 0
+        for branch in job.tree:
+            hops, at = 1, branch.parent
+            while at is not None:
+                hops, at = hops + 1, parents[at.switch]
+            depth = max(depth, hops)
+        return Timing.of(self.link, self.switch_model, lanes=job.lanes, slots=job.slots, depth=depth)
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    def _param_bytes(self, root: str) -> int:
+        return self.hosts[root].driver.vector_bytes
+
+    def _add_host(
+        self, name: str, kind: Kind, number: int, model: HostModel, parameters: Mapping[str, int] | None
+    ) -> None:
+        where = self.topology.host(name)
+        host = NicHost(
+            self._world, where, kind.value, number=number, model=model, seed=self._bits(32), parameters=parameters
+        )  # fmt: skip
+        self._exits.callback(host.close)
+        self.hosts[name] = host
+        self.cables[name] = self._connect(self._native.Socket(host.device), self._port(where.link))
+
+    def _port(self, port: PortRef) -> Any:
+        return self._native.Socket(self.switches[port.switch], port.port)
+
+    def _connect(self, a: Any, b: Any) -> Cable:
+        timing = self._native.LineTiming(byte=self.link.byte_picos, latency=int(self.link.latency_ns * PICOS_PER_NANO))
+        return Cable(*self._world.connect(a, b, timing, self._bits(62)))
+
+    def _bits(self, count: int) -> int:
+        return self._random.getrandbits(count) | 1
+
+
+def digest(machine: Machine) -> tuple[int, ...]:
+    """Of every frame on every line and its time: equal runs have equal ones."""
+    return tuple(int(line.digest) for cable in machine.cables.values() for line in (cable.up, cable.down))

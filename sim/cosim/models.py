@@ -1,0 +1,96 @@
+"""What is not RTL and not P4: cables, the switch's pipeline and queues, hosts' memory. Sources: docs/cosim.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rtl.harness.verilated_nic import Pace
+from sim.cosim.errors import CosimError
+
+PICOS_PER_NANO = 1000
+CLOCK_NS = 4
+GAP_BYTES = 24
+"""Preamble, start delimiter, FCS and gap: what Ethernet adds to a frame on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkModel:
+    """A cable and the Ethernet ports at its ends.
+
+    Attributes:
+        gbps: rate; a byte must take whole picoseconds.
+        cable_ns: propagation: 5 ns a metre.
+        ports_ns: PHY and MAC at both ends together, with RS-FEC.
+    """
+
+    gbps: float = 100.0
+    cable_ns: float = 15.0
+    ports_ns: float = 400.0
+
+    def __post_init__(self) -> None:
+        if self.gbps <= 0 or 8000 / self.gbps != self.byte_picos:
+            raise CosimError(f"a link of {self.gbps} Gb/s: give a rate of which a byte takes whole picoseconds")
+        if self.cable_ns < 0 or self.ports_ns < 0:
+            raise CosimError(f"a link cannot take {self.cable_ns} + {self.ports_ns} ns")
+
+    @property
+    def byte_picos(self) -> int:
+        """Time of a byte."""
+        return round(8000 / self.gbps)
+
+    @property
+    def latency_ns(self) -> float:
+        """From first bit to first bit."""
+        return self.cable_ns + self.ports_ns
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchModel:
+    """A switch around the P4 program.
+
+    Attributes:
+        pipeline_ns: from a frame's last bit to its place in the egress queue.
+        queue_bytes: of each port; what does not fit is dropped and counted.
+    """
+
+    pipeline_ns: float = 600.0
+    queue_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HostModel:
+    """A host around its NIC.
+
+    Attributes:
+        pages: pinned, of 2 MiB.
+        pace: of the memory behind PCIe; its MAC settings have no meaning here.
+        mac_fifo_bytes: the NIC's MAC takes beats while less than this waits for the link.
+    """
+
+    pages: int = 2
+    pace: Pace = field(default_factory=lambda: Pace(latency=150))
+    mac_fifo_bytes: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What a direction of a link does to frames: probabilities each.
+
+    Attributes:
+        damage: the frame arrives with a wrong FCS.
+        duplicate: it arrives twice.
+        reorder: it arrives up to `delay_ns` later, and others pass it.
+    """
+
+    loss: float = 0.0
+    damage: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+    delay_ns: float = 5000.0
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "damage", "duplicate", "reorder"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise CosimError(f"a {name} of {getattr(self, name)}: give a probability, 0 to 1")
+        if self.delay_ns < 0:
+            raise CosimError(f"a delay of {self.delay_ns} ns")

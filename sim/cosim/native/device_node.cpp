@@ -1,0 +1,97 @@
+#include "device_node.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace catchment::cosim {
+
+using rtl::Beat;
+using rtl::Device;
+
+void DeviceNode::arrive(Arrival&& arrival) {
+  auto place = arrivals_.end();
+  while (place != arrivals_.begin() && std::prev(place)->first > arrival.first) --place;
+  if (place == arrivals_.begin() && place_ != 0) ++place;  // it has begun
+  arrivals_.insert(place, std::move(arrival));
+}
+
+void DeviceNode::run(Picos now, std::uint64_t clocks) {
+  for (; clocks != 0; --clocks, now += kClock) {
+    drive_bus();
+    const bool ready = line_ != nullptr && line_->backlog(now) <= fifo_bytes_;
+    if (!ready) ++counts_.tx_full_clocks;
+    Beat tx;
+    if (table_.clock(device_, offer(now), ready ? 1 : 0, &tx) != 0) take(tx, now);
+    sample_bus();
+    look(now);
+  }
+}
+
+// The beat whose bytes have arrived by `now`.
+const Beat* DeviceNode::offer(Picos now) {
+  if (arrivals_.empty()) return nullptr;
+  const Arrival& frame = arrivals_.front();
+  const std::size_t size = frame.bytes->size();
+  const std::size_t count = std::min(sizeof rx_.data, size - place_);
+  const bool last = place_ + count == size;
+  const Picos byte = line_->timing().byte;
+  const auto bytes = kPreamble + (last ? std::max(size, kShortest) + kFcs : place_ + count);
+  if (frame.first + static_cast<Picos>(bytes) * byte > now) return nullptr;
+  std::memcpy(rx_.data, frame.bytes->data() + place_, count);
+  rx_.keep = count == sizeof rx_.data ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  rx_.last = last ? 1 : 0;
+  rx_.user = last && frame.damaged ? 1 : 0;
+  place_ += count;
+  if (last) {
+    arrivals_.pop_front();
+    place_ = 0;
+  }
+  ++counts_.rx_beats;
+  return &rx_;
+}
+
+void DeviceNode::take(const Beat& beat, Picos now) {
+  if (part_.empty()) part_first_ = now;
+  ++counts_.tx_beats;
+  for (std::size_t i = 0; i < sizeof beat.data; ++i) {
+    if ((beat.keep >> i & 1U) != 0) part_.push_back(beat.data[i]);
+  }
+  if (beat.last == 0) return;
+  if (beat.user != 0) ++counts_.cut_frames;
+  line_->send(std::make_shared<const Bytes>(std::move(part_)), beat.user != 0, part_first_, now);
+  part_.clear();
+}
+
+void DeviceNode::drive_bus() {
+  if (patience_ != 0 || accesses_.empty()) return;
+  const Access& next = accesses_.front();
+  if (next.reads) {
+    table_.begin_read(device_, next.address);
+  } else {
+    table_.begin_write(device_, next.address, next.value);
+  }
+  patience_ = kPatience;
+}
+
+void DeviceNode::sample_bus() {
+  if (patience_ == 0) return;
+  std::uint32_t value = 0;
+  const std::uint32_t response = table_.answer(device_, &value);
+  if (response == Device::kNoAnswer && --patience_ != 0) return;
+  if (response == Device::kNoAnswer) table_.give_up(device_);
+  patience_ = 0;
+  const Access& done = accesses_.front();
+  if (done.reads || response != 0) answers_.push_back({done, response, value});
+  accesses_.pop_front();
+}
+
+void DeviceNode::look(Picos now) {
+  std::erase_if(watches_, [&](const std::shared_ptr<Watch>& watch) {
+    if (*watch->byte == 0) return false;
+    watch->at = now + kClock;
+    return true;
+  });
+}
+
+}  // namespace catchment::cosim

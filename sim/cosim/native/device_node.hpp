@@ -1,0 +1,88 @@
+// A clocked device (rtl/harness/device.hpp) behind a MAC at line rate.
+//
+// To the device the MAC gives a beat at the first clock after its bytes have arrived. From it the
+// MAC takes beats while less than its FIFO waits for the line, and begins a frame with the first
+// beat: the device gives one without gaps.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "line.hpp"
+#include "rtl/harness/device.hpp"
+
+namespace catchment::cosim {
+
+// Memory that somebody waits for: when it is not 0 any more.
+struct Watch {
+  const volatile std::uint8_t* byte;
+  Picos at;  // when it was seen, 0: not yet
+};
+
+struct MacCounts {
+  std::uint64_t tx_beats = 0;
+  std::uint64_t tx_full_clocks = 0;  // the FIFO takes nothing
+  std::uint64_t rx_beats = 0;
+  std::uint64_t cut_frames = 0;  // the device ended them with an error
+};
+
+class DeviceNode {
+ public:
+  struct Access {
+    bool reads;
+    std::uint32_t address;
+    std::uint32_t value;
+  };
+  struct Answer {
+    Access access;
+    std::uint32_t response;
+    std::uint32_t value;
+  };
+
+  DeviceNode(const rtl::Device& table, void* device, std::size_t fifo_bytes)
+      : table_(table), device_(device), fifo_bytes_(fifo_bytes) {}
+
+  void attach(Line& line) { line_ = &line; }
+  void arrive(Arrival&& arrival);
+  // Clocks from `now` on.
+  void run(Picos now, std::uint64_t clocks);
+
+  void access(Access access) { accesses_.push_back(access); }
+  // Reads and failed writes that have been answered since the last call.
+  std::vector<Answer> answers() { return std::exchange(answers_, {}); }
+  [[nodiscard]] bool accessing() const { return !accesses_.empty(); }
+  void watch(std::shared_ptr<Watch> watch) { watches_.push_back(std::move(watch)); }
+  [[nodiscard]] std::size_t waiting() const { return watches_.size(); }
+  [[nodiscard]] const MacCounts& counts() const { return counts_; }
+
+ private:
+  static constexpr int kPatience = 1000;  // clocks for an access
+
+  const rtl::Beat* offer(Picos now);
+  void take(const rtl::Beat& beat, Picos now);
+  void drive_bus();
+  void sample_bus();
+  void look(Picos now);
+
+  const rtl::Device& table_;
+  void* device_;
+  std::size_t fifo_bytes_;
+  Line* line_ = nullptr;
+  MacCounts counts_;
+
+  std::deque<Arrival> arrivals_;
+  std::size_t place_ = 0;  // bytes of the first one that the device has
+  rtl::Beat rx_{};
+  Bytes part_;
+  Picos part_first_ = 0;
+
+  std::deque<Access> accesses_;
+  int patience_ = 0;  // clocks left for the access under way, 0: none is
+  std::vector<Answer> answers_;
+  std::vector<std::shared_ptr<Watch>> watches_;
+};
+
+}  // namespace catchment::cosim

@@ -1,0 +1,64 @@
+// All devices, switches and lines on one clock of 250 MHz.
+//
+// Devices run one after the other, each for as many clocks as no frame needs from one to the next:
+// every line into a device has a latency, and what a device sends goes through a line first. How
+// many that are changes nothing but speed; `batch` lowers it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "device_node.hpp"
+#include "events.hpp"
+#include "line.hpp"
+#include "switch_node.hpp"
+
+namespace catchment::cosim {
+
+class World {
+ public:
+  explicit World(std::uint64_t batch) : batch_(batch) {}
+
+  DeviceNode& add_device(const rtl::Device& table, void* device, std::size_t fifo_bytes);
+  SwitchNode& add_switch(softswitch::Packets& packets, SwitchTiming timing);
+  // One direction of a cable; the other is a line of its own.
+  Line& add_line(LineTiming timing, std::uint64_t seed);
+  void end(Line& line, DeviceNode& device);
+  void end(Line& line, Node& node, std::uint32_t port);
+
+  // Whoever sends on a line into a device after having heard of something adds this to the line's
+  // latency: a switch its pipeline.
+  void allow(Picos lookahead);
+
+  void run(std::uint64_t clocks);
+  // Until a watch closes, none is open, or `limit` clocks have passed; looks every 128.
+  void run_watched(std::uint64_t limit);
+  // Until a device's accesses are over.
+  void run_accesses(DeviceNode& device);
+
+  [[nodiscard]] std::uint64_t clocks() const { return clocks_; }
+  [[nodiscard]] Picos now() const { return static_cast<Picos>(clocks_) * kClock; }
+  [[nodiscard]] std::uint64_t batch() const { return batch_; }
+  Events& events() { return events_; }
+
+  void capture(bool on);
+  std::vector<Sighting> sightings() { return std::exchange(sightings_, {}); }
+
+ private:
+  [[nodiscard]] std::size_t waiting() const;
+  void step(std::uint64_t clocks);
+
+  std::uint64_t batch_;
+  std::uint64_t clocks_ = 0;
+  std::vector<std::unique_ptr<DeviceNode>> devices_;
+  std::vector<std::unique_ptr<SwitchNode>> switches_;
+  std::vector<std::unique_ptr<Line>> lines_;
+  std::vector<std::uint64_t> numbers_;  // events that each line has made
+  Events events_;
+  bool capturing_ = false;
+  std::vector<Sighting> sightings_;
+};
+
+}  // namespace catchment::cosim

@@ -1,0 +1,157 @@
+"""A host whose NIC is Verilated RTL: its memory, the NIC, the NIC's driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.client.values import to_int
+from controlplane.jobs import JobPlan
+from controlplane.topology import Host, Switch
+from rtl.driver.memory import PAGE, PinnedMemory
+from rtl.driver.nic import Nic
+from rtl.driver.request import Request
+from rtl.driver.settings import NicSettings, StreamSettings
+from rtl.harness.verilated_nic import VerilatedNic
+from sim.cosim.bus import ClockedBus
+from sim.cosim.errors import CosimError
+from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel
+from sim.cosim.timing import Timing
+from wire.generated.constants import DataType
+
+_VIRTUAL = 0x7F00_0000_0000
+_GRADIENTS, _PARAMETERS, _SUMS = "gradients", "parameters", "sums"
+
+
+class NicTransfer:
+    """A push or pull of a NIC."""
+
+    def __init__(self, host: NicHost, request: Request) -> None:
+        self.host = host
+        self.request = request
+        self._watch = host.device.watch(request.record.bytes.ctypes.data)
+
+    @property
+    def done(self) -> bool:
+        """Its completion record is in memory."""
+        return self.request.done
+
+    @property
+    def finished_ns(self) -> float:
+        """When its record was written, on the machine's clock.
+
+        Raises:
+            CosimError: it has not been.
+        """
+        if self._watch.at == 0:
+            raise CosimError(f"the {self.request.kind} of {self.host.name} is under way: finish it first")
+        return float(self._watch.at) / PICOS_PER_NANO
+
+    def check(self) -> bytes:
+        """Its bytes, once it has succeeded.
+
+        Raises:
+            RequestError: it failed.
+            NicError: it has not ended.
+        """
+        self.request.check()
+        return self.request.buffer.bytes.tobytes()
+
+    @property
+    def latency_ns(self) -> int:
+        """From the doorbell to the record, as the NIC measured it."""
+        return self.request.check().latency * CLOCK_NS
+
+    def release(self) -> None:
+        """Give the memory back."""
+        self.host.driver.release(self.request)
+        self.host.memory.release(self.request.buffer)
+
+
+class NicHost:
+    """One machine; made by `Machine`.
+
+    Attributes:
+        driver: of its NIC; what it offers beyond pushes and pulls is used through it.
+        device: the native side: a clocked device at its MAC.
+        transfers: all pushes and pulls that were asked for and not released.
+    """
+
+    def __init__(
+        self, world: Any, host: Host, top: Literal["worker_nic", "agg_nic"], *, number: int, model: HostModel,
+        seed: int, parameters: Mapping[str, int] | None,
+    ) -> None:  # fmt: skip
+        self.name = host.name
+        self.where = host
+        self.top = top
+        self._array = np.zeros(PAGE * model.pages, np.uint8)
+        base = (number + 1) << 32
+        self.nic = VerilatedNic(top, self._array, base=base, seed=seed, parameters=parameters)
+        self.nic.pace(model.pace)
+        self.device = world.add_device(*self.nic.device, model.mac_fifo_bytes)
+        self.bus = ClockedBus(world, self.device)
+        self.memory = PinnedMemory(
+            self._array, _VIRTUAL + PAGE * model.pages * number, tuple(base + PAGE * i for i in range(model.pages))
+        )
+        self._driver: Nic | None = None
+
+    @property
+    def driver(self) -> Nic:
+        """The NIC's driver; maps the memory when it is asked for first."""
+        if self._driver is None:
+            self._driver = Nic(self.bus, self.memory, patience=1 << 16)
+        return self._driver
+
+    def join(self, job: JobPlan, switch: Switch, timing: Timing) -> None:
+        """Start this host's streams of a job."""
+        told = job.describe(self.name)
+        wants = {"worker": "worker_nic", "peer": "worker_nic", "root": "agg_nic"}.get(told["role"])
+        if wants != self.top:
+            raise CosimError(f"{self.name} is {told['role']} of job {job.name}, and its NIC is a {self.top}")
+        streams = {
+            name: StreamSettings(told[name]["gen"], told[name]["base_seq"], told[name]["slots"])
+            for name in (_GRADIENTS, _PARAMETERS, _SUMS)
+            if name in told
+        }
+        if told["role"] == "peer":
+            tx = rx = streams[_SUMS]
+        elif told["role"] == "worker":
+            tx, rx = streams[_GRADIENTS], streams[_PARAMETERS]
+        else:
+            tx, rx = streams[_PARAMETERS], streams[_GRADIENTS]
+        lanes = self.driver.vector_bytes // 4
+        if job.lanes != lanes:
+            raise CosimError(f"job {job.name} has {job.lanes} lanes, the NIC of {self.name} is built for {lanes}")
+        self.driver.configure(
+            NicSettings(
+                tx, rx, len(job.workers),
+                local_mac=to_int(self.where.mac, 48, "mac"), local_ip=to_int(told["local"][0], 32, "ip"),
+                local_port=told["local"][1], peer_mac=to_int(switch.mac, 48, "mac"),
+                peer_ip=to_int(told["switch"][0], 32, "ip"), peer_port=told["switch"][1], wid=told["wid"],
+                rto=timing.rto, rto_most=timing.rto_most, resend_delay=timing.resend_delay * told["wid"],
+                heartbeat_interval=timing.heartbeat,
+            )
+        )  # fmt: skip
+        self.driver.start(all_reduce=told["role"] == "peer")
+
+    def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> NicTransfer:
+        """Copy `values` to pinned memory and send them; `exponent`: the shared E of floats."""
+        raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8)
+        buffer = self.memory.allocate(raw.size)
+        buffer.bytes[:] = raw
+        return NicTransfer(self, self.driver.push(buffer, dtype, exponent))
+
+    def pull(self, size: int, dtype: DataType) -> NicTransfer:
+        """Receive the next message, of `size` bytes in host memory."""
+        return NicTransfer(self, self.driver.pull(self.memory.allocate(size), dtype))
+
+    def close(self) -> None:
+        """Delete the NIC.
+
+        Raises:
+            BusError: it broke AXI4's rules in its life.
+        """
+        self.nic.__exit__(None, None, None)
