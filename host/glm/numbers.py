@@ -38,6 +38,8 @@ GRADIENT_BITS: Final = 48
 """Bits of a mini-batch's gradient, with its sign."""
 ACCUMULATOR_BITS: Final = 63
 """Bits of a worker's dot product, with its sign; one is to spare for the rounding."""
+GRADIENT_GUARD: Final = 4
+"""Bits below a weight's unit that data-parallel gradients keep while they are added up."""
 
 MULTIPLIER_BITS: Final = 16
 """The step's multiplier is below 2 to this, and at least half of it."""

@@ -25,6 +25,7 @@ from host.glm.numbers import (
     BANKS,
     CHUNK,
     DERIVATIVE_LIMIT,
+    GRADIENT_GUARD,
     MULTIPLIER_BITS,
     PLANES,
     SIGMOID_FRACTION,
@@ -253,6 +254,27 @@ def train_epoch(workers: Sequence[Worker], labels: Ints, step: Step) -> None:
             for worker in workers:
                 worker.backward(micro_batch, full, rows[micro_batch], step)
         for worker in workers:
+            worker.update(step)
+
+
+def train_epoch_data_parallel(workers: Sequence[Worker], labels: Ints, step: Step) -> None:
+    """The baseline of section V-C: workers hold the whole model, and every mini-batch's micro-batches go round them.
+
+    Args:
+        workers: each with all samples and all features, of which it uses its own.
+        labels: of all samples.
+        step: what a worker sends is its gradient, rounded to 2**-4 of a weight's unit and cut like activations.
+    """
+    rows = padded_labels(labels)
+    per_batch = workers[0].numbers.batch // BANKS
+    coarse = max(0, step.shift - GRADIENT_GUARD)
+    for begin in range(0, len(rows), per_batch):
+        for turn, micro_batch in enumerate(range(begin, min(begin + per_batch, len(rows)))):
+            worker = workers[turn % len(workers)]
+            worker.backward(micro_batch, worker.forward(micro_batch), rows[micro_batch], step)
+        sent = [saturate(round_half_even(worker.gradient, coarse), ACTIVATION_LIMIT) for worker in workers]
+        for worker in workers:
+            worker.gradient = np.sum(sent, axis=0) << coarse
             worker.update(step)
 
 

@@ -1,0 +1,66 @@
+"""Types of the GLM worker's native part (host/glm/native)."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+@final
+class Worker:
+    """A share of the features of all samples (or, data-parallel, all features of some), and its weights.
+
+    Wrong shapes raise ValueError, samples beyond the last IndexError.
+    """
+
+    @staticmethod
+    def dense(
+        codes: npt.NDArray[np.uint8] | npt.NDArray[np.uint16],
+        labels: npt.NDArray[np.int32],
+        *,
+        loss: str,
+        forward_shift: int,
+        sigmoid: npt.NDArray[np.int32],
+    ) -> Worker: ...
+    @staticmethod
+    def sparse(
+        offsets: npt.NDArray[np.int64],
+        columns: npt.NDArray[np.int32],
+        codes: npt.NDArray[np.uint16],
+        features: int,
+        labels: npt.NDArray[np.int32],
+        *,
+        loss: str,
+        forward_shift: int,
+        sigmoid: npt.NDArray[np.int32],
+    ) -> Worker: ...
+    def forward(self, first: int, activations: npt.NDArray[np.int32]) -> None:
+        """Fill `activations` with the partial ones of the samples from `first` on."""
+
+    def backward(self, first: int, activations: npt.NDArray[np.int32], multiplier: int) -> None:
+        """Add the gradient of the samples from `first` on, given their full activations."""
+
+    def update(self, first: int, last: int, shift: int) -> None:
+        """Take the gradient of the samples first..last-1, all that were added, from the weights."""
+
+    def take_gradient(self, shift: int, gradient: npt.NDArray[np.int32]) -> None:
+        """Data-parallel: move the gradient, rounded to 2**shift, to `gradient`."""
+
+    def apply(self, gradient: npt.NDArray[np.int32], shift: int) -> None:
+        """Data-parallel: take a sum of gradients from the weights."""
+
+    @property
+    def weights(self) -> npt.NDArray[np.int32]:
+        """A copy."""
+
+    @property
+    def saturated(self) -> int:
+        """Partial activations, gradients and weights that were cut."""
+
+def train_epoch(workers: Sequence[Worker], ends: Sequence[int], multiplier: int, shift: int) -> None:
+    """One epoch of workers in this process; a mini-batch ends at each sample of `ends`."""
+
+def parse_libsvm(text: Any, base: int) -> tuple[
+    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]
+]:
+    """Labels, rows' offsets, columns and values; SyntaxError with args (line, what is wrong)."""

@@ -1,0 +1,37 @@
+#include "numbers.hpp"
+
+namespace catchment::glm {
+
+std::int64_t sigmoid(std::span<const std::int32_t> table, std::int64_t activation) {
+  const std::int64_t magnitude = activation < 0 ? -activation : activation;
+  const auto index = static_cast<std::size_t>(magnitude >> kSigmoidFraction);
+  std::int64_t value = kOne;
+  if (index < kSigmoidSegments) {
+    const std::int64_t place = magnitude & ((1 << kSigmoidFraction) - 1);
+    const std::int64_t rise = table[index + 1] - table[index];
+    value = table[index] + ((rise * place + (1 << (kSigmoidFraction - 1))) >> kSigmoidFraction);
+  }
+  return activation < 0 ? kOne - value : value;
+}
+
+std::int64_t scale_of(Loss loss, std::span<const std::int32_t> table, std::int64_t activation,
+                      std::int64_t label, std::int64_t multiplier) {
+  const bool positive = label > 0;
+  std::int64_t derivative = 0;
+  switch (loss) {
+    case Loss::kSquares:
+      derivative = activation - label;
+      break;
+    case Loss::kLogistic:
+      derivative = sigmoid(table, activation) - (positive ? kOne : 0);
+      break;
+    case Loss::kHinge:
+      if ((positive ? activation : -activation) < kOne) derivative = positive ? -kOne : kOne;
+      break;
+  }
+  std::uint64_t uncounted = 0;
+  derivative = saturate(derivative, kDerivativeLimit, uncounted);
+  return round_half_even(derivative * multiplier, kMultiplierBits);
+}
+
+}  // namespace catchment::glm

@@ -1,0 +1,94 @@
+"""Reads samples from files: LIBSVM's text format, and sparse matrices that scipy saved."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from host.glm.errors import GlmError
+from host.glm.samples import Floats, Samples, rows_of
+
+_OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def read_samples(
+    path: Path, *, labels: Path | None = None, features: int | None = None, zero_based: bool = False
+) -> Samples:
+    """Samples of a file.
+
+    Args:
+        path: LIBSVM text (also .gz, .bz2, .xz), or an .npz of `scipy.sparse.save_npz`.
+        labels: a .npy with the labels of an .npz; None when the .npz has an array ``labels`` of its own.
+        features: how many there are; by default as many as the file names.
+        zero_based: the text's first feature is 0, not 1.
+
+    Raises:
+        GlmError: it cannot be read; a mistake in the text is named with its line.
+    """
+    if path.suffix == ".npz":
+        matrix, found = _read_npz(path, labels)
+        return Samples.of(_widened(matrix, features, path), found)
+    if labels is not None:
+        raise GlmError(f"{path}: labels of their own are for .npz files", "LIBSVM's lines begin with their labels")
+    return _read_text(path, features, zero_based)
+
+
+def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
+    from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+
+    try:
+        with _OPENERS.get(path.suffix, Path.open)(path, "rb") as file:
+            text = file.read()
+    except _DAMAGED as error:
+        raise GlmError(f"{path}: {_reason(error)}", "give a readable file") from None
+    try:
+        found, offsets, columns, values = _glm.parse_libsvm(text, 0 if zero_based else 1)
+    except SyntaxError as error:
+        line, what = error.args
+        hint = "; with --zero-based the first is 0" if what.startswith("index 0 ") else ""
+        raise GlmError(f"{path}:{line}: {what}{hint}") from None
+    if not len(found):
+        raise GlmError(f"{path}: no samples", "each line is a label and index:value pairs")
+    width = int(columns.max()) + 1 if len(columns) else 0
+    if width == 0 and features is None:
+        raise GlmError(f"{path}: no sample has a feature that is not 0", "each line is a label and index:value pairs")
+    matrix = sp.csr_array((values, columns, offsets), shape=(len(found), max(width, 1)))
+    return Samples.of(_widened(matrix, features, path), found)
+
+
+def _read_npz(path: Path, labels: Path | None) -> tuple[sp.csr_array, Floats]:
+    try:
+        matrix = rows_of(sp.load_npz(path))
+        if labels is None:
+            with np.load(path, allow_pickle=False) as arrays:
+                if "labels" not in arrays:
+                    raise GlmError(f"{path}: no labels in it", "name a .npy file with --labels")
+                return matrix, arrays["labels"]
+        return matrix, np.load(labels, allow_pickle=False)
+    except (*_DAMAGED, ValueError, KeyError) as error:
+        where = path if labels is None else f"{path} with {labels}"
+        raise GlmError(f"{where}: {_reason(error)}", "give what scipy.sparse.save_npz and numpy.save write") from None
+
+
+def _widened(matrix: sp.csr_array, features: int | None, path: Path) -> sp.csr_array:
+    if features is None:
+        return matrix
+    if matrix.shape[1] > features:
+        raise GlmError(
+            f"{path}: feature {matrix.shape[1]} of {features}", "give the number of features it was made with"
+        )
+    return sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], features))
+
+
+def _reason(error: BaseException) -> str:
+    return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__

@@ -1,0 +1,95 @@
+"""Labels as the workers' integers: one of two classes, or a target that is mapped to -1..1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.glm.errors import GlmError
+from host.glm.numbers import ACTIVATION_FRACTION, TARGET_LIMIT, Loss
+from host.glm.samples import Floats
+
+_NAMED_CLASSES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What an activation stands for: offset + scale * activation, or the second class when positive.
+
+    Attributes:
+        classes: (negative, positive); None for least squares.
+        offset, scale: of least squares.
+    """
+
+    classes: tuple[float, float] | None = None
+    offset: float = 0.0
+    scale: float = 1.0
+
+    @classmethod
+    def fit(cls, loss: Loss, labels: Floats, *, positive: float | None = None) -> Targets:
+        """The labels' classes, the smaller the negative one, or their range.
+
+        Args:
+            loss: decides which.
+            labels: shape (samples,).
+            positive: this class against all others, which become `nan`.
+
+        Raises:
+            GlmError: there are not two classes.
+        """
+        if loss == Loss.SQUARES:
+            if positive is not None:
+                raise GlmError("a positive class for least squares", "it is for logistic and hinge")
+            low, high = float(labels.min()), float(labels.max())
+            return cls(None, (low + high) / 2, (high - low) / 2 or 1.0)
+        found = np.unique(labels)
+        if positive is not None:
+            if positive not in found or len(found) < 2:
+                raise GlmError(f"class {positive:g} and others are needed; there are {_named(found)}")
+            others = found[found != positive]
+            return cls((float(others[0]) if len(others) == 1 else float("nan"), float(positive)))
+        if len(found) != 2:
+            raise GlmError(
+                f"{len(found)} classes ({_named(found)}) for the loss {loss.value}, which takes two",
+                "one against the others: --positive CLASS; numbers: --loss squares",
+            )
+        return cls((float(found[0]), float(found[1])))
+
+    def encode(self, labels: Floats) -> NDArray[np.int32]:
+        """1 or -1 by class; a target with 16 fraction bits, cut to -4..4."""
+        if self.classes is not None:
+            return np.where(labels == self.classes[1], 1, -1).astype(np.int32)
+        exact = np.rint((labels - self.offset) / self.scale * (1 << ACTIVATION_FRACTION))
+        return np.clip(exact, -TARGET_LIMIT, TARGET_LIMIT).astype(np.int32)
+
+    def predictions(self, activations: Floats) -> Floats:
+        """The class, or the target, of activations."""
+        if self.classes is not None:
+            return np.where(activations > 0, self.classes[1], self.classes[0])
+        return self.offset + self.scale * activations
+
+
+def mean_loss(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> float:
+    """The mean loss, in real numbers, of activations against encoded labels."""
+    if loss == Loss.SQUARES:
+        return float(np.mean((activations - labels / (1 << ACTIVATION_FRACTION)) ** 2) / 2)
+    margins = activations * labels
+    if loss == Loss.LOGISTIC:
+        return float(np.mean(np.logaddexp(0.0, -margins)))
+    return float(np.mean(np.maximum(0.0, 1.0 - margins)))
+
+
+def score(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> float:
+    """Accuracy; for least squares the coefficient of determination."""
+    if loss == Loss.SQUARES:
+        wanted = labels / (1 << ACTIVATION_FRACTION)
+        spread = float(np.sum((wanted - wanted.mean()) ** 2))
+        return 1.0 - float(np.sum((wanted - activations) ** 2)) / spread if spread else 0.0
+    return float(np.mean((activations > 0) == (labels > 0)))
+
+
+def _named(classes: Floats) -> str:
+    shown = ", ".join(f"{each:g}" for each in classes[:_NAMED_CLASSES])
+    return shown + (", ..." if len(classes) > _NAMED_CLASSES else "")

@@ -1,0 +1,220 @@
+"""What a training is: its options, the samples prepared for it, and the epochs that a runner makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.glm.encoding import Encoded, Normaliser
+from host.glm.errors import GlmError
+from host.glm.model import Model
+from host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss, Numbers, Step
+from host.glm.samples import Samples
+from host.glm.shares import Shares
+from host.glm.targets import Targets, mean_loss, score
+
+_CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
+
+
+class Parallel(StrEnum):
+    """What is divided among the workers."""
+
+    MODEL = "model"
+    """The features: partial activations are added up (P4SGD)."""
+    DATA = "data"
+    """The samples: gradients are added up, the baseline of section V-C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Options of a training.
+
+    Args:
+        loss: what is minimized.
+        workers, engines: who has which features.
+        bits: of a feature.
+        batch: samples of a mini-batch.
+        micro_batch: samples of an all-reduce, a multiple of 8; does not change the model.
+        epochs: how often all samples are gone through.
+        rate: learning rate gamma; None: the inverse of the loss's curvature times the samples' mean squared length.
+        decay: the rate of epoch e = 0, 1, ... is rate / (1 + decay * e).
+        fraction: fraction bits of the weights.
+        bias: with a constant feature.
+        seed: the samples are shuffled once; None leaves them in order.
+        parallel: over features or samples.
+
+    Raises:
+        GlmError: out of range.
+    """
+
+    loss: Loss = Loss.LOGISTIC
+    workers: int = 1
+    engines: int = 1
+    bits: int = 4
+    batch: int = 64
+    micro_batch: int = BANKS
+    epochs: int = 10
+    rate: float | None = None
+    decay: float = 0.0
+    fraction: int = FRACTION_DEFAULT
+    bias: bool = True
+    seed: int | None = 1
+    parallel: Parallel = Parallel.MODEL
+
+    def __post_init__(self) -> None:
+        Shares(1, self.workers, self.engines)
+        if self.micro_batch < BANKS or self.batch % self.micro_batch or self.micro_batch % BANKS:
+            raise GlmError(
+                f"micro-batches of {self.micro_batch} samples in mini-batches of {self.batch}",
+                f"give a multiple of {BANKS} that divides the mini-batch",
+            )
+        if self.epochs < 1:
+            raise GlmError(f"{self.epochs} epochs", "give at least 1")
+        if not self.decay >= 0:
+            raise GlmError(f"a decay of {self.decay}", "give 0 or more")
+        if self.seed is not None and self.seed < 0:
+            raise GlmError(f"the seed {self.seed}", "give 0 or more")
+        if self.rate is not None:
+            self.steps(self.rate)
+        else:
+            assert self.numbers
+
+    @property
+    def numbers(self) -> Numbers:
+        """Their widths."""
+        return Numbers(self.bits, self.batch, self.fraction)
+
+    def steps(self, rate: float) -> list[Step]:
+        """Each epoch's step."""
+        return [Step.of(rate / (1 + self.decay * epoch), self.numbers) for epoch in range(self.epochs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Samples in the order and the numbers of a training.
+
+    Attributes:
+        training: the options, its rate set.
+        encoded: the features' codes.
+        labels: int32, shape (samples,).
+        normaliser, targets: how they were made.
+    """
+
+    training: Training
+    encoded: Encoded
+    labels: NDArray[np.int32]
+    normaliser: Normaliser
+    targets: Targets
+
+    @property
+    def shares(self) -> Shares:
+        """Who has which feature."""
+        return Shares(self.encoded.shape[1], self.training.workers, self.training.engines)
+
+    @property
+    def steps(self) -> list[Step]:
+        """Each epoch's step."""
+        assert self.training.rate is not None
+        return self.training.steps(self.training.rate)
+
+
+def prepare(samples: Samples, training: Training, *, positive: float | None = None) -> Prepared:
+    """Shuffle, normalise and quantize; choose a rate if none is given.
+
+    Raises:
+        GlmError: the samples do not suit the loss, or the numbers are too narrow for them.
+    """
+    order = np.arange(samples.matrix.shape[0])
+    if training.seed is not None:
+        np.random.default_rng(training.seed).shuffle(order)
+    targets = Targets.fit(training.loss, samples.labels, positive=positive)
+    normaliser = Normaliser.fit(samples.matrix, bias=training.bias)
+    encoded = normaliser.encode(samples.matrix[order], training.bits)
+    if training.rate is None:
+        curvature = _CURVATURE[training.loss] * float(encoded.squared_norms().mean())
+        training = replace(training, rate=1.0 / curvature if curvature > 0 else 1.0)
+    prepared = Prepared(training, encoded, targets.encode(samples.labels[order]), normaliser, targets)
+    training.numbers.check_features(len(prepared.shares.of_worker(0)))
+    assert prepared.steps
+    return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What a runner made.
+
+    Attributes:
+        weights: int32, shape (features,): the model after it.
+        seconds: that the workers took.
+        saturated: partial activations and weights that were cut so far.
+        facts: whatever else the runner measured ("clocks", "latency", ...), of this epoch.
+    """
+
+    weights: NDArray[np.int32]
+    seconds: float
+    saturated: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Runner(Protocol):
+    """Where trainings run: in this process, on workers behind a switch, on simulated hardware.
+
+    All give the same weights, those of sim/golden/glm.py.
+    """
+
+    def epochs(self, prepared: Prepared) -> Iterator[Epoch]:
+        """The epochs of a training, as they end; closing the iterator ends the workers.
+
+        Raises:
+            GlmError: it failed; says where.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An epoch, seen from outside: mean loss and accuracy (R squared for least squares) over all samples."""
+
+    epoch: int
+    loss: float
+    score: float
+    seconds: float
+    saturated: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def train(
+    prepared: Prepared, runner: Runner, on_report: Callable[[Report], None] | None = None
+) -> tuple[Model, list[Report]]:
+    """Run a training; `on_report` hears of epoch 0, the start, and of each epoch that ends.
+
+    Raises:
+        GlmError: the runner failed.
+    """
+    training = prepared.training
+    start = np.zeros(prepared.encoded.shape[1], np.int32)
+    model = _model(prepared, start)
+    reports: list[Report] = []
+
+    def report(epoch: Epoch) -> None:
+        activations = prepared.encoded.activations(model.real_weights)
+        loss = mean_loss(training.loss, activations, prepared.labels)
+        right = score(training.loss, activations, prepared.labels)
+        reports.append(Report(len(reports), loss, right, epoch.seconds, epoch.saturated, epoch.facts))
+        if on_report is not None:
+            on_report(reports[-1])
+
+    report(Epoch(start, 0.0))
+    for epoch in runner.epochs(prepared):
+        model = _model(prepared, epoch.weights)
+        report(epoch)
+    return model, reports
+
+
+def _model(prepared: Prepared, weights: NDArray[np.int32]) -> Model:
+    training = prepared.training
+    return Model(weights, training.loss, training.bits, training.fraction, prepared.normaliser, prepared.targets)

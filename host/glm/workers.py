@@ -1,0 +1,153 @@
+"""The C++ workers of a training, and what they do in an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from host.glm.encoding import Encoded
+from host.glm.numbers import GRADIENT_GUARD, Loss, Numbers, Step, sigmoid_table
+from host.glm.schedule import data_parallel_samples, mini_batch_ends
+from host.glm.training import Parallel, Prepared
+
+if TYPE_CHECKING:
+    from host import _glm
+
+
+class Sum(Protocol):
+    """An all-reduce of one array: `host.Reduction`."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def wait(self) -> None:
+        """Until the sum is in place."""
+
+
+class Summer(Protocol):
+    """Adds arrays up over the workers: `host.AllReducer`."""
+
+    def prepare(self, array: NDArray[np.int32]) -> Sum:
+        """The all-reduce of `array`, in place, to be run as often as wanted."""
+
+
+def native_worker(encoded: Encoded, labels: NDArray[np.int32], loss: Loss, numbers: Numbers) -> _glm.Worker:
+    """A worker with these features of these samples."""
+    from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+
+    table = sigmoid_table().astype(np.int32)
+    rows = encoded.rows
+    if isinstance(rows, sp.csr_array):
+        return _glm.Worker.sparse(
+            rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32),
+            np.ascontiguousarray(rows.data, np.uint16),
+            rows.shape[1],
+            labels,
+            loss=loss.value,
+            forward_shift=numbers.forward_shift,
+            sigmoid=table,
+        )
+    return _glm.Worker.dense(
+        np.ascontiguousarray(rows), labels, loss=loss.value, forward_shift=numbers.forward_shift, sigmoid=table
+    )
+
+
+class Share:
+    """One worker's part of a training, wherever the others are.
+
+    Args:
+        encoded: its samples and features: `Share.of` cuts them out.
+        labels: of its samples.
+        ends: where its mini-batches end.
+        prepared: options as of the training.
+
+    Attributes:
+        ends: as given.
+    """
+
+    def __init__(
+        self,
+        encoded: Encoded,
+        labels: NDArray[np.int32],
+        ends: Sequence[int],
+        *,
+        loss: Loss,
+        numbers: Numbers,
+        micro_batch: int,
+    ) -> None:
+        self.ends = list(ends)
+        self.features = encoded.shape[1]
+        self._micro_batch = micro_batch
+        self._sums: dict[tuple[int, int], tuple[NDArray[np.int32], Sum]] = {}
+        # Without features there is nothing to compute; the others still need this worker's zeros.
+        self._worker = native_worker(encoded, labels, loss, numbers) if self.features else None
+
+    @property
+    def weights(self) -> NDArray[np.int32]:
+        """Its share of the model (data-parallel: all of it)."""
+        return np.zeros(0, np.int32) if self._worker is None else self._worker.weights
+
+    @property
+    def saturated(self) -> int:
+        """What was cut so far."""
+        return 0 if self._worker is None else self._worker.saturated
+
+    def model_parallel_epoch(self, step: Step, summer: Summer) -> None:
+        """Algorithm 1: a micro-batch's activations are on their way while the next ones are computed."""
+        first = 0
+        for last in self.ends:
+            begins = range(first, last, self._micro_batch)
+            under_way = []
+            for slot, begin in enumerate(begins):
+                activations, added = self._sum(summer, slot, min(self._micro_batch, last - begin))
+                if self._worker is None:
+                    activations[:] = 0
+                else:
+                    self._worker.forward(begin, activations)
+                added.start()
+                under_way.append((begin, activations, added))
+            for begin, activations, added in under_way:
+                added.wait()
+                if self._worker is not None:
+                    self._worker.backward(begin, activations, step.multiplier)
+            if self._worker is not None:
+                self._worker.update(first, last, step.shift)
+            first = last
+
+    def data_parallel_epoch(self, step: Step, summer: Summer) -> None:
+        """Gradients of whole mini-batches are added up, and everybody updates the whole model."""
+        assert self._worker is not None
+        coarse = max(0, step.shift - GRADIENT_GUARD)
+        gradient, added = self._sum(summer, 0, self.features)
+        first = 0
+        for last in self.ends:
+            activations = np.empty(last - first, np.int32)
+            self._worker.forward(first, activations)
+            self._worker.backward(first, activations, step.multiplier)
+            self._worker.take_gradient(coarse, gradient)
+            added.start()
+            added.wait()
+            self._worker.apply(gradient, step.shift - coarse)
+            first = last
+
+    def _sum(self, summer: Summer, slot: int, count: int) -> tuple[NDArray[np.int32], Sum]:
+        """Memory for `count` lanes that may be under way beside others, and their all-reduce."""
+        if (slot, count) not in self._sums:
+            array = np.zeros(count, np.int32)
+            self._sums[slot, count] = array, summer.prepare(array)
+        return self._sums[slot, count]
+
+
+def cut(prepared: Prepared, wid: int) -> tuple[Encoded, NDArray[np.int32], list[int]]:
+    """A worker's codes and labels, and where its mini-batches end."""
+    training, samples = prepared.training, len(prepared.labels)
+    if training.parallel == Parallel.MODEL:
+        part = prepared.encoded.columns(prepared.shares.of_worker(wid))
+        return part, prepared.labels, mini_batch_ends(samples, training.batch)
+    chosen, ends = data_parallel_samples(samples, training.batch, training.workers, wid)
+    return prepared.encoded.samples(chosen), prepared.labels[chosen], ends

@@ -1,0 +1,102 @@
+"""The C++ workers give the golden model's weights, bit for bit, for every layout, loss and partition."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from glm_data import random_samples
+
+from host.glm import LocalRunner, Loss, Parallel, Prepared, Samples, Shares, Training, prepare, train
+from host.glm.weave import weave
+from sim.golden import glm as golden
+
+
+@pytest.fixture
+def draw(rng: random.Random) -> np.random.Generator:
+    return np.random.default_rng(rng.randrange(1 << 32))
+
+
+def golden_model(prepared: Prepared) -> golden.Ints:
+    """The weights after all epochs, by the definition."""
+    training, shares = prepared.training, prepared.shares
+    codes = prepared.encoded.planes()
+    labels = prepared.labels.astype(np.int64)
+    if training.parallel == Parallel.DATA:
+        whole = Shares(shares.features, 1, shares.engines)
+        replicas = [
+            golden.workers_of(codes, whole, training.numbers, training.loss)[0] for _ in range(training.workers)
+        ]
+        for step in prepared.steps:
+            golden.train_epoch_data_parallel(replicas, labels, step)
+        return golden.model_of(replicas[:1], whole)
+    workers = golden.workers_of(codes, shares, training.numbers, training.loss)
+    for step in prepared.steps:
+        golden.train_epoch(workers, labels, step)
+    return golden.model_of(workers, shares)
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+@pytest.mark.parametrize("density", [1.0, 0.04])
+@pytest.mark.parametrize("bits", [1, 4, 8, 9, 16])
+def test_local_training(draw: np.random.Generator, loss: Loss, density: float, bits: int) -> None:
+    samples = random_samples(draw, int(draw.integers(9, 60)), int(draw.integers(1, 260)), density=density, loss=loss)
+    training = Training(
+        loss=loss,
+        workers=int(draw.integers(1, 5)),
+        engines=int(draw.integers(1, 4)),
+        bits=bits,
+        batch=int(draw.choice([8, 16, 24])),
+        epochs=2,
+        decay=0.3,
+        fraction=int(draw.choice([16, 20, 24])),
+        rate=0.05,
+    )
+    prepared = prepare(samples, training)
+    model, reports = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, golden_model(prepared)), training
+    assert len(reports) == 3
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+@pytest.mark.parametrize("workers", [1, 3])
+def test_data_parallel_training(draw: np.random.Generator, loss: Loss, workers: int) -> None:
+    samples = random_samples(draw, 75, 40, loss=loss)
+    prepared = prepare(samples, Training(loss=loss, workers=workers, batch=32, epochs=2, parallel=Parallel.DATA))
+    model, _ = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, golden_model(prepared))
+
+
+def test_what_is_cut_is_the_same(draw: np.random.Generator) -> None:
+    """A rate that makes least squares diverge: activations, derivatives and weights saturate."""
+    samples = random_samples(draw, 64, 70, loss=Loss.SQUARES)
+    prepared = prepare(samples, Training(loss=Loss.SQUARES, bits=4, batch=8, rate=7.9, epochs=60, fraction=20))
+    model, reports = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, golden_model(prepared))
+    assert reports[-1].saturated > 0
+
+
+def test_columns_whose_zeros_are_not_code_0(draw: np.random.Generator) -> None:
+    """A few features with negative values among many sparse ones."""
+    import scipy.sparse as sp
+
+    values = np.abs(draw.standard_normal((50, 300))) * (draw.random((50, 300)) < 0.03)
+    values[:, 7] *= -1
+    values[3, 7], values[4, 200] = -2.0, -0.5
+    samples = Samples.of(sp.csr_array(values), np.where(draw.random(50) < 0.5, 1, 0))
+    prepared = prepare(samples, Training(workers=2, epochs=2, batch=16, rate=1.0))
+    assert isinstance(prepared.encoded.rows, sp.csr_array)
+    whole = prepared.normaliser.encode(sp.csr_array(values), 4).planes() >> 12
+    low, high = values.min(axis=0), values.max(axis=0)
+    share = np.where(high > low, (values - low) / np.where(high > low, high - low, 1), 0)
+    assert np.array_equal(whole[:, :300], np.rint(share * 15)) and np.all(whole[:, 300] == 15)
+    model, _ = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, golden_model(prepared))
+
+
+@pytest.mark.parametrize(("samples", "features", "engines"), [(1, 1, 1), (17, 200, 2), (8, 640, 3), (23, 64, 8)])
+def test_weaving(draw: np.random.Generator, samples: int, features: int, engines: int) -> None:
+    codes = draw.integers(0, 1 << 16, (samples, features), dtype=np.uint16)
+    shares = Shares(features, 1, engines)
+    assert np.array_equal(weave(codes, shares), golden.weave(codes, shares))
