@@ -121,7 +121,7 @@ class Normaliser:
         span = self.span[columns]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(span > 0, (values - self.low[columns]) / span, 0.0)
-        return np.rint(np.clip(share, 0.0, 1.0) * largest).astype(np.uint16)
+        return np.asarray(np.rint(np.clip(share, 0.0, 1.0) * largest), np.uint16)
 
     def _dense(self, matrix: sp.csr_array, codes: Codes, of_zero: Codes, bits: int) -> NDArray[np.uint8] | Codes:
         samples, features = matrix.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from host.glm.workers import cut, native_worker
 class LocalRunner:
     """All workers of a training in one thread; sums are plain additions."""
 
-    def epochs(self, prepared: Prepared) -> Iterator[Epoch]:
-        """The epochs, as they end."""
-        if prepared.training.parallel == Parallel.DATA:
-            return _data_parallel(prepared)
-        return _model_parallel(prepared)
+    def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
+        """Run a training; `on_epoch` hears of each epoch."""
+        data_parallel = prepared.training.parallel == Parallel.DATA
+        for epoch in _data_parallel(prepared) if data_parallel else _model_parallel(prepared):
+            on_epoch(epoch)
 
 
 def _model_parallel(prepared: Prepared) -> Iterator[Epoch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Protocol
@@ -167,8 +167,8 @@ class Runner(Protocol):
     All give the same weights, those of sim/golden/glm.py.
     """
 
-    def epochs(self, prepared: Prepared) -> Iterator[Epoch]:
-        """The epochs of a training, as they end; closing the iterator ends the workers.
+    def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
+        """Run a training; `on_epoch` hears of each epoch as it ends.
 
         Raises:
             GlmError: it failed; says where.
@@ -201,6 +201,8 @@ def train(
     reports: list[Report] = []
 
     def report(epoch: Epoch) -> None:
+        nonlocal model
+        model = _model(prepared, epoch.weights)
         activations = prepared.encoded.activations(model.real_weights)
         loss = mean_loss(training.loss, activations, prepared.labels)
         right = score(training.loss, activations, prepared.labels)
@@ -209,9 +211,7 @@ def train(
             on_report(reports[-1])
 
     report(Epoch(start, 0.0))
-    for epoch in runner.epochs(prepared):
-        model = _model(prepared, epoch.weights)
-        report(epoch)
+    runner.run(prepared, report)
     return model, reports
 
 

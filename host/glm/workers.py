@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -61,13 +61,14 @@ class Share:
     """One worker's part of a training, wherever the others are.
 
     Args:
-        encoded: its samples and features: `Share.of` cuts them out.
+        encoded: its samples and features: what `cut` gives.
         labels: of its samples.
         ends: where its mini-batches end.
-        prepared: options as of the training.
+        loss, numbers, micro_batch: of the training.
 
     Attributes:
         ends: as given.
+        features: how many it has; none when there are more workers than chunks.
     """
 
     def __init__(
@@ -97,7 +98,14 @@ class Share:
         """What was cut so far."""
         return 0 if self._worker is None else self._worker.saturated
 
-    def model_parallel_epoch(self, step: Step, summer: Summer) -> None:
+    def epoch(self, parallel: Parallel, step: Step, summer: Summer, on_batch: Callable[[], None]) -> None:
+        """One epoch with the others; `on_batch` is called after each mini-batch."""
+        if parallel == Parallel.MODEL:
+            self._model_parallel_epoch(step, summer, on_batch)
+        else:
+            self._data_parallel_epoch(step, summer, on_batch)
+
+    def _model_parallel_epoch(self, step: Step, summer: Summer, on_batch: Callable[[], None]) -> None:
         """Algorithm 1: a micro-batch's activations are on their way while the next ones are computed."""
         first = 0
         for last in self.ends:
@@ -118,8 +126,9 @@ class Share:
             if self._worker is not None:
                 self._worker.update(first, last, step.shift)
             first = last
+            on_batch()
 
-    def data_parallel_epoch(self, step: Step, summer: Summer) -> None:
+    def _data_parallel_epoch(self, step: Step, summer: Summer, on_batch: Callable[[], None]) -> None:
         """Gradients of whole mini-batches are added up, and everybody updates the whole model."""
         assert self._worker is not None
         coarse = max(0, step.shift - GRADIENT_GUARD)
@@ -134,6 +143,7 @@ class Share:
             added.wait()
             self._worker.apply(gradient, step.shift - coarse)
             first = last
+            on_batch()
 
     def _sum(self, summer: Summer, slot: int, count: int) -> tuple[NDArray[np.int32], Sum]:
         """Memory for `count` lanes that may be under way beside others, and their all-reduce."""

@@ -1,0 +1,1 @@
+"""Trainings of generalized linear models on workers behind a switch (docs/glm.md)."""

@@ -1,0 +1,84 @@
+"""A worker's process: loads its share, waits for the others, and trains with them through the switch.
+
+python -m sim.glm.member TASK.json
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from host import AllReducer, EndpointError, Stream
+from host.glm import GlmError
+from sim.demo import events
+from sim.demo.errors import DemoError
+from sim.glm.task import Task
+
+EPOCH, PROGRESS = "epoch", "progress"
+_PROGRESS_SECONDS = 0.5
+
+
+def member_main() -> None:
+    """Entry point: exit code 0, or 1 with an error event."""
+    try:
+        run_member(Task.read(Path(sys.argv[1])))
+    except (DemoError, EndpointError, GlmError, OSError) as error:
+        events.tell(events.ERROR, kind=type(error).__name__, text=str(error))
+        sys.exit(1)
+
+
+def run_member(task: Task) -> None:
+    """All epochs of a task."""
+    share = task.open_share()
+    progress = _Progress(len(share.ends) * len(task.steps))
+    told = task.told
+    with AllReducer(
+        stream=Stream(**told["sums"]),
+        wid=told["wid"],
+        local=tuple(told["local"]),
+        switch=tuple(told["switch"]),
+        port=task.port,
+        timeout=task.timeout,
+        spin=task.spin,
+    ) as reducer:
+        events.await_go()
+        reducer.all_reduce(np.zeros(1, np.int32))  # nobody's clock runs before everybody is there
+        for epoch, step in enumerate(task.all_steps):
+            begin = time.perf_counter()
+            share.epoch(task.how, step, reducer, progress.batch_done)
+            seconds = time.perf_counter() - begin
+            np.save(task.weights_after(epoch), share.weights)
+            stats = reducer.stats()
+            events.tell(
+                EPOCH,
+                epoch=epoch,
+                seconds=seconds,
+                saturated=share.saturated,
+                sums=stats["pull_latency"]["count"],
+                sum_seconds=stats["pull_latency"]["total"],
+                resent=stats["retransmissions"],
+            )
+        events.tell(events.DONE)
+
+
+class _Progress:
+    """Tells how many mini-batches of how many are done, now and then."""
+
+    def __init__(self, batches: int) -> None:
+        self._batches = batches
+        self._done = 0
+        self._told = time.monotonic()
+
+    def batch_done(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._told >= _PROGRESS_SECONDS:
+            self._told = now
+            events.tell(PROGRESS, done=self._done, of=self._batches)
+
+
+if __name__ == "__main__":
+    member_main()

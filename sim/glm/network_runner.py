@@ -1,0 +1,145 @@
+"""Trainings on C++ workers in processes of their own, which a P4 switch adds up for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from controlplane.errors import ControlPlaneError
+from host.glm import Epoch, GlmError, Parallel, Prepared
+from sim.demo.crew import Crew
+from sim.demo.errors import DemoError
+from sim.demo.members import ProcessMember, module_command
+from sim.glm.labs import Lab, LabKind, open_lab
+from sim.glm.member import EPOCH, PROGRESS
+from sim.glm.task import Task, write_share
+from wire.generated.constants import SUPPORTED_LANES
+
+_SILENCE = 300.0
+"""Seconds without news from any worker after which a training has failed; they tell of progress all the time."""
+_SPIN = 200e-6
+
+OnProgress = Callable[[float], None]
+
+
+class NetworkRunner:
+    """Workers `w0`.. on a switch that runs p4sgd.p4.
+
+    Args:
+        lab: MININET or SHM.
+        loss: share of frames that the switch loses on purpose.
+        timeout: seconds without any sum after which a worker gives up.
+        on_progress: hears what share of the training is done.
+    """
+
+    def __init__(
+        self, lab: LabKind, *, loss: float = 0.0, timeout: float = 120.0, on_progress: OnProgress | None = None
+    ) -> None:
+        self._kind = lab
+        self._loss = loss
+        self._timeout = timeout
+        self._on_progress = on_progress
+
+    def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
+        """Run a training; `on_epoch` hears of each epoch."""
+        training = prepared.training
+        lanes = min(SUPPORTED_LANES) if training.parallel == Parallel.MODEL else max(SUPPORTED_LANES)
+        try:
+            with ExitStack() as exits:
+                folder = Path(exits.enter_context(TemporaryDirectory(prefix="catchment-glm-")))
+                lab = exits.enter_context(
+                    open_lab(self._kind, training.workers, lanes=lanes, loss=self._loss, logs=folder)
+                )
+                crew = exits.enter_context(Crew(silence=max(_SILENCE, 2 * self._timeout)))
+                tasks = [self._task(prepared, lab, wid, folder) for wid in range(training.workers)]
+                for task in tasks:
+                    crew.add(self._start(lab, task, crew, folder))
+                crew.run(_Collector(prepared, tasks, on_epoch, self._on_progress).hear)
+        except (DemoError, ControlPlaneError) as error:
+            raise GlmError(str(error)) from error
+
+    def _task(self, prepared: Prepared, lab: Lab, wid: int, folder: Path) -> Task:
+        training = prepared.training
+        share = folder / f"share-{wid}.npz"
+        write_share(prepared, wid, share)
+        crowded = training.workers + 1 > len(os.sched_getaffinity(0))
+        return Task(
+            wid=wid,
+            told=lab.told(wid),
+            port=lab.port(wid),
+            share=str(share),
+            weights=str(folder),
+            loss=training.loss.value,
+            bits=training.bits,
+            batch=training.batch,
+            fraction=training.fraction,
+            micro_batch=training.micro_batch,
+            parallel=training.parallel.value,
+            steps=tuple((step.multiplier, step.shift) for step in prepared.steps),
+            timeout=self._timeout,
+            spin=0.0 if crowded else _SPIN,
+        )
+
+    def _start(self, lab: Lab, task: Task, crew: Crew, folder: Path) -> ProcessMember:
+        path = folder / f"task-{task.wid}.json"
+        task.write(path)
+        name = f"w{task.wid}"
+        command = module_command("sim.glm.member", (str(path),), folder / f"{name}.log")
+        return ProcessMember(name, command, lambda argv, **options: lab.popen(task.wid, argv, **options), crew.deliver)
+
+
+class _Collector:
+    """Makes epochs of what the workers tell: one is done when all have told of it."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        tasks: list[Task],
+        on_epoch: Callable[[Epoch], None],
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._prepared = prepared
+        self._tasks = tasks
+        self._on_epoch = on_epoch
+        self._on_progress = on_progress
+        self._told: dict[int, list[dict[str, Any]]] = {}
+        self._before = {"sums": 0, "sum_seconds": 0.0, "resent": 0}
+
+    def hear(self, name: str, event: dict[str, Any]) -> None:
+        """An event of a worker."""
+        if event["event"] == PROGRESS:
+            if name == "w0" and self._on_progress is not None:
+                self._on_progress(event["done"] / event["of"])
+        elif event["event"] == EPOCH:
+            told = self._told.setdefault(event["epoch"], [])
+            told.append(event)
+            if len(told) == len(self._tasks):
+                self._on_epoch(self._epoch(event["epoch"], self._told.pop(event["epoch"])))
+
+    def _epoch(self, number: int, told: list[dict[str, Any]]) -> Epoch:
+        parts = []
+        for task in self._tasks:
+            path = task.weights_after(number)
+            parts.append(np.load(path, allow_pickle=False))
+            path.unlink()
+        data_parallel = self._prepared.training.parallel == Parallel.DATA
+        totals = {key: sum(event[key] for event in told) for key in self._before}
+        new = {key: totals[key] - before for key, before in self._before.items()}
+        self._before = totals
+        facts = {
+            "all_reduces": new["sums"] // len(told),
+            "all_reduce_seconds": new["sum_seconds"] / max(1, new["sums"]),
+            "retransmissions": new["resent"],
+        }
+        return Epoch(
+            parts[0] if data_parallel else np.concatenate(parts),
+            max(event["seconds"] for event in told),
+            sum(event["saturated"] for event in told),
+            facts,
+        )
