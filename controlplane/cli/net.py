@@ -7,20 +7,28 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from controlplane import networks
+from controlplane.cli import net_switch
 from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.cli.signals import woken_by
 from controlplane.fabric import Fabric
+from controlplane.network_requests import Handler, RequestSocket
 from controlplane.networks import NetworkError
 from controlplane.programs import programs_of
 from controlplane.topology import Topology
 
+if TYPE_CHECKING:
+    from sim.mininet import MininetNetwork
+
 app = typer.Typer(help="Networks on this machine, in namespaces (needs root).", no_args_is_help=True)
+app.command("kill")(net_switch.kill)
+app.command("restart")(net_switch.restart)
 
 _UP_SECONDS = 180.0
 _DOWN_SECONDS = 30.0
@@ -47,17 +55,30 @@ def up(
         os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
     with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
         programs = programs_of(loaded)
-        with MininetNetwork(loaded, source=str(topology.resolve())) as net:
+        with MininetNetwork(loaded, source=str(topology.resolve())) as net, ExitStack() as exits:
             with Fabric.connect(loaded, net.addresses) as fabric:
                 fabric.push(programs)
+            requests = exits.enter_context(RequestSocket(net.name))
             net.announce_ready()
             size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
             typer.echo(f"network {loaded.name} is up ({size}); logs in {net.log_folder}; Ctrl-C ends it")
             if ready_fd is not None:
                 os.write(ready_fd, _READY)
                 os.close(ready_fd)
-            net.watch(stop)
+            while net.watch(stop, requests.fileno()) != stop:
+                requests.answer(_handler(net))
     typer.echo(f"network {loaded.name} is down")
+
+
+def _handler(net: MininetNetwork) -> Handler:
+    verbs = {"kill": net.kill_switch, "restart": net.restart_switch}
+
+    def do(verb: str, switch: str) -> None:
+        if verb not in verbs or switch not in net.topology.switches:
+            raise NetworkError(f"network {net.name} cannot {verb} {switch}")
+        verbs[verb](switch)
+
+    return do
 
 
 @app.command("down")

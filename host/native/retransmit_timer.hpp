@@ -17,14 +17,14 @@ inline constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 struct RetransmitLimits {
   Nanos first = 5'000'000;  // before the first round trip was measured
   Nanos least = 1'000'000;
-  Nanos most = 10'000'000;
+  Nanos most = 10'000'000;  // for a switch whose answers come before it
 };
 
 class RetransmitTimer {
  public:
   RetransmitTimer(RetransmitLimits limits, std::uint32_t jitter_seed);
 
-  // A frame was sent for the first time.
+  // A frame was sent for the first time: `seq` follows all that were sent before.
   void on_sent(Seq seq, Nanos now);
   // ma moved to `acked`; `outstanding`: something is still in flight.
   void on_progress(Seq acked, bool outstanding, Nanos now);
@@ -39,16 +39,26 @@ class RetransmitTimer {
 
  private:
   Nanos base() const;
+  Nanos start() const;
+  Nanos slowest() const;
   Nanos jitter();
 
   RetransmitLimits limits_;
   std::uint32_t random_;
   Nanos timeout_;
+  bool repeating_ = false;  // it ran out since anything moved
+  // What it had grown to when a repeated frame was answered, until one that was sent once is.  To
+  // which transmission such an answer is nobody knows, so it is no sample; but if it made nobody
+  // wait longer, a switch slower than the longest timeout would get every frame several times,
+  // become slower still, and never be measured (Karn and Partridge).
+  Nanos held_ = 0;
   Nanos deadline_ = kNever;
   Nanos smoothed_ = 0;
   Nanos variation_ = 0;
+  Seq next_ = 0;              // after the newest frame sent
   std::optional<Seq> timed_;  // the frame whose round trip is being measured
   Nanos timed_at_ = 0;
+  std::optional<Seq> repeats_;  // until ma is here, repetitions hold answers up: nothing is timed
 };
 
 }  // namespace catchment::host

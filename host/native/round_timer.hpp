@@ -47,7 +47,7 @@ class RoundTimer {
   }
 
  private:
-  static constexpr std::uint32_t kMostBackoff = 4;
+  static constexpr std::uint32_t kMostBackoff = 6;
 
   RetransmitLimits limits_;
   std::uint32_t random_;

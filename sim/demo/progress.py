@@ -8,7 +8,9 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-_LINES = 10  # without a terminal: so many lines per training
+# Without a terminal: the first step, so many more per training, and one when there was none for so long.
+_LINES = 10
+_SILENCE_SECONDS = 30.0
 
 
 class TrainingProgress:
@@ -31,6 +33,7 @@ class TrainingProgress:
             console=console,
             disable=not console.is_terminal,
         )
+        self._printed_at = 0.0
         self._task = self._progress.add_task(title, total=steps, facts="starting")
 
     def __enter__(self) -> Self:
@@ -52,5 +55,9 @@ class TrainingProgress:
         if self._bytes:
             facts += f"  {rate * self._bytes / 1e6:.1f} MB/s"
         self._progress.update(self._task, completed=number, facts=facts)
-        if not self._console.is_terminal and number % max(1, self._steps // _LINES) == 0:
+        due = (
+            number == before or number % max(1, self._steps // _LINES) == 0 or at - self._printed_at > _SILENCE_SECONDS
+        )
+        if not self._console.is_terminal and due:
+            self._printed_at = at
             self._console.print(f"{self._title}: step {number}/{self._steps}  {facts}")

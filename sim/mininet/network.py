@@ -51,6 +51,7 @@ class MininetNetwork:
         self._ready = False
         self._addresses: dict[str, str] = {}
         self._processes: dict[str, WatchedProcess] = {}
+        self._killed: set[str] = set()  # switches whose end is no accident
         self._popen: list[subprocess.Popen[Any]] = []
         self._net: Any = None
         self._state: StateFile | None = None
@@ -136,6 +137,7 @@ class MininetNetwork:
         command = COMMANDS[switch.target](address, switch.device_id, self.interfaces(name))
         log = self.log_folder / f"{name}.log"
         self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
+        self._killed.discard(name)
 
     def check_switch(self, name: str) -> None:
         """Make sure that a switch still runs.
@@ -145,25 +147,39 @@ class MininetNetwork:
         """
         self._processes[name].check()
 
-    def watch(self, stop: int) -> None:
-        """Wait until the descriptor `stop` is readable.
+    def watch(self, *descriptors: int) -> int:
+        """Wait until one of some descriptors is readable, and return it.
 
         Raises:
             NetworkError: a switch ended by itself; quotes the end of its log.
         """
         with contextlib.ExitStack() as stack:
             ends = {}
-            for name, process in self._processes.items():
-                descriptor = process.end_descriptor()
+            for name in self._processes.keys() - self._killed:
+                self.check_switch(name)
+                descriptor = self._processes[name].end_descriptor()
                 stack.callback(os.close, descriptor)
                 ends[descriptor] = name
-            ready, _, _ = select.select([stop, *ends], [], [])
-        if stop not in ready:
-            self.check_switch(ends[ready[0]])
+            ready, _, _ = select.select([*descriptors, *ends], [], [])
+        first: int = ready[0]  # of the order in which they were given
+        if first in ends:
+            self.check_switch(ends[first])
+        return first
 
     def kill_switch(self, name: str) -> None:
         """End a switch at once, as a crash or a power cut would."""
+        self._killed.add(name)
         self._processes[name].kill()
+
+    def restart_switch(self, name: str) -> None:
+        """Start a switch again, without a program; one that runs is killed first.
+
+        Raises:
+            NetworkError: it does not start.
+        """
+        if self._processes[name].is_alive():
+            self.kill_switch(name)
+        self.start_switch(name)
 
     @contextlib.contextmanager
     def stopped_switch(self, name: str) -> Iterator[None]:

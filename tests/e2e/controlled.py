@@ -28,7 +28,7 @@ MEMBER = Path(__file__).with_name("controlled_member.py")
 PATIENT = Timing(silence=3.0, reunion=1.0, request=10.0, hang=5.0)
 
 
-def until(ready: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
+def until(ready: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
     """Wait for something that others bring about."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.05)):
@@ -50,7 +50,7 @@ class ControlledMember:
             )  # fmt: skip
         self._log = log
 
-    def event(self, name: str, timeout: float = 120.0) -> dict[str, Any]:
+    def event(self, name: str, timeout: float = 300.0) -> dict[str, Any]:
         """Its next line that holds `name`, or an error."""
         assert self.process.stdout is not None
         watchdog = threading.Timer(timeout, self.process.kill)
@@ -72,7 +72,7 @@ class ControlledMember:
         """Let it go."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        assert self.process.wait(30) == 0, self._log.read_text()[-2000:]
+        assert self.process.wait(120) == 0, self._log.read_text()[-2000:]
 
 
 class ControlledLab:
@@ -86,7 +86,7 @@ class ControlledLab:
         slow = next(iter(topology.switches.values())).target is Target.BMV2
         self.is_slow = slow
         self.lanes = next(iter(topology.switches.values())).lanes
-        self.sizes = [1500] * 12 if slow else [80_000] * 12
+        self.sizes = [240] * 12 if slow else [80_000] * 12
         self._exits = contextlib.ExitStack()
 
     def __enter__(self) -> ControlledLab:

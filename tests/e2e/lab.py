@@ -49,7 +49,7 @@ class Member:
         line = self.process.stdout.readline()
         assert json.loads(line or "{}").get("started"), f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
 
-    def result(self, timeout: float = 120.0) -> dict[str, Any]:
+    def result(self, timeout: float = 300.0) -> dict[str, Any]:
         """Its last line."""
         assert self.process.stdout is not None
         # Not communicate(): it would miss what `wait_started` has read ahead.
@@ -140,7 +140,7 @@ class Lab:
         sizes: Sequence[int],
         dtype: str = "int32",
         exponent: int = 4,
-        timeout: float = 20.0,
+        timeout: float = 60.0,
         hosts: Sequence[str] | None = None,
     ) -> dict[str, Member]:
         """Start a job's members (or some of them) on their hosts."""

@@ -290,9 +290,38 @@ def test_retransmit_timer_follows_the_round_trip_and_backs_off() -> None:
     assert all(
         base * MS <= wait <= base * MS * 5 // 4 for base, wait in zip([1, 2, 4, 8, 10, 10, 10, 10], waits, strict=True)
     )
-    timer.on_progress(200, False, now)
+    timer.on_progress(100, False, now)
+    assert timer.timeout == 10 * MS, "which transmission was that?"
+    timer.on_sent(100, now)
+    timer.on_progress(101, False, now + 400_000)
     assert timer.timeout == 1 * MS
     assert not timer.expired(10**15)
+
+
+@pytest.mark.parametrize("window", [1, 4, 64])
+@pytest.mark.parametrize("round_trip", [8, 30, 100])
+def test_a_slow_switch_is_measured_and_gets_every_frame_once(window: int, round_trip: int) -> None:
+    """Were its answers always later than the longest timeout, it would get everything many times, for ever."""
+    timer = _machines.RetransmitTimer(5 * MS, 1 * MS, 10 * MS, 3)
+    now = sent = acked = 0
+    answers: list[tuple[int, int]] = []
+    late_repeats = repeats = 0
+    while acked < 400:
+        while sent < min(acked + window, 400):
+            timer.on_sent(sent, now)
+            answers.append((now + round_trip * MS + sent * 1000, sent + 1))
+            sent += 1
+        now = min(answers[0][0], timer.deadline)
+        if answers[0][0] <= now:
+            acked = answers.pop(0)[1]
+            timer.on_progress(acked, acked != sent, now)
+        else:
+            timer.on_expired(now)
+            repeats += 1
+            late_repeats += acked >= 8 * window
+    assert repeats < 30
+    assert late_repeats == 0
+    assert timer.round_trip == pytest.approx(round_trip * MS, rel=0.5)
 
 
 def test_retransmitted_frames_are_not_timed() -> None:
