@@ -18,6 +18,7 @@ from controlplane.cli import (
     demo,
     doctor,
     fault,
+    glm,
     group,
     job,
     meter,
@@ -50,6 +51,7 @@ app.add_typer(table.app, name="table")
 app.add_typer(fault.app, name="fault")
 app.add_typer(topology.app, name="topology")
 app.add_typer(optimizer.app, name="optimizer")
+app.add_typer(glm.app, name="glm")
 app.add_typer(group.group_app, name="group")
 app.add_typer(group.clone_app, name="clone")
 app.add_typer(counter.app, name="counter")

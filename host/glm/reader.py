@@ -22,7 +22,12 @@ _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 def read_samples(
-    path: Path, *, labels: Path | None = None, features: int | None = None, zero_based: bool = False
+    path: Path,
+    *,
+    labels: Path | None = None,
+    features: int | None = None,
+    zero_based: bool = False,
+    unlabelled: bool = False,
 ) -> Samples:
     """Samples of a file.
 
@@ -31,13 +36,19 @@ def read_samples(
         labels: a .npy with the labels of an .npz; None when the .npz has an array ``labels`` of its own.
         features: how many there are; by default as many as the file names.
         zero_based: the text's first feature is 0, not 1.
+        unlabelled: an .npz may be without labels.
 
     Raises:
         GlmError: it cannot be read; a mistake in the text is named with its line.
     """
     if path.suffix == ".npz":
         matrix, found = _read_npz(path, labels)
-        return Samples.of(_widened(matrix, features, path), found)
+        matrix = _widened(matrix, features, path)
+        if found is not None:
+            return Samples.of(matrix, found)
+        if unlabelled:
+            return Samples(matrix, np.zeros(matrix.shape[0]), labelled=False)
+        raise GlmError(f"{path}: no labels in it", "name a .npy file with --labels")
     if labels is not None:
         raise GlmError(f"{path}: labels of their own are for .npz files", "LIBSVM's lines begin with their labels")
     return _read_text(path, features, zero_based)
@@ -66,14 +77,12 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
     return Samples.of(_widened(matrix, features, path), found)
 
 
-def _read_npz(path: Path, labels: Path | None) -> tuple[sp.csr_array, Floats]:
+def _read_npz(path: Path, labels: Path | None) -> tuple[sp.csr_array, Floats | None]:
     try:
         matrix = rows_of(sp.load_npz(path))
         if labels is None:
             with np.load(path, allow_pickle=False) as arrays:
-                if "labels" not in arrays:
-                    raise GlmError(f"{path}: no labels in it", "name a .npy file with --labels")
-                return matrix, arrays["labels"]
+                return matrix, arrays.get("labels")
         return matrix, np.load(labels, allow_pickle=False)
     except (*_DAMAGED, ValueError, KeyError) as error:
         where = path if labels is None else f"{path} with {labels}"

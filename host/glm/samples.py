@@ -21,10 +21,12 @@ class Samples:
     Attributes:
         matrix: CSR, float64, shape (samples, features), its indices sorted and without duplicates.
         labels: float64, shape (samples,).
+        labelled: False where the labels are only zeros in their place.
     """
 
     matrix: sp.csr_array
     labels: Floats
+    labelled: bool = True
 
     @classmethod
     def of(cls, matrix: Any, labels: Any) -> Samples:

@@ -1,0 +1,39 @@
+"""The plot of a training: loss and accuracy over epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from host.glm import Loss, Report
+
+_LOSS, _SCORE = "#2a6fbb", "#e07b28"
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "catchment", "font.size": 10, "axes.spines.top": False}
+
+
+def save_plot(path: Path, title: str, loss: Loss, reports: Sequence[Report]) -> None:
+    """Write the plot; the ending of `path` says which format."""
+    epochs = [report.epoch for report in reports]
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(7.5, 3.6))
+        axis = figure.add_subplot()
+        axis.plot(epochs, [report.loss for report in reports], color=_LOSS, marker="o", ms=3)
+        axis.set_xlabel("epoch")
+        axis.set_ylabel(f"mean {loss.value} loss", color=_LOSS)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_title(title, fontsize=10, loc="left")
+        other = axis.twinx()
+        other.plot(epochs, [report.score for report in reports], color=_SCORE, marker="s", ms=3)
+        other.set_ylabel(score_name(loss), color=_SCORE)
+        metadata = {"Date": None} if path.suffix == ".svg" else None
+        figure.savefig(path, bbox_inches="tight", metadata=metadata)
+
+
+def score_name(loss: Loss) -> str:
+    """What `Report.score` is."""
+    return "R squared" if loss == Loss.SQUARES else "accuracy"
