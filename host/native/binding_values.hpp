@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "member.hpp"
 #include "request.hpp"
 #include "stats.hpp"
 #include "stream_config.hpp"
@@ -25,6 +26,8 @@ pybind11::dict to_dict(const Stats& stats);
 
 // window: 0 for all slots.
 StreamConfig stream(const std::string& name, const pybind11::dict& fields, std::uint32_t window);
+// role, streams, window, wid, switch, timeout.
+EndpointConfig endpoint_config(const pybind11::dict& fields);
 UdpAddress address(const pybind11::handle& pair);
 // Seconds; at most three years.
 Nanos nanos(const pybind11::handle& seconds);

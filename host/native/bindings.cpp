@@ -161,26 +161,7 @@ class BoundEndpoint {
 };
 
 std::unique_ptr<BoundEndpoint> make(const py::dict& fields) {
-  EndpointConfig config;
-  const auto role = fields["role"].cast<std::string>();
-  const auto window = fields["window"].cast<std::uint32_t>();
-  const auto streams = fields["streams"].cast<py::dict>();
-  const auto pick = [&](const char* name) -> std::optional<StreamConfig> {
-    if (!streams.contains(name)) return std::nullopt;
-    return stream(name, streams[name].cast<py::dict>(), window);
-  };
-  if (role == "peer") {
-    config.role = Role::kPeer;
-    config.out = config.in = pick("stream");
-  } else {
-    config.role = role == "root" ? Role::kRoot : Role::kWorker;
-    config.out = pick(role == "root" ? "parameters" : "gradients");
-    config.in = pick(role == "root" ? "gradients" : "parameters");
-  }
-  config.wid = fields["wid"].cast<std::uint8_t>();
-  const UdpAddress peer = address(fields["switch"]);
-  config.peer = peer.host + ":" + std::to_string(peer.port);
-  config.timeout = nanos(fields["timeout"]);
+  EndpointConfig config = endpoint_config(fields);
   OpenPort open = open_port(fields, longest_frame(config), largest_window(config));
   return as_os_error([&] {
     return std::make_unique<BoundEndpoint>(std::move(config), std::move(open.port),

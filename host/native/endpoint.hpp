@@ -1,45 +1,21 @@
-// One member of a job: a socket, at most one stream out and one in, and the thread that moves them.
+// A member of a job on this machine: its port, and the thread that runs it.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "frame_check.hpp"
+#include "member.hpp"
 #include "poller.hpp"
 #include "port.hpp"
-#include "receiver.hpp"
 #include "request.hpp"
 #include "stats.hpp"
-#include "stream_config.hpp"
-#include "transmitter.hpp"
-#include "watchdog.hpp"
 
 namespace catchment::host {
-
-enum class Role : std::uint8_t {
-  kWorker,  // REDUCE sender, BCAST consumer
-  kRoot,    // REDUCE consumer, BCAST sender
-  kPeer,    // ALLREDUCE, both on one stream
-};
-
-struct EndpointConfig {
-  Role role = Role::kWorker;
-  std::optional<StreamConfig> out;
-  std::optional<StreamConfig> in;
-  std::uint8_t wid = 0;
-  std::string peer;  // the switch, for messages
-  Nanos timeout = 0;
-};
-
-// The longest frame that an endpoint with these streams sends or receives, and the largest window.
-std::size_t longest_frame(const EndpointConfig& config);
-std::size_t largest_window(const EndpointConfig& config);
 
 class Endpoint {
  public:
@@ -78,28 +54,14 @@ class Endpoint {
   void run();
   void serve();
   void take_commands(Nanos now);
-  void receive(Nanos now);
-  std::optional<Reject> on_frame(std::span<const std::uint8_t> frame, Nanos now);
-  bool transmit(Nanos now);
   void supervise(Nanos now);
-  void fail_everything(const Failure& failure, Nanos now);
-  bool lingering(Nanos now);
-  Nanos deadline() const;
 
   EndpointConfig config_;
   Stats stats_;
   std::unique_ptr<Port> port_;
   Poller poller_;
-  std::optional<Transmitter> out_;
-  std::optional<Receiver> in_;
-  std::optional<Acceptance> out_accepts_;
-  std::optional<Acceptance> in_accepts_;
-  Watchdog watchdog_;
-  Contact contact_;
-  bool blocked_ = false;  // the socket took no more
-  std::optional<Nanos> blocked_since_;
-  bool dead_ = false;  // failed: only close() is left
-  std::optional<Nanos> closing_at_;
+  Member member_;
+  bool closing_ = false;
 
   std::atomic<int> called_{0};  // commands wait
   mutable std::mutex mutex_;    // guards what follows

@@ -2,6 +2,6 @@
 
 from sim.cosim.errors import CosimError
 from sim.cosim.machine import Kind, Machine
-from sim.cosim.models import Faults, HostModel, LinkModel, SwitchModel
+from sim.cosim.models import Faults, HostModel, LinkModel, StackModel, SwitchModel
 
-__all__ = ["CosimError", "Faults", "HostModel", "Kind", "LinkModel", "Machine", "SwitchModel"]
+__all__ = ["CosimError", "Faults", "HostModel", "Kind", "LinkModel", "Machine", "StackModel", "SwitchModel"]

@@ -14,7 +14,7 @@ fills their tables. Equal seeds give equal runs, to the picosecond.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -25,22 +25,28 @@ from controlplane.fabric import forwarding_config
 from controlplane.jobs import Allocator, JobPlan
 from controlplane.jobs.entries import switch_configs
 from controlplane.topology import PortRef, Topology, star
+from controlplane.topology import Switch as PlannedSwitch
 from sim.cosim.errors import CosimError
-from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, Faults, HostModel, LinkModel, SwitchModel
+from sim.cosim.member_host import MemberHost, MemberTransfer
+from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, Faults, HostModel, LinkModel, StackModel, SwitchModel
 from sim.cosim.native import native
 from sim.cosim.nic_host import NicHost, NicTransfer
 from sim.cosim.switch import build_switch, write_config
 from sim.cosim.timing import Timing
+from wire.generated.constants import LANE_BYTES
 
 LUWU = Path(__file__).parents[2] / "p4src" / "luwu.p4"
 _BATCH = 256
 
+Transfer = NicTransfer | MemberTransfer
+
 
 class Kind(StrEnum):
-    """What a host has."""
+    """What a host has: a WorkerNIC, an AggNIC, or the endpoint of host/ for either role."""
 
     WORKER = "worker_nic"
     ROOT = "agg_nic"
+    SOFTWARE = "software"
 
 
 class Cable:
@@ -75,11 +81,12 @@ class Machine:
 
     def __init__(
         self, topology: Topology, hosts: Mapping[str, Kind], *, seed: int = 1, link: LinkModel | None = None,
-        switch: SwitchModel | None = None, host: HostModel | None = None, parameters: Mapping[str, int] | None = None,
-        batch: int = _BATCH,
+        switch: SwitchModel | None = None, host: HostModel | None = None, stack: StackModel | None = None,
+        parameters: Mapping[str, int] | None = None, batch: int = _BATCH,
     ) -> None:  # fmt: skip
         self.topology = topology
         self.link, self.switch_model = link or LinkModel(), switch or SwitchModel()
+        self._host_model, self._stack_model, self._parameters = host or HostModel(), stack or StackModel(), parameters
         self._random = random.Random(seed)
         self._allocator = Allocator(topology)
         self._native = native()
@@ -94,19 +101,22 @@ class Machine:
         }
         for name, program in self.programs.items():
             write_config(forwarding_config(topology, name), program)
-        self.hosts: dict[str, NicHost] = {}
+        self.hosts: dict[str, NicHost | MemberHost] = {}
         self.cables: dict[str, Cable] = {}
         for number, (name, kind) in enumerate(hosts.items()):
-            self._add_host(name, kind, number, host or HostModel(), parameters)
+            self._add_host(name, kind, number)
         for cable in topology.links:
             self.cables[cable.a.switch] = self._connect(self._port(cable.a), self._port(cable.b))
 
     @classmethod
-    def star(cls, workers: int, *, lanes: int = 64, slots: int = 1024, **options: Any) -> Self:
-        """Workers w0, w1, ... and the root opt on one switch; `options` as for `Machine`."""
+    def star(
+        cls, workers: int, *, software: Collection[str] = (), lanes: int = 64, slots: int = 1024, **options: Any
+    ) -> Self:
+        """Workers w0, w1, ... and the root opt on one switch, some in `software`; `options` as for `Machine`."""
         names = [f"w{i}" for i in range(workers)]
         topology = star([*names, "opt"], program=LUWU, lanes=lanes, slots=slots)
-        return cls(topology, {**dict.fromkeys(names, Kind.WORKER), "opt": Kind.ROOT}, **options)
+        kinds = {**dict.fromkeys(names, Kind.WORKER), "opt": Kind.ROOT, **dict.fromkeys(software, Kind.SOFTWARE)}
+        return cls(topology, kinds, **options)
 
     def __enter__(self) -> Self:
         return self
@@ -116,8 +126,19 @@ class Machine:
     ) -> None:
         self._exits.close()
 
-    def __getitem__(self, host: str) -> NicHost:
+    def __getitem__(self, host: str) -> NicHost | MemberHost:
         return self.hosts[host]
+
+    def nic(self, host: str) -> NicHost:
+        """A host whose NIC is RTL.
+
+        Raises:
+            CosimError: it is none.
+        """
+        found = self.hosts[host]
+        if not isinstance(found, NicHost):
+            raise CosimError(f"{host} has no NIC in RTL: its endpoint is software")
+        return found
 
     # ---- time ------------------------------------------------------------------------------------------------
 
@@ -135,7 +156,7 @@ class Machine:
         """Let clocks pass."""
         self._world.run(clocks)
 
-    def finish(self, transfers: Iterable[NicTransfer], limit: int = 20_000_000) -> None:
+    def finish(self, transfers: Iterable[Transfer], limit: int = 20_000_000) -> None:
         """Until all of them are done.
 
         Raises:
@@ -145,7 +166,7 @@ class Machine:
         end = self.clocks + limit
         while left:
             if self.clocks >= end:
-                stuck = ", ".join(f"{t.host.name}: {t.request.kind}" for t in left)
+                stuck = ", ".join(f"{t.host.name}: {t.kind}" for t in left)
                 raise CosimError(f"not done after {limit} clocks: {stuck}; look at the NICs' statistics")
             self._world.run_watched(end - self.clocks)
             left = [transfer for transfer in left if not transfer.done]
@@ -153,19 +174,20 @@ class Machine:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Doorbells of all hosts within ring at one time, when it ends: one push and one pull of each."""
-        for host in self.hosts.values():
-            host.bus.hold()
+        buses = [host.bus for host in self.hosts.values() if isinstance(host, NicHost)]
+        for bus in buses:
+            bus.hold()
         try:
             yield
         finally:
-            for host in self.hosts.values():
-                host.bus.ring()
+            for bus in buses:
+                bus.ring()
 
     # ---- jobs ------------------------------------------------------------------------------------------------
 
     def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
         """Plan a job, fill the switches' tables and start its members; `plan` as for `JobPlan.luwu`."""
-        plan = {"name": f"job{root}", "param_bytes": self._param_bytes(root), **plan}
+        plan = {"name": f"job{root}", "param_bytes": self._vector_bytes(root), **plan}
         return self.begin(JobPlan.luwu(self.topology, workers=workers, root=root, allocator=self._allocator, **plan))
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
@@ -183,8 +205,11 @@ class Machine:
 
     def join(self, job: JobPlan, host: str) -> None:
         """Start a member's streams."""
-        switch = self.topology.switch(self.topology.host(host).link.switch)
-        self.hosts[host].join(job, switch, self.timing(job))
+        member = self.hosts[host]
+        if isinstance(member, NicHost):
+            member.join(job, self._switch_of(host), self.timing(job))
+        else:
+            member.join(job)
 
     def timing(self, job: JobPlan) -> Timing:
         """The timers of a job's NICs."""
@@ -199,19 +224,27 @@ class Machine:
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
-    def _param_bytes(self, root: str) -> int:
-        return self.hosts[root].driver.vector_bytes
+    def _switch_of(self, host: str) -> PlannedSwitch:
+        return self.topology.switch(self.topology.host(host).link.switch)
 
-    def _add_host(
-        self, name: str, kind: Kind, number: int, model: HostModel, parameters: Mapping[str, int] | None
-    ) -> None:
+    def _vector_bytes(self, host: str) -> int:
+        return self._switch_of(host).lanes * LANE_BYTES
+
+    def _add_host(self, name: str, kind: Kind, number: int) -> None:
         where = self.topology.host(name)
-        host = NicHost(
-            self._world, where, kind.value, number=number, model=model, seed=self._bits(32), parameters=parameters
-        )  # fmt: skip
-        self._exits.callback(host.close)
-        self.hosts[name] = host
-        self.cables[name] = self._connect(self._native.Socket(host.device), self._port(where.link))
+        if kind is Kind.SOFTWARE:
+            member = MemberHost(self._world, where, self._stack_model)
+            self.hosts[name] = member
+            end = self._native.Socket(member.device)
+        else:
+            nic = NicHost(
+                self._world, where, "agg_nic" if kind is Kind.ROOT else "worker_nic", number=number, model=self._host_model, seed=self._bits(32),
+                parameters=self._parameters,
+            )  # fmt: skip
+            self._exits.callback(nic.close)
+            self.hosts[name] = nic
+            end = self._native.Socket(nic.device)
+        self.cables[name] = self._connect(end, self._port(where.link))
 
     def _port(self, port: PortRef) -> Any:
         return self._native.Socket(self.switches[port.switch], port.port)

@@ -25,7 +25,7 @@ class LinkModel:
 
     gbps: float = 100.0
     cable_ns: float = 15.0
-    ports_ns: float = 400.0
+    ports_ns: float = 250.0
 
     def __post_init__(self) -> None:
         if self.gbps <= 0 or 8000 / self.gbps != self.byte_picos:
@@ -53,7 +53,7 @@ class SwitchModel:
         queue_bytes: of each port; what does not fit is dropped and counted.
     """
 
-    pipeline_ns: float = 600.0
+    pipeline_ns: float = 400.0
     queue_bytes: int = 1 << 20
 
 
@@ -70,6 +70,23 @@ class HostModel:
     pages: int = 2
     pace: Pace = field(default_factory=lambda: Pace(latency=150))
     mac_fifo_bytes: int = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class StackModel:
+    """A host whose endpoint is software.
+
+    Attributes:
+        receive_ns: from a frame's last bit until the program sees it.
+        frame_ns: of processor for each frame, in or out; slower than the line, it is a straggler.
+        ring_bytes: may wait for the line.
+        ring_frames: may wait for the program; more are dropped.
+    """
+
+    receive_ns: float = 1000.0
+    frame_ns: float = 100.0
+    ring_bytes: int = 1 << 16
+    ring_frames: int = 4096
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class NicTransfer:
     def __init__(self, host: NicHost, request: Request) -> None:
         self.host = host
         self.request = request
+        self.kind = request.kind
         self._watch = host.device.watch(request.record.bytes.ctypes.data)
 
     @property
@@ -47,7 +48,7 @@ class NicTransfer:
             CosimError: it has not been.
         """
         if self._watch.at == 0:
-            raise CosimError(f"the {self.request.kind} of {self.host.name} is under way: finish it first")
+            raise CosimError(f"the {self.kind} of {self.host.name} is under way: finish it first")
         return float(self._watch.at) / PICOS_PER_NANO
 
     def check(self) -> bytes:

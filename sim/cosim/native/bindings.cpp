@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "binding_values.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "wire.hpp"
 #include "world.hpp"
@@ -25,13 +26,15 @@ using Release = py::call_guard<py::gil_scoped_release>;
 
 // One end of a cable.
 struct Socket {
-  std::variant<DeviceNode*, SwitchNode*> node;
+  std::variant<DeviceNode*, SwitchNode*, MemberNode*> node;
   std::uint32_t port = 0;
 };
 
 void plug_in(const Socket& socket, Line& outgoing) {
   if (const auto* device = std::get_if<DeviceNode*>(&socket.node)) {
     (*device)->attach(outgoing);
+  } else if (const auto* member = std::get_if<MemberNode*>(&socket.node)) {
+    (*member)->attach(outgoing);
   } else {
     std::get<SwitchNode*>(socket.node)->attach(socket.port, outgoing);
   }
@@ -42,6 +45,8 @@ void end_at(World& world, Line& line, const Socket& from, const Socket& to) {
     const auto* node = std::get_if<SwitchNode*>(&from.node);
     world.end(line, **device);
     world.allow(line.timing().latency + (node != nullptr ? (*node)->timing().pipeline : 0));
+  } else if (const auto* member = std::get_if<MemberNode*>(&to.node)) {
+    world.end(line, **member, to.port);
   } else {
     world.end(line, *std::get<SwitchNode*>(to.node), to.port);
   }
@@ -121,6 +126,34 @@ void bind_line(py::module_& module) {
           py::arg("reorder"), py::arg("delay"));
 }
 
+host::Memory memory_of(std::uintptr_t address, std::size_t elements, int dtype) {
+  return {reinterpret_cast<std::uint8_t*>(address), elements, static_cast<wire::DataType>(dtype)};
+}
+
+// Requests are of the type that the module _native has made known.
+void bind_member(py::module_& module) {
+  py::class_<MemberNode>(module, "Member")
+      .def("join",
+           [](MemberNode& node, const World& world, const py::dict& fields) {
+             node.join(host::endpoint_config(fields), host::address(fields["local"]),
+                       host::address(fields["switch"]), world.now());
+           })
+      .def("push",
+           [](MemberNode& node, const World& world, std::uintptr_t address, std::size_t elements,
+              int dtype, int exponent) {
+             return node.push(memory_of(address, elements, dtype), exponent, world.now());
+           })
+      .def("pull",
+           [](MemberNode& node, const World& world, std::uintptr_t address, std::size_t elements,
+              int dtype) { return node.pull(memory_of(address, elements, dtype), world.now()); })
+      .def("watch", &MemberNode::watch)
+      .def("stats", [](const MemberNode& node) { return host::to_dict(node.stats()); })
+      .def("failure", [](const MemberNode& node) { return host::to_dict(node.failure()); })
+      .def("counts", [](const MemberNode& node) {
+        return std::pair{node.counts().damaged, node.counts().overrun};
+      });
+}
+
 void bind_nodes(py::module_& module) {
   py::class_<Watch, std::shared_ptr<Watch>>(module, "Watch").def_readonly("at", &Watch::at);
   py::class_<DeviceNode>(module, "Device")
@@ -131,10 +164,7 @@ void bind_nodes(py::module_& module) {
       .def("answers", &take_answers)
       .def("watch",
            [](DeviceNode& device, std::uintptr_t byte) {
-             auto watch = std::make_shared<Watch>(
-                 Watch{reinterpret_cast<const volatile std::uint8_t*>(byte), 0});
-             device.watch(watch);
-             return watch;
+             return device.watch(reinterpret_cast<const volatile std::uint8_t*>(byte));
            })
       .def("counts", [](const DeviceNode& device) {
         const MacCounts& counts = device.counts();
@@ -151,8 +181,10 @@ void bind_nodes(py::module_& module) {
         const PortQueueCounts counts = node.counts(port);
         return std::pair{counts.dropped, counts.most_bytes};
       });
+  bind_member(module);
   py::class_<Socket>(module, "Socket")
       .def(py::init([](DeviceNode& node) { return Socket{&node, 0}; }))
+      .def(py::init([](MemberNode& node) { return Socket{&node, 0}; }))
       .def(py::init([](SwitchNode& node, std::uint32_t port) { return Socket{&node, port}; }));
 }
 
@@ -170,6 +202,14 @@ void bind_world(py::module_& module) {
             return world.add_switch(dataplane.packets(), {pipeline, queue_bytes});
           },
           owned, py::keep_alive<1, 2>())
+      .def(
+          "add_member",
+          [](World& world, Picos receive, Picos frame, std::size_t ring_bytes,
+             std::size_t ring_frames) -> MemberNode& {
+            return world.add_member({receive, frame, ring_bytes, ring_frames});
+          },
+          owned, py::kw_only(), py::arg("receive"), py::arg("frame"), py::arg("ring_bytes"),
+          py::arg("ring_frames"))
       .def("connect", &connect, owned)
       .def("run", &World::run, Release())
       .def("run_watched", &World::run_watched, Release())

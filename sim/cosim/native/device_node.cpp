@@ -28,6 +28,12 @@ void DeviceNode::run(Picos now, std::uint64_t clocks) {
   }
 }
 
+std::shared_ptr<Watch> DeviceNode::watch(const volatile std::uint8_t* byte) {
+  auto watch = std::make_shared<Watch>();
+  watches_.emplace_back(byte, watch);
+  return watch;
+}
+
 // The beat whose bytes have arrived by `now`.
 const Beat* DeviceNode::offer(Picos now) {
   if (arrivals_.empty()) return nullptr;
@@ -87,9 +93,9 @@ void DeviceNode::sample_bus() {
 }
 
 void DeviceNode::look(Picos now) {
-  std::erase_if(watches_, [&](const std::shared_ptr<Watch>& watch) {
-    if (*watch->byte == 0) return false;
-    watch->at = now + kClock;
+  std::erase_if(watches_, [&](const auto& one) {
+    if (*one.first == 0) return false;
+    one.second->at = now + kClock;
     return true;
   });
 }

@@ -13,14 +13,9 @@
 
 #include "line.hpp"
 #include "rtl/harness/device.hpp"
+#include "watch.hpp"
 
 namespace catchment::cosim {
-
-// Memory that somebody waits for: when it is not 0 any more.
-struct Watch {
-  const volatile std::uint8_t* byte;
-  Picos at;  // when it was seen, 0: not yet
-};
 
 struct MacCounts {
   std::uint64_t tx_beats = 0;
@@ -54,7 +49,8 @@ class DeviceNode {
   // Reads and failed writes that have been answered since the last call.
   std::vector<Answer> answers() { return std::exchange(answers_, {}); }
   [[nodiscard]] bool accessing() const { return !accesses_.empty(); }
-  void watch(std::shared_ptr<Watch> watch) { watches_.push_back(std::move(watch)); }
+  // When a byte of its host's memory is not 0 any more.
+  std::shared_ptr<Watch> watch(const volatile std::uint8_t* byte);
   [[nodiscard]] std::size_t waiting() const { return watches_.size(); }
   [[nodiscard]] const MacCounts& counts() const { return counts_; }
 
@@ -82,7 +78,7 @@ class DeviceNode {
   std::deque<Access> accesses_;
   int patience_ = 0;  // clocks left for the access under way, 0: none is
   std::vector<Answer> answers_;
-  std::vector<std::shared_ptr<Watch>> watches_;
+  std::vector<std::pair<const volatile std::uint8_t*, std::shared_ptr<Watch>>> watches_;
 };
 
 }  // namespace catchment::cosim

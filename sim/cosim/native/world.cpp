@@ -8,7 +8,8 @@ namespace catchment::cosim {
 
 namespace {
 
-constexpr std::uint64_t kLook = 128;       // clocks; not a batch, so that no time depends on that
+constexpr std::uint64_t kLook = 128;  // clocks; not a batch, so that no time depends on that
+constexpr std::uint32_t kFirstMember = 1U << 31U;  // as a source of events; lines come before
 constexpr std::uint64_t kAccessBatch = 8;  // clocks; a driver's access waits no longer than it must
 
 }  // namespace
@@ -24,6 +25,12 @@ DeviceNode& World::add_device(const rtl::Device& table, void* device, std::size_
 SwitchNode& World::add_switch(softswitch::Packets& packets, SwitchTiming timing) {
   switches_.push_back(std::make_unique<SwitchNode>(packets, timing));
   return *switches_.back();
+}
+
+MemberNode& World::add_member(StackTiming timing) {
+  const auto source = kFirstMember + static_cast<std::uint32_t>(members_.size());
+  members_.push_back(std::make_unique<MemberNode>(events_, source, timing));
+  return *members_.back();
 }
 
 Line& World::add_line(LineTiming timing, std::uint64_t seed) {
@@ -80,6 +87,7 @@ void World::capture(bool on) {
 std::size_t World::waiting() const {
   std::size_t open = 0;
   for (const auto& device : devices_) open += device->waiting();
+  for (const auto& member : members_) open += member->waiting();
   return open;
 }
 

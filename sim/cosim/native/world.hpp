@@ -13,6 +13,7 @@
 #include "device_node.hpp"
 #include "events.hpp"
 #include "line.hpp"
+#include "member_node.hpp"
 #include "switch_node.hpp"
 
 namespace catchment::cosim {
@@ -23,6 +24,7 @@ class World {
 
   DeviceNode& add_device(const rtl::Device& table, void* device, std::size_t fifo_bytes);
   SwitchNode& add_switch(softswitch::Packets& packets, SwitchTiming timing);
+  MemberNode& add_member(StackTiming timing);
   // One direction of a cable; the other is a line of its own.
   Line& add_line(LineTiming timing, std::uint64_t seed);
   void end(Line& line, DeviceNode& device);
@@ -41,7 +43,6 @@ class World {
   [[nodiscard]] std::uint64_t clocks() const { return clocks_; }
   [[nodiscard]] Picos now() const { return static_cast<Picos>(clocks_) * kClock; }
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
-  Events& events() { return events_; }
 
   void capture(bool on);
   std::vector<Sighting> sightings() { return std::exchange(sightings_, {}); }
@@ -54,6 +55,7 @@ class World {
   std::uint64_t clocks_ = 0;
   std::vector<std::unique_ptr<DeviceNode>> devices_;
   std::vector<std::unique_ptr<SwitchNode>> switches_;
+  std::vector<std::unique_ptr<MemberNode>> members_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::vector<std::uint64_t> numbers_;  // events that each line has made
   Events events_;

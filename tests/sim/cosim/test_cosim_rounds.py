@@ -56,3 +56,15 @@ def test_one_seed_is_one_run_however_far_a_nic_runs_ahead(rng: random.Random) ->
     seed = rng.getrandbits(32)
     assert play(seed, 256) == play(seed, 1)
     assert play(seed, 256) != play(seed + 2, 256)
+
+
+@pytest.mark.parametrize("software", [("w1",), ("opt",), ("w0", "w1", "w2", "opt")])
+def test_software_takes_any_place_in_a_job_of_hardware(software: tuple[str, ...], rng: random.Random) -> None:
+    with Machine.star(3, software=software, seed=rng.getrandbits(32)) as machine:
+        job = machine.luwu(["w0", "w1", "w2"], root="opt", slots=256)
+        for cable in machine.cables.values():
+            cable.faults(Faults(loss=0.01, duplicate=0.01, reorder=0.02))
+        for dtype in FLOATS:
+            real = random_parts(rng, 3, rng.randrange(1, 10_000))
+            total, _ = gradients(machine, job, [as_type(part, dtype) for part in real], dtype, exponent=3)
+            parameters(machine, job, total.tobytes())

@@ -1,0 +1,113 @@
+"""A host whose member is the endpoint of host/, in software, on the machine's time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controlplane.jobs import JobPlan
+from controlplane.topology import Host
+from host import EndpointError, _native
+from sim.cosim.errors import CosimError
+from sim.cosim.models import PICOS_PER_NANO, StackModel
+from wire.generated.constants import DataType
+
+_NANOS = 1e9
+_ITEM = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}
+
+
+class MemberTransfer:
+    """A push or pull of an endpoint."""
+
+    def __init__(self, host: MemberHost, kind: str, request: _native.Request, memory: NDArray[np.uint8]) -> None:
+        self.host = host
+        self.kind = kind
+        self.request = request
+        self._memory = memory
+        self._watch = host.device.watch(request)
+
+    @property
+    def done(self) -> bool:
+        """It completed or failed."""
+        return bool(self.request.done)
+
+    @property
+    def finished_ns(self) -> float:
+        """When it was done, on the machine's clock.
+
+        Raises:
+            CosimError: it is not.
+        """
+        if not self.done:
+            raise CosimError(f"the {self.kind} of {self.host.name} is under way: finish it first")
+        return float(self._watch.at) / PICOS_PER_NANO
+
+    def check(self) -> bytes:
+        """Its bytes, once it has succeeded.
+
+        Raises:
+            EndpointError: it failed.
+            CosimError: it is under way.
+        """
+        if not self.done:
+            raise CosimError(f"the {self.kind} of {self.host.name} is under way: finish it first")
+        failure = self.request.failure
+        if failure is not None:
+            raise EndpointError(**failure)
+        return self._memory.tobytes()
+
+    @property
+    def latency_ns(self) -> int:
+        """From the call to its end."""
+        return round(self.request.latency * _NANOS)
+
+    def release(self) -> None:
+        """The same as of a NIC's; memory is freed by itself."""
+
+
+class MemberHost:
+    """One machine; made by `Machine`.
+
+    Attributes:
+        device: the native side: its member at the end of a cable.
+    """
+
+    def __init__(self, world: Any, host: Host, model: StackModel) -> None:
+        self.name = host.name
+        self.where = host
+        self._world = world
+        self.device = world.add_member(
+            receive=int(model.receive_ns * PICOS_PER_NANO), frame=int(model.frame_ns * PICOS_PER_NANO),
+            ring_bytes=model.ring_bytes, ring_frames=model.ring_frames,
+        )  # fmt: skip
+
+    def join(self, job: JobPlan, *, timeout: float = 1.0) -> None:
+        """Start this host's streams of a job; without progress for `timeout` seconds it fails."""
+        told = job.describe(self.name)
+        streams: dict[str, Any] = {name: told[name] for name in ("gradients", "parameters") if name in told}
+        if "sums" in told:
+            streams["stream"] = told["sums"]
+        self.device.join(
+            self._world,
+            {"role": told["role"], "wid": told["wid"], "window": 0, "streams": streams, "timeout": timeout,
+             "local": tuple(told["local"]), "switch": tuple(told["switch"])},
+        )  # fmt: skip
+
+    def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> MemberTransfer:
+        """Send a copy of `values`; `exponent`: the shared E of floats."""
+        raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8).copy()
+        request = self.device.push(self._world, raw.ctypes.data, raw.size // _ITEM[dtype], int(dtype), exponent)
+        return MemberTransfer(self, "push", request, raw)
+
+    def pull(self, size: int, dtype: DataType) -> MemberTransfer:
+        """Receive the next message, of `size` bytes."""
+        raw = np.zeros(size, np.uint8)
+        request = self.device.pull(self._world, raw.ctypes.data, size // _ITEM[dtype], int(dtype))
+        return MemberTransfer(self, "pull", request, raw)
+
+    def statistics(self) -> dict[str, Any]:
+        """The endpoint's counters (docs/endpoint.md)."""
+        counts: dict[str, Any] = self.device.stats()
+        return counts
