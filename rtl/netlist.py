@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,9 +17,20 @@ _LUTS = {
 _FLIP_FLOPS = frozenset({"FDRE", "FDSE", "FDCE", "FDPE", "FDRE_1", "FDSE_1"})
 # Halves of a 36 Kbit block.
 _BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2}
-# A path ends and begins here.
-_REGISTERED = _FLIP_FLOPS | _BLOCKS.keys() | {"URAM288", "DSP48E2", "SRL16E", "SRLC16E", "SRLC32E"}
-_LEVELS = {name: 1 for name in _LUTS if name not in _REGISTERED}
+# Cells whose outputs come from a clock edge alone: paths begin and end there.
+_CLOCKED = _FLIP_FLOPS | _BLOCKS.keys() | {"URAM288", "DSP48E2"}
+# Of a RAM made of LUTs, the inputs that its outputs follow without a clock: where it reads.
+_READ_PORTS = {
+    "RAM32X1D": "DPRA", "RAM64X1D": "DPRA", "RAM128X1D": "DPRA", "RAM256X1D": "DPRA",
+    "RAM32M": "ADDR", "RAM64M": "ADDR", "RAM32M16": "ADDR", "RAM64M8": "ADDR",
+    "RAM32X1S": "A", "RAM64X1S": "A", "RAM128X1S": "A", "RAM256X1S": "A", "RAM512X1S": "A",
+    "SRL16E": "A", "SRLC16E": "A", "SRLC32E": "A",
+}  # fmt: skip
+_CARRIES = frozenset({"CARRY4", "CARRY8"})
+
+
+class NetlistError(Exception):
+    """The netlist has a combinational loop; the message names a cell on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +66,74 @@ def measure(netlist: Mapping[str, Any], top: str) -> Area:
     )
 
 
+def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
+    """(outputs, the inputs that they follow without a clock) of a cell, as nets; constants left out."""
+    kind, ports, directions = cell["type"], cell["connections"], cell["port_directions"]
+    if kind in _CLOCKED:
+        return
+    if kind in _CARRIES:
+        # A bit follows those below it.
+        for i in range(len(ports["O"])):
+            below = [*ports["CI"], *ports.get("CYINIT", ()), *ports["S"][: i + 1], *ports["DI"][: i + 1]]
+            yield _nets([ports["O"][i], ports["CO"][i]]), _nets(below)
+        return
+    read = _READ_PORTS.get(kind, "")
+    outputs, inputs = [], []
+    for port, bits in ports.items():
+        if directions[port] == "output":
+            outputs += _nets(bits)
+        elif port.startswith(read):
+            inputs += _nets(bits)
+    yield outputs, inputs
+
+
+def _nets(bits: Iterable[int | str]) -> list[int]:
+    return [bit for bit in bits if isinstance(bit, int)]
+
+
 def _longest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
-    """(LUTs, carry cells) of the path with the most LUTs; a carry chain counts as none."""
-    driver: dict[int, str] = {}
-    inputs: dict[str, list[int]] = {}
+    """(LUTs, carry cells) of the path with the most LUTs, in time linear in the netlist.
+
+    Nets are taken in topological order. A carry chain counts as no LUT; its cells break ties.
+
+    Raises:
+        NetlistError: there is a combinational loop.
+    """
+    followers: dict[int, list[int]] = {}  # net -> arcs that wait for it
+    arcs: list[tuple[str, list[int]]] = []  # (cell, outputs)
+    waiting: list[int] = []  # inputs of an arc that have not arrived
+    driven: set[int] = set()
     for name, cell in cells.items():
-        directions = cell["port_directions"]
-        for port, bits in cell["connections"].items():
-            for bit in bits:
-                if isinstance(bit, int):
-                    if directions[port] == "output":
-                        driver[bit] = name
-                    else:
-                        inputs.setdefault(name, []).append(bit)
-    depth: dict[str, tuple[int, int]] = {}
+        for outputs, inputs in _arcs(cell):
+            for net in set(inputs):
+                followers.setdefault(net, []).append(len(arcs))
+            waiting.append(len(set(inputs)))
+            arcs.append((name, outputs))
+            driven.update(outputs)
 
-    def arrival(name: str) -> tuple[int, int]:
-        """At the inputs of a cell; without recursion, paths are long."""
-        stack = [name]
-        while stack:
-            current = stack[-1]
-            if current in depth:
-                stack.pop()
-                continue
-            before = {
-                driver[bit]
-                for bit in inputs.get(current, ())
-                if bit in driver and cells[driver[bit]]["type"] not in _REGISTERED
-            } - {current}
-            missing = [other for other in before if other not in depth]
-            if missing:
-                stack.extend(missing)
-                continue
-            depth[current] = max((_plus(cells[other]["type"], depth[other]) for other in before), default=(0, 0))
-            stack.pop()
-        return depth[name]
-
-    ends = (
-        arrival(name) if cell["type"] in _REGISTERED else _plus(cell["type"], arrival(name))
-        for name, cell in cells.items()
-    )
-    return max(ends, default=(0, 0))
-
-
-def _plus(kind: str, depth: tuple[int, int]) -> tuple[int, int]:
-    return depth[0] + _LEVELS.get(kind, 0), depth[1] + (kind in ("CARRY4", "CARRY8"))
+    arrived = dict.fromkeys(followers.keys() - driven, (0, 0))  # from registers and ports
+    latest = [(0, 0)] * len(arcs)
+    ready = list(arrived)
+    begun = [i for i, count in enumerate(waiting) if count == 0]  # all inputs constant
+    deepest = (0, 0)
+    while ready or begun:
+        if begun:
+            name, outputs = arcs[current := begun.pop()]
+            kind = cells[name]["type"]
+            luts, carries = latest[current]
+            depth = luts + (kind in _LUTS), carries + (kind in _CARRIES)
+            deepest = max(deepest, depth)
+            for net in outputs:
+                arrived[net] = depth
+            ready += outputs
+            continue
+        net = ready.pop()
+        for arc in followers.get(net, ()):
+            latest[arc] = max(latest[arc], arrived[net])
+            waiting[arc] -= 1
+            if waiting[arc] == 0:
+                begun.append(arc)
+    stuck = [arcs[i][0] for i, count in enumerate(waiting) if count]
+    if stuck:
+        raise NetlistError(f"a combinational loop goes through or before the cell {stuck[0]} (and {len(stuck)} in all)")
+    return deepest

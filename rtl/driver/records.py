@@ -1,4 +1,4 @@
-"""What a NIC writes at a request's completion pointer (rtl/hostif/hostif_pkg.sv: record_t)."""
+"""What a NIC writes at a request's completion pointer (docs/registers.md, "Completion record")."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtl.generated.nic_regs import Status
+from rtl.generated.nic_regs import COMPLETION_RECORD, Status
 from wire.generated.constants import Flag
 
-RECORD = np.dtype(
-    [
-        ("status", "u1"), ("flags", "u1"), ("tag", "<u2"), ("bytes", "<u4"), ("reserved_bytes", "<u4"),
-        ("saturated", "<u4"), ("nonfinite", "<u4"), ("exponent", "i1"), ("reserved_exponent", "u1", 3),
-        ("latency", "<u4"), ("reserved_end", "<u4"),
-    ]
-)  # fmt: skip
+RECORD = np.dtype(list(COMPLETION_RECORD))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,7 @@ module int_to_float
     $fatal(1, "int_to_float: WIDTH must be a multiple of 64");
   end
 
-  format_t as;
-
-  always_comb begin
-    as = s_axis_tuser;
-    if (!HALVES && (as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16)) as.dtype = DATA_TYPE_FP32;
-  end
+  wire narrow = HALVES && (s_axis_tuser.dtype == DATA_TYPE_FP16 || s_axis_tuser.dtype == DATA_TYPE_BF16);
 
   // ---- lanes -----------------------------------------------------------------------------------------------
   logic             enable;
@@ -60,11 +55,11 @@ module int_to_float
   assign s_axis_tready = enable;
 
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
-    int_lane_to_float #(.STAGES(STAGES)) convert (
+    int_lane_to_float #(.STAGES(STAGES), .HALVES(HALVES)) convert (
         .clk,
         .enable,
         .lane(s_axis_tdata[32*i+:32]),
-        .as,
+        .as(s_axis_tuser),
         .kept(kept[i]),
         .value(wide[32*i+:32])
     );
@@ -76,7 +71,7 @@ module int_to_float
   stream_delay #(.WIDTH(Lanes + 2), .STAGES(STAGES)) delay (
       .clk,
       .rst,
-      .s_data({kept, s_axis_tlast, as.dtype == DATA_TYPE_FP16 || as.dtype == DATA_TYPE_BF16}),
+      .s_data({kept, s_axis_tlast, narrow}),
       .s_valid(s_axis_tvalid),
       .enable,
       .m_data({kept_q, last_q, narrow_q}),

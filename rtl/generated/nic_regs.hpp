@@ -211,4 +211,20 @@ enum class HostStatistic : std::uint8_t {
   kPullLatencyMax = 43,
 };
 
+// how a request ended, at its completion pointer; little-endian
+struct CompletionRecord {
+  std::uint8_t status;  // 0 until the record is written
+  std::uint8_t flags;  // of the message's frames, ORed
+  std::uint16_t tag;  // of the request
+  std::uint32_t bytes;  // moved
+  std::uint32_t reserved_bytes;
+  std::uint32_t saturated;  // push: values that were cut, NaN and infinities included
+  std::uint32_t nonfinite;  // push: NaN and infinities among the values
+  std::int8_t exponent;  // shared E of the message
+  std::uint8_t reserved_exponent[3];
+  std::uint32_t latency;  // clocks from the request to the record
+  std::uint32_t reserved_end;
+};
+static_assert(sizeof(CompletionRecord) == 32);
+
 }  // namespace catchment::nic

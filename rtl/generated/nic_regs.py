@@ -516,3 +516,19 @@ class HostStatistic(IntEnum):
     PULL_LATENCY_MIN = 41
     PUSH_LATENCY_MAX = 42
     PULL_LATENCY_MAX = 43
+
+
+# how a request ended, at its completion pointer
+COMPLETION_RECORD = (
+    ('status', 'u1'),
+    ('flags', 'u1'),
+    ('tag', '<u2'),
+    ('bytes', '<u4'),
+    ('reserved_bytes', '<u4'),
+    ('saturated', '<u4'),
+    ('nonfinite', '<u4'),
+    ('exponent', 'i1'),
+    ('reserved_exponent', 'u1', (3,)),
+    ('latency', '<u4'),
+    ('reserved_end', '<u4'),
+)

@@ -90,19 +90,20 @@ package hostif_pkg;
     logic [31:0]       started;
   } completion_t;
 
-  // what the host finds at its completion pointer: little-endian, the last field first in memory
+  // what the host finds at its completion pointer: little-endian, the last field first in memory; rtl/registers.toml
+  // names it, and the driver's record, the C++ struct and docs/registers.md are generated from here
   typedef struct packed {
     logic [31:0]        reserved_end;
-    logic [31:0]        latency;    // clocks from the request to here
+    logic [31:0]        latency;    // clocks from the request to the record
     logic [23:0]        reserved_exponent;
-    logic signed [7:0]  exponent;
-    logic [31:0]        nonfinite;
-    logic [31:0]        saturated;
+    logic signed [7:0]  exponent;   // shared E of the message
+    logic [31:0]        nonfinite;  // push: NaN and infinities among the values
+    logic [31:0]        saturated;  // push: values that were cut, NaN and infinities included
     logic [31:0]        reserved_bytes;
-    logic [31:0]        bytes;
-    logic [15:0]        tag;
-    logic [7:0]         flags;
-    status_t            status;
+    logic [31:0]        bytes;      // moved
+    logic [15:0]        tag;        // of the request
+    logic [7:0]         flags;      // of the message's frames, ORed
+    status_t            status;     // 0 until the record is written
   } record_t;
 
   // for the statistics: each but the values is high for a clock

@@ -1,13 +1,20 @@
-"""The C++ header: addresses, masks and enumerations."""
+"""The C++ header: addresses, masks and enumerations, and records in memory."""
 
 from __future__ import annotations
 
-from rtl.regmap.model import RegisterMap
+from rtl.regmap.model import RecordField, RegisterMap
 from rtl.regmap.systemverilog import BANNER
 
 
 def _camel(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _member(field: RecordField) -> str:
+    doc = f"  // {field.doc}" if field.doc else ""
+    if field.bytes not in (1, 2, 4, 8):
+        return f"  std::uint8_t {field.name}[{field.bytes}];{doc}"
+    return f"  std::{'' if field.signed else 'u'}int{8 * field.bytes}_t {field.name};{doc}"
 
 
 def emit(registers: RegisterMap) -> str:
@@ -43,4 +50,7 @@ def emit(registers: RegisterMap) -> str:
         lines += [f"// {enum.doc}", f"enum class {enum.name} : std::uint8_t {{"]
         lines += [f"  k{_camel(v.name)} = {v.value},{'  // ' + v.doc if v.doc else ''}" for v in enum.values]
         lines += ["};", ""]
+    for record in registers.records:
+        lines += [f"// {record.doc}; little-endian", f"struct {record.name} {{", *map(_member, record.fields), "};"]
+        lines += [f"static_assert(sizeof({record.name}) == {record.bytes});", ""]
     return "\n".join([*lines, f"}}  // namespace catchment::{registers.name}", ""])

@@ -1,4 +1,4 @@
-"""Reads registers.toml, and the enumerations that it names from their RTL packages."""
+"""Reads registers.toml, and the enumerations and records that it names from their RTL packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rtl.regmap.model import Block, Enumeration, EnumValue, Field, Register, RegisterMap, RegisterMapError, Table
+from rtl.regmap.model import (
+    Block,
+    Enumeration,
+    EnumValue,
+    Field,
+    Record,
+    RecordField,
+    Register,
+    RegisterMap,
+    RegisterMapError,
+    Table,
+)
 from wire.generated import constants
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +78,33 @@ def _enumeration(entry: Mapping[str, Any]) -> Enumeration:
     return Enumeration(entry["name"], entry["doc"], values)
 
 
+def _record(entry: Mapping[str, Any]) -> Record:
+    """A packed struct: its last member is the first in memory."""
+    where = f"record {entry['name']}: {entry['package']}"
+    text = (ROOT / entry["package"]).read_text()
+    found = re.search(r"typedef struct packed \{([^}]*)\}\s*" + re.escape(entry["type"]) + r"\s*;", text)
+    if found is None:
+        raise RegisterMapError(f"{where} has no packed struct {entry['type']}")
+    fields: list[RecordField] = []
+    offset = 0
+    members = re.findall(
+        r"^\s*(\w+)\s+(signed\s+)?(?:\[(\d+):0\]\s*)?(\w+);[ \t]*(?://[ \t]*(.*))?$", found[1], re.MULTILINE
+    )
+    for kind, signed, high_bit, name, doc in reversed(members):
+        high = high_bit
+        if kind != "logic":
+            base = re.search(r"typedef enum logic \[(\d+):0\] \{[^}]*\}\s*" + re.escape(kind) + r"\s*;", text)
+            if base is None:
+                raise RegisterMapError(f"{where}: member {name} has a type that is no enumeration there, {kind}")
+            high = base[1]
+        bits = int(high or 0) + 1
+        if bits % 8:
+            raise RegisterMapError(f"{where}: member {name} has {bits} bits, which are no whole bytes")
+        fields.append(RecordField(name, offset, bits // 8, bool(signed), doc.strip()))
+        offset += bits // 8
+    return Record(entry["name"], entry["doc"], tuple(fields))
+
+
 def _check(registers: RegisterMap) -> None:
     taken: dict[int, str] = {}
     names: set[str] = set()
@@ -104,6 +142,7 @@ def load(path: Path = SOURCE) -> RegisterMap:
         Table(t["name"], t["at"], t["words"], t["count"], t["enum"], t["doc"]) for t in data.get("table", [])
     )
     enums = tuple(_enumeration(entry) for entry in data.get("enum", []))
-    result = RegisterMap(data["map"]["name"], data["map"]["address_bits"], tuple(blocks), tables, enums)
+    records = tuple(_record(entry) for entry in data.get("record", []))
+    result = RegisterMap(data["map"]["name"], data["map"]["address_bits"], tuple(blocks), tables, enums, records)
     _check(result)
     return result

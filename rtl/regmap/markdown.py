@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rtl.regmap.model import Field, Register, RegisterMap
 from rtl.regmap.systemverilog import BANNER
 
@@ -58,5 +60,19 @@ def emit(registers: RegisterMap) -> str:
             "|---|---|---|",
         ]
         lines += [f"| {v.value} | `{v.name}` | {v.doc} |" for v in enum.values]
+        lines.append("")
+    for record in registers.records:
+        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", record.name).capitalize()
+        lines += [
+            f"## {title}",
+            "",
+            f"{record.doc[0].upper()}{record.doc[1:]}: {record.bytes} bytes, little-endian.",
+            "",
+        ]
+        lines += ["| byte | field | |", "|---|---|---|"]
+        for field in record.fields:
+            if not field.reserved:
+                place = str(field.offset) if field.bytes == 1 else f"{field.offset}..{field.offset + field.bytes - 1}"
+                lines.append(f"| {place} | `{field.name}` | {field.doc} |")
         lines.append("")
     return "\n".join(lines)

@@ -110,6 +110,35 @@ class Enumeration:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordField:
+    """Bytes of a record in memory, little-endian."""
+
+    name: str
+    offset: int
+    bytes: int
+    signed: bool
+    doc: str
+
+    @property
+    def reserved(self) -> bool:
+        """Zero, and of no meaning."""
+        return self.name.startswith("reserved")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the hardware writes to memory, as an RTL package defines it."""
+
+    name: str
+    doc: str
+    fields: tuple[RecordField, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(field.bytes for field in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterMap:
     """All of it."""
 
@@ -118,6 +147,7 @@ class RegisterMap:
     blocks: tuple[Block, ...]
     tables: tuple[Table, ...]
     enums: tuple[Enumeration, ...]
+    records: tuple[Record, ...]
 
     @property
     def registers(self) -> tuple[Register, ...]:

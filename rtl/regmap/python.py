@@ -1,8 +1,11 @@
-"""The Python map: registers and tables as values of rtl.regmap.model, enumerations as IntEnum."""
+"""The Python map: registers and tables as values of rtl.regmap.model, enumerations as IntEnum, records as the
+arguments of numpy.dtype."""
 
 from __future__ import annotations
 
-from rtl.regmap.model import Register, RegisterMap
+import re
+
+from rtl.regmap.model import RecordField, Register, RegisterMap
 from rtl.regmap.systemverilog import BANNER
 
 
@@ -20,6 +23,17 @@ def _register(register: Register) -> list[str]:
         f"    {register.doc!r},",
         ")",
     ]
+
+
+def _constant(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def _member(field: RecordField) -> str:
+    if field.bytes not in (1, 2, 4, 8):
+        return f"    ({field.name!r}, 'u1', ({field.bytes},)),"
+    kind = f"{'i' if field.signed else 'u'}{field.bytes}"
+    return f"    ({field.name!r}, {(kind if field.bytes == 1 else '<' + kind)!r}),"
 
 
 def emit(registers: RegisterMap) -> str:
@@ -49,4 +63,6 @@ def emit(registers: RegisterMap) -> str:
     for enum in registers.enums:
         lines += ["", "", f"class {enum.name}(IntEnum):", f'    """{enum.doc}"""', ""]
         lines += [f"    {v.name} = {v.value}{'  # ' + v.doc if v.doc else ''}" for v in enum.values]
+    for record in registers.records:
+        lines += ["", "", f"# {record.doc}", f"{_constant(record.name)} = (", *map(_member, record.fields), ")"]
     return "\n".join([*lines, ""])

@@ -23,7 +23,7 @@ def how(dtype: DataType, exponent: int, workers: int) -> int:
     return dtype << 11 | (exponent & 0xFF) << 3 | formats.headroom(workers)
 
 
-def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
+def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1) -> tuple[Beats, int]:
     return run(
         "float_to_int",
         "format_bench.cpp",
@@ -32,11 +32,11 @@ def to_int(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats,
         room=2 * len(beats),
         gaps=gaps,
         seed=seed,
-        parameters={"STAGES": stages},
+        parameters={"STAGES": stages, "HALVES": halves},
     )
 
 
-def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beats, int]:
+def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3, halves: int = 1) -> tuple[Beats, int]:
     return run(
         "int_to_float",
         "format_bench.cpp",
@@ -45,7 +45,7 @@ def to_float(beats: Beats, gaps: Gaps, seed: int, stages: int = 3) -> tuple[Beat
         room=len(beats),
         gaps=gaps,
         seed=seed,
-        parameters={"STAGES": stages},
+        parameters={"STAGES": stages, "HALVES": halves},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rtl import generate_registers
@@ -30,6 +31,8 @@ def test_what_is_committed_is_fresh(tmp_path: Path) -> None:
         ('access = "wo"', 'access = "write"', "none of rw"),
         ("bits = 32, reset = 25000", "bits = 8, reset = 25000", "outside 0..255"),
         ('type = "stat_t"', 'type = "nothing_t"', "no enumeration nothing_t"),
+        ('type = "record_t"', 'type = "gone_t"', "no packed struct gone_t"),
+        ('type = "record_t"', 'type = "segment_t"', "member unmapped has 1 bits"),
     ],
 )
 def test_a_map_that_cannot_be_is_refused(tmp_path: Path, old: str, new: str, complaint: str) -> None:
@@ -55,3 +58,10 @@ def test_enumerations_come_from_the_packages() -> None:
     assert nic_regs.Status.OK == 1
     assert nic_regs.Reject.DUPLICATE == 14
     assert nic_regs.Statistic.TX_BYTES == 32
+
+
+def test_the_completion_record_comes_from_its_struct() -> None:
+    record = np.dtype(list(nic_regs.COMPLETION_RECORD))
+    assert record.itemsize == 32
+    fields = {name: (kind[0].str, kind[1]) for name, kind in (record.fields or {}).items()}
+    assert fields["status"] == ("|u1", 0) and fields["exponent"] == ("|i1", 20) and fields["latency"] == ("<u4", 24)

@@ -17,6 +17,13 @@ FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 WORDS = {DataType.FP32: np.uint32, DataType.FP16: np.uint16, DataType.BF16: np.uint16, DataType.INT32: np.int32}
 ROUGH = (Gaps(idle=100), Gaps(stall=100), Gaps(idle=60, stall=60), Gaps(idle=250, stall=10), Gaps(idle=10, stall=250))
 
+# (STAGES, HALVES): what the tops have, and the smallest.
+BUILDS = [
+    (3, 1),
+    (1, 0),
+    *(pytest.param(stages, halves, marks=pytest.mark.slow) for stages, halves in ((1, 1), (2, 1), (2, 0), (3, 0))),
+]
+
 
 def every_word(dtype: DataType) -> NDArray[np.uint16]:
     assert dtype in (DataType.FP16, DataType.BF16)
@@ -60,18 +67,23 @@ def test_every_16_bit_word_at_every_exponent(dtype: DataType, workers: int) -> N
         check_to_int(every_word(dtype), dtype, exponent, workers)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3])
-def test_fp32_and_int32_to_lanes(stages: int, numbers: np.random.Generator, rng: random.Random) -> None:
+@pytest.mark.parametrize(("stages", "halves"), BUILDS)
+def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
-        check_to_int(near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 33), stages=stages)
-    check_to_int(some_lanes(numbers, 999).view(np.uint32), DataType.INT32, 5, 4, stages=stages)
+        check_to_int(
+            near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 33), stages=stages, halves=halves
+        )
+    check_to_int(some_lanes(numbers, 999).view(np.uint32), DataType.INT32, 5, 4, stages=stages, halves=halves)
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize("dtype", [*FLOATS, DataType.INT32])
-def test_lanes_to_floats(dtype: DataType, stages: int, numbers: np.random.Generator, rng: random.Random) -> None:
-    for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
-        check_to_float(some_lanes(numbers, 2001), dtype, exponent, rng.randrange(1, 33), stages=stages)
+@pytest.mark.parametrize(("stages", "halves"), BUILDS)
+def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
+    for dtype in (*FLOATS, DataType.INT32):
+        if dtype in (DataType.FP16, DataType.BF16) and not halves:
+            continue
+        for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
+            lanes, workers = some_lanes(numbers, 2001), rng.randrange(1, 33)
+            check_to_float(lanes, dtype, exponent, workers, stages=stages, halves=halves)
 
 
 @pytest.mark.parametrize("gaps", ROUGH)

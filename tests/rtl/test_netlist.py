@@ -1,0 +1,61 @@
+"""What `make synth` says of a netlist: LUTs, the longest path, and loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtl.netlist import NetlistError, measure
+
+
+def cell(kind: str, outputs: dict[str, list[int | str]], inputs: dict[str, list[int | str]]) -> dict[str, Any]:
+    directions = dict.fromkeys(outputs, "output") | dict.fromkeys(inputs, "input")
+    return {"type": kind, "port_directions": directions, "connections": outputs | inputs}
+
+
+def lut(output: int, *inputs: int) -> dict[str, Any]:
+    return cell(f"LUT{len(inputs)}", {"O": [output]}, {f"I{i}": [net] for i, net in enumerate(inputs)})
+
+
+def flip_flop(q: int, d: int) -> dict[str, Any]:
+    return cell("FDRE", {"Q": [q]}, {"D": [d], "C": [1], "CE": ["1"], "R": ["0"]})
+
+
+def netlist(*cells: dict[str, Any]) -> dict[str, Any]:
+    return {"modules": {"top": {"cells": {str(i): value for i, value in enumerate(cells)}}}}
+
+
+def test_the_longest_path_lies_between_registers() -> None:
+    area = measure(netlist(flip_flop(10, 13), lut(11, 10, 2), lut(12, 11, 10), lut(13, 12), lut(14, 10)), "top")
+    assert (area.lut, area.ff, area.levels, area.carries_on_path) == (4, 1, 3, 0)
+
+
+def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> None:
+    carry = cell(
+        "CARRY4", {"O": [20, 21, 22, 23], "CO": [24, 25, 26, 27]}, {"CI": ["0"], "CYINIT": ["0"],
+        "S": [10, 11, 12, 30], "DI": ["0", "0", "0", "0"]},
+    )  # fmt: skip
+    # Bit 3's S comes from bit 0's sum: no loop.
+    area = measure(netlist(lut(10, 2), carry, lut(30, 20), flip_flop(40, 23)), "top")
+    assert (area.levels, area.carries_on_path) == (2, 2)
+
+
+def test_a_ram_of_luts_is_written_by_a_clock_and_read_without() -> None:
+    ram = cell("RAM32X1D", {"DPO": [10], "SPO": [11]}, {"D": [12], "DPRA0": [2], "A0": [3], "WE": [4], "WCLK": [1]})
+    area = measure(netlist(ram, lut(12, 10, 5)), "top")  # what is read is changed and written: no loop
+    assert (area.lut, area.levels) == (3, 2)
+
+
+def test_a_loop_is_told() -> None:
+    with pytest.raises(NetlistError, match="loop"):
+        measure(netlist(lut(10, 11, 2), lut(11, 10)), "top")
+
+
+def test_a_path_of_a_hundred_thousand_cells_that_all_meet_again_is_measured() -> None:
+    """Twice as many paths with each step: only an algorithm that takes each net once ends."""
+    steps = 50_000
+    cells = [
+        made for i in range(steps) for made in (lut(2 * i + 12, 2 * i + 10, 2 * i + 11), lut(2 * i + 13, 2 * i + 10))
+    ]
+    assert measure(netlist(*cells), "top").levels == steps
