@@ -80,6 +80,7 @@ lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	@$(BIN)/python -m wire.generate --check
 	@$(BIN)/python -m rtl.generate_registers --check
+	@$(BIN)/python -m sim.glm_rtl.numbers --check
 	@$(BIN)/python -m rtl.lint
 
 format: $(VENV)/.installed ## format Python and C++ in place

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 RTL = Path(__file__).parent
-FOLDERS = ("common", "format", "transport", "hostif", "nic")
+FOLDERS = ("common", "format", "transport", "hostif", "nic", "glm")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",
@@ -17,6 +17,8 @@ PACKAGES = (
     RTL / "transport" / "transport_pkg.sv",
     RTL / "hostif" / "hostif_pkg.sv",
     RTL / "nic" / "nic_pkg.sv",
+    RTL / "generated" / "glm_numbers_pkg.sv",
+    RTL / "glm" / "glm_pkg.sv",
 )
 LINT_RULES = RTL / "lint.vlt"
 

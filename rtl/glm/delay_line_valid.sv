@@ -1,0 +1,21 @@
+// A bit that says that something is at a pipeline's begin, STAGES clocks later at its end; nothing is after a reset.
+module delay_line_valid #(
+    // at least 2
+    parameter int unsigned STAGES = 2
+) (
+    input  logic clk,
+    input  logic rst,
+    input  logic d,
+    output logic q
+);
+
+  logic [STAGES-1:0] stage_reg;
+
+  assign q = stage_reg[STAGES-1];
+
+  always_ff @(posedge clk) begin
+    if (rst) stage_reg <= '0;
+    else stage_reg <= {stage_reg[STAGES-2:0], d};
+  end
+
+endmodule : delay_line_valid

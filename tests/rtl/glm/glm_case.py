@@ -1,0 +1,89 @@
+"""A random training and both ways to run it: the golden model, and Verilated workers around a switch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.glm.numbers import WEIGHT_LIMIT, Loss, Numbers, Step
+from host.glm.shares import Shares
+from rtl.harness.glm_worker import Build, Counts, VerilatedWorker
+from sim.glm_rtl.fabric import GlmFabric, Inject, SlotJob, Weather, embedded_switch
+from sim.glm_rtl.training import hardware_training
+from sim.golden import glm
+
+SMALL = Build(engines=1, model_rows=64, replay_words=256, buffer_words=32, slots=8)
+"""Of most tests, so that they share a build: 1024 weights, 8 rounds in flight."""
+CALM = Weather()
+
+
+@dataclass
+class Case:
+    """Samples and numbers; `spread` is the weights' size at the start."""
+
+    rng: random.Random
+    bits: int
+    loss: Loss = Loss.LOGISTIC
+    workers: int = 1
+    engines: int = 1
+    samples: int = 40
+    features: int = 150
+    batch: int = 16
+    rate: float = 0.05
+    spread: int = 1 << 18
+    epochs: int = 1
+
+    def __post_init__(self) -> None:
+        numpy = np.random.default_rng(self.rng.getrandbits(64))
+        codes = numpy.integers(0, 1 << 16, (self.samples, self.features)).astype(np.uint16)
+        signs = np.where(numpy.random(self.samples) < 0.5, -1, 1)
+        self.labels = signs * numpy.integers(0, 1 << 18, self.samples) if self.loss == Loss.SQUARES else signs
+        self.numbers = Numbers(self.bits, self.batch)
+        self.step = Step.of(self.rate, self.numbers)
+        self.shares = Shares(self.features, self.workers, self.engines)
+        self.golden = glm.workers_of(codes, self.shares, self.numbers, self.loss)
+        for worker in self.golden:
+            low, high = max(-self.spread, -WEIGHT_LIMIT), min(self.spread, WEIGHT_LIMIT)
+            worker.weights = numpy.integers(low, high + 1, worker.weights.shape)
+        self.start = [worker.weights.copy() for worker in self.golden]
+        self.rows = glm.padded_labels(self.labels)
+
+    def expected(self) -> list[NDArray[np.int64]]:
+        """Each worker's weights after the epochs."""
+        for _ in range(self.epochs):
+            glm.train_epoch(self.golden, self.labels, self.step)
+        return [worker.weights for worker in self.golden]
+
+    def in_hardware(
+        self, shape: Build = SMALL, *, weather: Weather = CALM, base_seq: int = 0, latency: int = 20, stall: int = 0,
+        tx_stall: int = 0, switch: Callable[[SlotJob], Inject] = embedded_switch,
+    ) -> tuple[list[NDArray[np.int64]], list[Counts], GlmFabric]:  # fmt: skip
+        """The same, what the workers counted, and the fabric."""
+        job = SlotJob(self.workers, slots=shape.slots, base_seq=base_seq, rto=8 * weather.hop + 400)
+        with ExitStack() as exits:
+            workers = []
+            for wid, golden in enumerate(self.golden):
+                worker = VerilatedWorker(shape, golden.words, self.rows, seed=self.rng.getrandbits(32))
+                workers.append(exits.enter_context(worker))
+                worker.pace(latency, stall, tx_stall)
+                worker.join(job.rounds(wid))
+                worker.weights = self.start[wid]
+            fabric = GlmFabric(workers, switch(job), self.rng, weather)
+            training = hardware_training(self.numbers, self.step, self.loss, self.epochs)
+            for worker in workers:
+                worker.start(training)
+            fabric.settle()
+            return [worker.weights for worker in workers], [worker.counts() for worker in workers], fabric
+
+
+def assert_equal(case: Case, found: list[NDArray[np.int64]]) -> None:
+    """Bit for bit."""
+    for wid, (weights, expected) in enumerate(zip(found, case.expected(), strict=True)):
+        wrong = np.argwhere(weights != expected)
+        assert not len(wrong), f"worker {wid}: {len(wrong)} of {weights.size} weights, first at {wrong[0]}"
+    assert any((worker.weights != start).any() for worker, start in zip(case.golden, case.start, strict=True))
