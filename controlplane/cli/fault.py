@@ -99,20 +99,27 @@ def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
     for name in place.topology.switches:
         with place.connect(name, read_only=True) as client:
             found += [
-                {"switch": name, "direction": way, "port": port, "type": kind, "loss": loss}
+                {
+                    "switch": name,
+                    "by": "program",
+                    "port": port,
+                    "direction": way,
+                    "type": kind,
+                    "faults": f"loss={loss:g}",
+                    "loss": loss,
+                }
                 for way, port, kind, loss in losses(client)
             ]
         faults = SwitchPorts().read(place.address(name))
-        found += [{"switch": name, "port": port, "faults": spec} for port, spec in faults.items()]
+        found += [
+            {"switch": name, "by": "port", "port": port, "direction": "-", "type": "any", "faults": spec}
+            for port, spec in faults.items()
+        ]
     if as_json:
         print_json(found)
         return
-    rows = [
-        (one["switch"], "port" if "faults" in one else "program", one["port"], one.get("direction", "-"),
-         one.get("type", "any"), one.get("faults") or f"loss={one['loss']:g}")
-        for one in found
-    ]  # fmt: skip
-    print_table("damage on purpose", ("switch", "by", "port", "direction", "type", "faults"), rows)
+    columns = ("switch", "by", "port", "direction", "type", "faults")
+    print_table("damage on purpose", columns, [tuple(one[name] for name in columns) for one in found])
 
 
 def _spec(damage: dict[str, float | str | None], sides: list[Direction], seed: int | None) -> str:

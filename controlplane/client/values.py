@@ -14,7 +14,7 @@ Value = int | str
 """What people write: 7, "0x7f", "10.0.0.1", "02:00:00:00:00:01"."""
 
 _MAC = re.compile(r"(?:[0-9a-fA-F]{1,2}:){5}[0-9a-fA-F]{1,2}")
-_IPV4_NAME = re.compile(r"(^|[._])(ip|ipv4|spa|tpa|ip_?addr|(src|dst|target)_?(ip|addr))($|[._])")
+_IPV4_NAME = re.compile(r"(^|[._])(ip|ipv4|spa|tpa|target|addr|address|ip_?addr|(src|dst|target)_?(ip|addr))($|[._])")
 
 
 def to_int(value: Value, bitwidth: int, what: str) -> int:

@@ -58,8 +58,8 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
         replace: take off the switch what the document does not have.
 
     Raises:
-        DumpError: a line is wrong; nothing was written.
-        SwitchError: the program has no such table, action, ..., or the switch refuses an update.
+        DumpError: a line is wrong, or the program has no such table, action, ...; nothing was written.
+        SwitchError: the switch refuses an update.
     """
     changes = Changes()
     wanted = dict(entries_of(document, client))
@@ -67,7 +67,7 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
     if replace:
         for table in _tables_besides(client, wanted):
             tables[table] = _table_difference(client, table, [], replace)
-    defaults = defaults_of(document)
+    defaults = defaults_of(document, client)
     profiles = _profiles(client, document, replace)
     groups = _difference(multicast_groups_of(document), read_groups(client), lambda one: one.number, replace)
     sessions = _difference(clone_sessions_of(document), read_sessions(client), lambda one: one.number, replace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,20 @@ class Line(dict[str, Any]):
     """A mapping that is written on one line."""
 
 
+class Document(dict[str, Any]):
+    """A document that came from a file.
+
+    Attributes:
+        source: the file.
+        lines: path of a part -> its line, from 1.
+    """
+
+    def __init__(self, content: Mapping[str, Any], *, source: Path, lines: Mapping[str, int]) -> None:
+        super().__init__(content)
+        self.source = source
+        self.lines = lines
+
+
 def to_text(document: Mapping[str, Any], *, as_json: bool = False) -> str:
     """The document as text."""
     if as_json:
@@ -34,26 +48,56 @@ def to_text(document: Mapping[str, Any], *, as_json: bool = False) -> str:
     return str(yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, width=1 << 20, allow_unicode=True))
 
 
-def load_document(path: Path) -> dict[str, Any]:
+def load_document(path: Path) -> Document:
     """Read a document from a YAML or JSON file.
 
     Raises:
-        DumpError: it cannot be read, or is none of ours; names the line or the section.
+        DumpError: it cannot be read, or is none of ours; names the line.
     """
     try:
-        document = yaml.load(path.read_text("utf-8"), Loader=_Loader)
+        text = path.read_text("utf-8")
+        root = yaml.compose(text, Loader=_Loader)
+        content = yaml.load(text, Loader=_Loader)
     except OSError as error:
         raise DumpError(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DumpError(f"{path} is neither YAML nor JSON: {error}") from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise DumpError(f"{path}{line}: neither YAML nor JSON: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise DumpError(f"{path} is neither YAML nor JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DumpError(f"{path} is not a dump of a switch: it does not begin with `format: {FORMAT}`")
+    document = Document(content, source=path, lines=dict(_lines(root, "")))
     if unknown := set(document) - {"format", *SECTIONS}:
-        raise DumpError(f"{path}: unknown: {', '.join(sorted(map(str, unknown)))}; there are {', '.join(SECTIONS)}")
+        where = place(document, str(min(unknown, key=str)))
+        raise DumpError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}; there are {', '.join(SECTIONS)}")
     for name in SECTIONS:
         if not isinstance(document.setdefault(name, {}), dict):
-            raise DumpError(f"{path}: {name} is not a mapping")
+            raise DumpError(f"{place(document, name)}: not a mapping")
     return document
+
+
+def place(document: Mapping[str, Any], path: str) -> str:
+    """Where something of a document is, for a message: with file and line where it came from a file."""
+    if not isinstance(document, Document):
+        return path
+    line = document.lines.get(path)
+    return f"{document.source}{'' if line is None else f':{line}'}: {path}"
+
+
+def _lines(node: yaml.Node | None, path: str) -> Iterator[tuple[str, int]]:
+    """The line of everything below a node, by its path: `tables.acl[3]`, `multicast_groups[7]`."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = str(key.value)
+            for below in (f"{path}.{name}".lstrip("."), f"{path}[{name}]"):
+                yield below, key.start_mark.line + 1
+                yield from _lines(value, below)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield f"{path}[{number}]", value.start_mark.line + 1
 
 
 class _Dumper(yaml.SafeDumper):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from controlplane.client import SwitchClient, TableEntry
+from controlplane.client import SwitchClient, SwitchError, TableEntry
 from controlplane.client.entries import Choice
 from controlplane.client.profiles import GroupMember, Member, MemberGroup
 from controlplane.client.replication import CloneSession, MulticastGroup, Replica
-from controlplane.dump.document import DumpError
+from controlplane.dump.document import DumpError, place
 
 _T = TypeVar("_T")
 
@@ -48,33 +48,49 @@ def entries_of(document: Mapping[str, Any], client: SwitchClient) -> Iterator[tu
     """Table by table, the entries of a document.
 
     Raises:
-        DumpError: a line is wrong, or an entry is there twice.
-        SwitchError: the program has no such table, or it does not take such an entry.
+        DumpError: a line is wrong, an entry is there twice, or the program does not take it.
     """
     for table, lines in document["tables"].items():
         if not isinstance(lines, list):
-            raise DumpError(f"tables.{table}: not a list of entries")
+            raise DumpError(f"{place(document, f'tables.{table}')}: not a list of entries")
         seen: dict[bytes, int] = {}
         result = []
         for number, line in enumerate(lines):
-            where = f"tables.{table}[{number}]"
+            where = place(document, f"tables.{table}[{number}]")
             entry = to_entry(table, line, where)
-            earlier = seen.setdefault(client.key(entry), number)
+            earlier = seen.setdefault(_check(client, entry, where), number)
             if earlier != number:
                 raise DumpError(f"{where}: has the key of tables.{table}[{earlier}]")
             result.append(entry)
         yield table, result
 
 
-def defaults_of(document: Mapping[str, Any]) -> list[TableEntry]:
-    """The default entries of a document."""
-    return [to_entry(table, line, f"defaults.{table}", is_default=True) for table, line in document["defaults"].items()]
+def defaults_of(document: Mapping[str, Any], client: SwitchClient) -> list[TableEntry]:
+    """The default entries of a document.
+
+    Raises:
+        DumpError: one is wrong, or the program does not take it.
+    """
+    result = []
+    for table, line in document["defaults"].items():
+        where = place(document, f"defaults.{table}")
+        result.append(to_entry(table, line, where, is_default=True))
+        _check(client, result[-1], where)
+    return result
+
+
+def _check(client: SwitchClient, entry: TableEntry, where: str) -> bytes:
+    """The key of an entry that the program takes."""
+    try:
+        client.value(entry)
+        return client.key(entry)
+    except SwitchError as error:
+        raise DumpError(f"{where}: {error}") from None
 
 
 def members_of(document: Mapping[str, Any], profile: str) -> list[Member]:
     """The members of an action profile."""
-    content = document["profiles"].get(profile, {})
-    return _numbered(content, "members", f"profiles.{profile}", lambda n, line: Member(profile, n, **line))
+    return _numbered(document, ("profiles", profile, "members"), lambda n, line: Member(profile, n, **line))
 
 
 def member_groups_of(document: Mapping[str, Any], profile: str) -> list[MemberGroup]:
@@ -84,12 +100,12 @@ def member_groups_of(document: Mapping[str, Any], profile: str) -> list[MemberGr
         members = tuple(sorted((GroupMember(**one) for one in line["members"]), key=lambda one: one.member))
         return MemberGroup(profile, number, members, line.get("max_size", 0))
 
-    return _numbered(document["profiles"].get(profile, {}), "groups", f"profiles.{profile}", group)
+    return _numbered(document, ("profiles", profile, "groups"), group)
 
 
 def multicast_groups_of(document: Mapping[str, Any]) -> list[MulticastGroup]:
     """The multicast groups of a document."""
-    return _numbered(document, "multicast_groups", "", lambda n, line: MulticastGroup(n, _replicas(line)))
+    return _numbered(document, ("multicast_groups",), lambda n, line: MulticastGroup(n, _replicas(line)))
 
 
 def clone_sessions_of(document: Mapping[str, Any]) -> list[CloneSession]:
@@ -98,7 +114,7 @@ def clone_sessions_of(document: Mapping[str, Any]) -> list[CloneSession]:
     def session(number: int, line: Mapping[str, Any]) -> CloneSession:
         return CloneSession(number, **{**line, "replicas": _replicas(line["replicas"])})
 
-    return _numbered(document, "clone_sessions", "", session)
+    return _numbered(document, ("clone_sessions",), session)
 
 
 def meters_of(document: Mapping[str, Any], meter: str) -> dict[int, dict[str, int]]:
@@ -110,19 +126,23 @@ def meters_of(document: Mapping[str, Any], meter: str) -> dict[int, dict[str, in
             raise TypeError(f"a meter has {', '.join(fields)}")
         return number, {name: int(line.get(name, 0)) for name in fields}
 
-    return dict(_numbered(document["meters"], meter, "meters", config))
+    return dict(_numbered(document, ("meters", meter), config))
 
 
-def _numbered(mapping: Mapping[str, Any], name: str, where: str, make: Callable[[int, Any], _T]) -> list[_T]:
+def _numbered(document: Mapping[str, Any], path: Sequence[str], make: Callable[[int, Any], _T]) -> list[_T]:
+    """What stands under numbers at a path of a document."""
+    content: Any = document
+    for name in path:
+        content = content.get(name) or {}
     result = []
-    for number, line in dict(mapping.get(name) or {}).items():
+    for number, line in dict(content).items():
         try:
             # JSON has no numbers as keys.
             result.append(make(int(number), line))
         except (TypeError, ValueError, KeyError) as error:
-            place = f"{where}.{name}".lstrip(".")
+            where = place(document, f"{'.'.join(path)}[{number}]")
             missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise DumpError(f"{place}[{number}]: {missing}") from None
+            raise DumpError(f"{where}: {missing}") from None
     return result
 
 

@@ -270,7 +270,15 @@ def test_faults_by_name(run: Run, client: SwitchClient) -> None:
     assert (entry.match["port"], entry.params["threshold"]) == (1, 1 << 30)
     assert client.read("egress_faults") == []
     assert as_json(run, "fault", "list") == [
-        {"switch": "s1", "direction": "ingress", "port": 1, "type": "PA", "loss": 0.25}
+        {
+            "switch": "s1",
+            "by": "program",
+            "port": 1,
+            "direction": "ingress",
+            "type": "PA",
+            "faults": "loss=0.25",
+            "loss": 0.25,
+        }
     ]
     assert "no port 'w9'; it has: 1 (w0)" in run("fault", "set", "s1", "--loss", "1", "--port", "w9", code=1)
     assert "no packet type 'XX'" in run("fault", "set", "s1", "--loss", "1", "--type", "XX", code=1)
