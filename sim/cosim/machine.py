@@ -26,6 +26,7 @@ from controlplane.jobs import Allocator, JobPlan
 from controlplane.jobs.entries import switch_configs
 from controlplane.topology import PortRef, Topology, star
 from controlplane.topology import Switch as PlannedSwitch
+from rtl.harness.verilated_nic import Top
 from sim.cosim.errors import CosimError
 from sim.cosim.member_host import MemberHost, MemberTransfer
 from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, Faults, HostModel, LinkModel, StackModel, SwitchModel
@@ -237,8 +238,9 @@ class Machine:
             self.hosts[name] = member
             end = self._native.Socket(member.device)
         else:
+            top: Top = "agg_nic" if kind is Kind.ROOT else "worker_nic"
             nic = NicHost(
-                self._world, where, "agg_nic" if kind is Kind.ROOT else "worker_nic", number=number, model=self._host_model, seed=self._bits(32),
+                self._world, where, top, number=number, model=self._host_model, seed=self._bits(32),
                 parameters=self._parameters,
             )  # fmt: skip
             self._exits.callback(nic.close)

@@ -12,7 +12,7 @@ from controlplane.topology import Host
 from host import EndpointError, _native
 from sim.cosim.errors import CosimError
 from sim.cosim.models import PICOS_PER_NANO, StackModel
-from wire.generated.constants import DataType
+from wire.generated.constants import DataType, Flag
 
 _NANOS = 1e9
 _ITEM = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}
@@ -21,9 +21,12 @@ _ITEM = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 
 class MemberTransfer:
     """A push or pull of an endpoint."""
 
-    def __init__(self, host: MemberHost, kind: str, request: _native.Request, memory: NDArray[np.uint8]) -> None:
+    def __init__(
+        self, host: MemberHost, kind: str, request: _native.Request, memory: NDArray[np.uint8], dtype: DataType
+    ) -> None:
         self.host = host
         self.kind = kind
+        self.dtype = dtype
         self.request = request
         self._memory = memory
         self._watch = host.device.watch(request)
@@ -57,6 +60,11 @@ class MemberTransfer:
         if failure is not None:
             raise EndpointError(**failure)
         return self._memory.tobytes()
+
+    @property
+    def flags(self) -> Flag:
+        """Of its frames, ORed."""
+        return Flag(self.request.flags)
 
     @property
     def latency_ns(self) -> int:
@@ -99,13 +107,13 @@ class MemberHost:
         """Send a copy of `values`; `exponent`: the shared E of floats."""
         raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8).copy()
         request = self.device.push(self._world, raw.ctypes.data, raw.size // _ITEM[dtype], int(dtype), exponent)
-        return MemberTransfer(self, "push", request, raw)
+        return MemberTransfer(self, "push", request, raw, dtype)
 
     def pull(self, size: int, dtype: DataType) -> MemberTransfer:
         """Receive the next message, of `size` bytes."""
         raw = np.zeros(size, np.uint8)
         request = self.device.pull(self._world, raw.ctypes.data, size // _ITEM[dtype], int(dtype))
-        return MemberTransfer(self, "pull", request, raw)
+        return MemberTransfer(self, "pull", request, raw, dtype)
 
     def statistics(self) -> dict[str, Any]:
         """The endpoint's counters (docs/endpoint.md)."""

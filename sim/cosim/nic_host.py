@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,12 @@ from rtl.driver.memory import PAGE, PinnedMemory
 from rtl.driver.nic import Nic
 from rtl.driver.request import Request
 from rtl.driver.settings import NicSettings, StreamSettings
-from rtl.harness.verilated_nic import VerilatedNic
+from rtl.harness.verilated_nic import Top, VerilatedNic
 from sim.cosim.bus import ClockedBus
 from sim.cosim.errors import CosimError
 from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel
 from sim.cosim.timing import Timing
-from wire.generated.constants import DataType
+from wire.generated.constants import DataType, Flag
 
 _VIRTUAL = 0x7F00_0000_0000
 _GRADIENTS, _PARAMETERS, _SUMS = "gradients", "parameters", "sums"
@@ -29,8 +29,9 @@ _GRADIENTS, _PARAMETERS, _SUMS = "gradients", "parameters", "sums"
 class NicTransfer:
     """A push or pull of a NIC."""
 
-    def __init__(self, host: NicHost, request: Request) -> None:
+    def __init__(self, host: NicHost, request: Request, dtype: DataType) -> None:
         self.host = host
+        self.dtype = dtype
         self.request = request
         self.kind = request.kind
         self._watch = host.device.watch(request.record.bytes.ctypes.data)
@@ -62,6 +63,11 @@ class NicTransfer:
         return self.request.buffer.bytes.tobytes()
 
     @property
+    def flags(self) -> Flag:
+        """Of its frames, ORed."""
+        return self.request.check().flags
+
+    @property
     def latency_ns(self) -> int:
         """From the doorbell to the record, as the NIC measured it."""
         return self.request.check().latency * CLOCK_NS
@@ -82,7 +88,7 @@ class NicHost:
     """
 
     def __init__(
-        self, world: Any, host: Host, top: Literal["worker_nic", "agg_nic"], *, number: int, model: HostModel,
+        self, world: Any, host: Host, top: Top, *, number: int, model: HostModel,
         seed: int, parameters: Mapping[str, int] | None,
     ) -> None:  # fmt: skip
         self.name = host.name
@@ -143,11 +149,11 @@ class NicHost:
         raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8)
         buffer = self.memory.allocate(raw.size)
         buffer.bytes[:] = raw
-        return NicTransfer(self, self.driver.push(buffer, dtype, exponent))
+        return NicTransfer(self, self.driver.push(buffer, dtype, exponent), dtype)
 
     def pull(self, size: int, dtype: DataType) -> NicTransfer:
         """Receive the next message, of `size` bytes in host memory."""
-        return NicTransfer(self, self.driver.pull(self.memory.allocate(size), dtype))
+        return NicTransfer(self, self.driver.pull(self.memory.allocate(size), dtype), dtype)
 
     def close(self) -> None:
         """Delete the NIC.
