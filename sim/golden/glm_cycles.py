@@ -1,0 +1,201 @@
+"""How many clocks P4SGD's hardware takes: Equations 1 to 3 and Table I of the paper, and our pipeline clock by clock.
+
+The equations are estimates in seconds.  `mini_batches` follows micro-batches through our pipeline: forward
+propagation, all-reduce, backward propagation of the replayed planes, update, and the credit that lets the next
+mini-batch read a chunk's weights as soon as they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from host.glm.numbers import BANKS
+from host.glm.shares import Shares, micro_batches
+
+CLOCK_HZ: Final = 250e6
+"""Of the engines (Table III)."""
+WEIGHT_BITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is trained on: samples, features (S and D of Table I)."""
+
+    name: str
+    samples: int
+    features: int
+
+
+PAPER_WORKLOADS: Final = (
+    Workload("gisette", 6_000, 5_000),
+    Workload("real_sim", 72_309, 20_958),
+    Workload("rcv1", 20_242, 47_236),
+    Workload("amazon_fashion", 200_000, 332_710),
+    Workload("avazu", 40_428_967, 1_000_000),
+)
+"""Table II."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An all-reduce: `latency` seconds for the first bit (T_l), then `bandwidth` bits a second (BW)."""
+
+    latency: float = 1.2e-6
+    bandwidth: float = 100e9
+
+    def seconds(self, elements: int) -> float:
+        """Of an all-reduce of 32-bit elements."""
+        return elements * WEIGHT_BITS / self.bandwidth + self.latency
+
+
+PAPER_NETWORK: Final = Network()
+"""1.2 us (section V-B) and 100 Gb/s links (section V-A)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A training of the paper's evaluation: B, the precision, M workers of so many engines."""
+
+    workers: int = 8
+    engines: int = 8
+    bits: int = 4
+    batch: int = 64
+
+    def shares(self, workload: Workload) -> Shares:
+        """Who has which feature, model-parallel."""
+        return Shares(workload.features, self.workers, self.engines)
+
+
+def pass_clocks(shares: Shares, bits: int) -> int:
+    """Clocks in which a micro-batch's planes go through the engines: ceil(D / (64 workers engines)) * bits."""
+    return shares.engine_chunks * bits
+
+
+# ---- Table I ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Table I, in elements of a worker, and elements sent in an iteration."""
+
+    model: float
+    dataset: float
+    network: int
+
+
+def memory(workload: Workload, setting: Setting, *, data_parallel: bool) -> Memory:
+    """Table I."""
+    dataset = workload.samples * workload.features / setting.workers
+    if data_parallel:
+        return Memory(workload.features, dataset, workload.features)
+    return Memory(workload.features / setting.workers, dataset, setting.batch)
+
+
+def data_parallel_iteration(workload: Workload, setting: Setting, network: Network = PAPER_NETWORK) -> float:
+    """Equation 1, seconds: T_fD + T_bD / B + D / BW + T_l.
+
+    A worker's B / M samples go through engines that hold the whole model, eight at a time.
+    """
+    whole = Shares(workload.features, 1, setting.engines)
+    rounds = micro_batches(-(-setting.batch // setting.workers))
+    forward = rounds * pass_clocks(whole, setting.bits) / CLOCK_HZ
+    return forward + forward / rounds + network.seconds(workload.features)
+
+
+def vanilla_iteration(workload: Workload, setting: Setting, network: Network = PAPER_NETWORK) -> float:
+    """Equation 2, seconds: T_fM + T_bM + B / BW + T_l."""
+    forward = _forward_seconds(workload, setting)
+    return 2 * forward + network.seconds(setting.batch)
+
+
+def micro_batch_iteration(workload: Workload, setting: Setting, network: Network = PAPER_NETWORK) -> float:
+    """Equation 3, seconds: MB / B * T_fM + T_bM + MB / BW + T_l."""
+    forward = _forward_seconds(workload, setting)
+    return forward / micro_batches(setting.batch) + forward + network.seconds(BANKS)
+
+
+def _forward_seconds(workload: Workload, setting: Setting) -> float:
+    return micro_batches(setting.batch) * pass_clocks(setting.shares(workload), setting.bits) / CLOCK_HZ
+
+
+# ---- the pipeline -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The constants of a worker, in clocks.
+
+    Args:
+        forward: from a micro-batch's last plane to its sums' frame leaving the worker.
+        backward: from the sums of all workers arriving to the first plane that is replayed.
+        update: from a chunk's last replayed plane to its weights being read.
+        gap: between micro-batches in forward, and in backward propagation.
+        row_clocks: a chunk takes at least so many: its weights are read by rows.
+        replay_words: planes that wait between forward and backward propagation, of an engine.
+    """
+
+    forward: int = 20
+    backward: int = 20
+    update: int = 10
+    gap: int = 0
+    row_clocks: int = 1
+    replay_words: int = 8192
+
+
+def chunk_clocks(bits: int, pipeline: Pipeline) -> int:
+    """Clocks that a chunk takes in an engine."""
+    return max(bits, pipeline.row_clocks)
+
+
+def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipeline: Pipeline) -> list[int]:
+    """The clock at which each mini-batch's weights are all written.
+
+    Args:
+        sizes: micro-batches of each mini-batch.
+        slots: chunks of an engine.
+        bits: planes that are read.
+        all_reduce: clocks from a worker's frame leaving to the sums arriving.
+        pipeline: the worker's constants.
+    """
+    length = slots * chunk_clocks(bits, pipeline)
+    ahead = max(1, pipeline.replay_words // (slots * bits))
+    forward_free, backward_free, credit = 0, 0, 0
+    begun: list[int] = []  # when each micro-batch's backward propagation began
+    done = []
+    for size in sizes:
+        for _ in range(size):
+            # The replay memory gives way as planes are replayed.
+            room = begun[-ahead] if len(begun) >= ahead else 0
+            start = max(forward_free, credit, room)
+            forward_free = start + length + pipeline.gap
+            sums = start + length + pipeline.forward + all_reduce + pipeline.backward
+            begin = max(backward_free, sums)
+            backward_free = begin + length + pipeline.gap
+            begun.append(begin)
+        # The first chunk's weights are written while the others' gradients are still being added up.
+        credit = begun[-1] + chunk_clocks(bits, pipeline) + pipeline.update
+        done.append(begun[-1] + length + pipeline.update)
+    return done
+
+
+def mini_batch_sizes(samples: int, batch: int) -> list[int]:
+    """Micro-batches of each mini-batch of an epoch."""
+    return [micro_batches(min(batch, samples - begin)) for begin in range(0, samples, batch)]
+
+
+def steady_iteration(
+    workload: Workload, setting: Setting, pipeline: Pipeline, network: Network = PAPER_NETWORK
+) -> float:
+    """Seconds of a mini-batch in the middle of an epoch, in our pipeline."""
+    all_reduce = round(network.seconds(BANKS) * CLOCK_HZ)
+    warm = 4
+    sizes = [micro_batches(setting.batch)] * (2 * warm)
+    slots = setting.shares(workload).engine_chunks
+    done = mini_batches(sizes, slots, setting.bits, all_reduce, pipeline)
+    return (done[-1] - done[-1 - warm]) / warm / CLOCK_HZ
+
+
+def epoch_seconds(workload: Workload, setting: Setting, iteration: float) -> float:
+    """Of all samples, at so many seconds a mini-batch."""
+    return -(-workload.samples // setting.batch) * iteration
