@@ -19,9 +19,15 @@ from host.optimizer.store import UNIT, Rule, page_aligned
 _ELEMENTS = 8192 * UNIT
 _ROUNDS = 15
 _ADAM = Adam()
-_TRAFFIC, _WHOLE_TRAFFIC = 28, 30  # bytes per element: four arrays read, three written; and the bf16 copy
 # Loops that hardly compute, and write no line that they have not read: bytes per element.
-_LOOPS = {"a += 2 b": 12, "SGD": 20}
+_LOOPS = {"a += 2 b": 12, "SGD, kernel alone": 20}
+# Ours: what it is, bytes of memory per element (four arrays read, three written; the bf16 copy), its peers, the aim.
+_OURS = (
+    ("Adam, kernel alone", 28, ("torch fused Adam", "DeepSpeed CPUAdam"), 1.0),
+    ("Adam, with bf16 copy and checksums", 30, ("torch fused Adam", "DeepSpeed CPUAdam"), None),
+    ("the same with bf16 moments", 22, ("torch fused Adam", "DeepSpeed CPUAdam"), None),
+    ("SGD, with bf16 copy and checksums", 22, ("torch fused SGD",), None),
+)
 
 
 def measure() -> tuple[list[Figure], list[str]]:
@@ -34,11 +40,14 @@ def measure() -> tuple[list[Figure], list[str]]:
     for threads in dict.fromkeys((1, torch.get_num_threads())):
         torch.set_num_threads(threads)
         contestants: dict[str, Callable[[], object]] = {
-            "kernel": ours(threads, whole=False),
-            "whole": ours(threads, whole=True),
-            "torch fused Adam": _torch(),
+            "Adam, kernel alone": ours(threads, whole=False),
+            "Adam, with bf16 copy and checksums": ours(threads),
+            "the same with bf16 moments": ours(threads, bf16_moments=True),
+            "SGD, kernel alone": ours(threads, whole=False, rule=Sgd()),
+            "SGD, with bf16 copy and checksums": ours(threads, rule=Sgd()),
+            "torch fused Adam": _stepping(torch.optim.Adam([_parameter()], fused=True)),
+            "torch fused SGD": _stepping(torch.optim.SGD([_parameter()], momentum=0.9, fused=True)),
             "a += 2 b": _scaled_add(),
-            "SGD": ours(threads, whole=False, rule=Sgd()),
         }
         deepspeed = _deepspeed(threads)
         if deepspeed is None:
@@ -49,11 +58,11 @@ def measure() -> tuple[list[Figure], list[str]]:
         rates = _rates(contestants, time.thread_time if threads == 1 else time.perf_counter)
         where = f"{threads} core{'s' * (threads > 1)}"
         memory, loop = max((rates[name] * each, name) for name, each in _LOOPS.items())  # bytes per second
-        for name, bytes_each, goal in (("kernel", _TRAFFIC, 1.0), ("whole", _WHOLE_TRAFFIC, None)):
-            title = f"Adam kernel, {where}" if name == "kernel" else f"with bf16 copy and checksums, {where}"
+        for name, bytes_each, peers, goal in _OURS:
+            title = f"{name}, {where}"
             figures += [
                 Figure(title, rates[name] / 1e6, "M/s", peer, rates[peer] / 1e6, goal)
-                for peer in ("torch fused Adam", "DeepSpeed CPUAdam")
+                for peer in peers
                 if peer in rates
             ]
             limit = memory / bytes_each  # elements per second if only memory took time
@@ -80,15 +89,18 @@ def _ours() -> Callable[..., Callable[[], object]]:
     gradients.view(np.float32)[:] = np.random.default_rng(1).standard_normal(_ELEMENTS, np.float32)
     tensor = layer.tensors[0]
 
-    def contestant(threads: int, *, whole: bool, rule: UpdateRule = _ADAM) -> Callable[[], object]:
+    def contestant(
+        threads: int, *, whole: bool = True, rule: UpdateRule = _ADAM, bf16_moments: bool = False
+    ) -> Callable[[], object]:
+        moments = {name: sections[name][: _ELEMENTS * (2 if bf16_moments else 4)] for name in ("first", "second")}
         updater = _optimizer.Updater(threads)
         scalars = np.array([rule.scalars(10, 1e-3, 0.25)], np.float32)
         return lambda: updater.update(
             parameters=parameters if whole else None,
             master=sections["master"],
-            first=sections["first"],
-            second=sections["second"] if rule.kind is Rule.ADAM else None,
-            bf16_moments=False,
+            first=moments["first"],
+            second=moments["second"] if rule.kind is Rule.ADAM else None,
+            bf16_moments=bf16_moments,
             gradient=gradients,
             shard_units=[_ELEMENTS // UNIT],
             offsets=[tensor.offset],
@@ -117,10 +129,6 @@ def _parameter() -> torch.nn.Parameter:
     parameter = torch.nn.Parameter(_tensor())
     parameter.grad = _tensor().copy_(torch.randn(_ELEMENTS))
     return parameter
-
-
-def _torch() -> Callable[[], object]:
-    return _stepping(torch.optim.Adam([_parameter()], fused=True))
 
 
 def _deepspeed(threads: int) -> Callable[[], object] | None:

@@ -43,6 +43,7 @@ def parser(target: str = "embedded") -> argparse.ArgumentParser:
     add("--evaluate", type=int, default=default.evaluate, help="steps between validations")
     add("--timeout", type=float, default=default.timeout, help="seconds without progress before giving up")
     add("--out-of-core", action="store_true", help="model states in a store on disk, streamed layer by layer")
+    add("--arena", type=int, default=default.arena, help="bytes for layers in flight out of core; 0: three layers")
     add("--resume", action="store_true", help="go on with a run out of core that was ended")
     add("--output", type=Path, default=default.output, help="folder of the report and the logs")
     add("--name", default=default.name, help="of the network; demos of different names can run at once")

@@ -43,6 +43,7 @@ PRESETS: dict[str, ModelShape] = {
     "tiny": ModelShape(layers=2, heads=2, hidden=32, sequence=32),
     "demo": ModelShape(layers=4, heads=4, hidden=128, sequence=128),
     "small": ModelShape(layers=6, heads=8, hidden=256, sequence=256),
+    "deep": ModelShape(layers=32, heads=2, hidden=32, sequence=32),
 }
 
 # Table 2 of the paper: models of its evaluation, sequence length 1024, OPT's vocabulary. Starred ones are its own.

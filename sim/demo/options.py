@@ -34,6 +34,7 @@ class DemoOptions:
         evaluate: steps between two validation passes. reference: train in one process as well, to compare.
         timeout: seconds without progress after which an endpoint gives up.
         out_of_core: the optimizer node keeps the model states in a store on disk, not in memory.
+        arena: bytes of memory for its layers in flight, 0: as many as three of the largest take.
         resume: go on with the run out of core in the output folder, after its last step on disk.
         trained: steps that the store already has (found out when resuming).
         output: folder of the report and the logs. name: of the network; two with different names can be up at once.
@@ -56,6 +57,7 @@ class DemoOptions:
     reference: bool = True
     timeout: float = 10.0
     out_of_core: bool = False
+    arena: int = 0
     resume: bool = False
     trained: int = 0
     output: Path = Path("build/demo")
@@ -76,6 +78,7 @@ class DemoOptions:
             (self.network in NETWORKS, f"network {self.network!r}: one of {', '.join(NETWORKS)}"),
             (0 <= self.loss <= 0.5, f"loss {self.loss}: a probability, 0 to 0.5"),
             (self.evaluate >= 1, f"evaluate {self.evaluate}: at least 1"),
+            (self.arena >= 0, f"arena {self.arena}: a number of bytes, or 0"),
             (self.timeout > 0, f"timeout {self.timeout}: above 0 seconds"),
         )
         wrong = [text for right, text in checks if not right]

@@ -174,5 +174,6 @@ def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | No
         skipped=trained.skipped,
         exponents=root["exponents"],
         timeline={name: trained.done[name]["timeline"] for name in members},
+        stored=root["stored"],
         missing=missing,
     )

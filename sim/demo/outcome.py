@@ -81,6 +81,7 @@ class Comparison:
 class Outcome:
     """Everything about a finished run. Bytes are payload; per-step volumes are of one worker.
 
+    stored: out of core, bytes: model states on disk, the arena, and how much of it was in use at most.
     missing: passes whose losses were lost when an earlier part of the run was ended; no list of losses has them.
     """
 
@@ -103,6 +104,7 @@ class Outcome:
     skipped: list[dict[str, Any]]
     exponents: dict[str, list[int]]
     timeline: dict[str, list[dict[str, Any]]]
+    stored: dict[str, int] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
 
     def write(self, path: Path) -> None:

@@ -19,7 +19,9 @@ from sim.demo import events
 from sim.demo.errors import DemoError
 from sim.demo.options import DemoOptions, Plan
 
-FREE_TO_CHANGE = frozenset({"resume", "trained", "network", "target", "loss", "reference", "timeout", "name", "output"})
+FREE_TO_CHANGE = frozenset(
+    {"resume", "trained", "network", "target", "loss", "reference", "timeout", "name", "output", "arena"}
+)
 """Options that may differ from the run that was ended: no weight depends on them."""
 
 

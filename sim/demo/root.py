@@ -86,22 +86,31 @@ def serve(
         if record.skipped:
             tell(events.SKIPPED, index=options.first_pass + record.index, tensors=list(record.skipped))
 
+    stored: dict[str, int] = {}
     settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
     with ExitStack() as exits:
         node: OptimizerNode | StreamingNode
         if options.out_of_core:
             store = exits.enter_context(open_store(options, initial))
-            streaming = StreamingOptions(snapshot_every=options.evaluate)
+            streaming = StreamingOptions(options.arena, snapshot_every=options.evaluate)
             node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
         else:
             node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
         node.run(options.passes[options.first_pass :])
+        if isinstance(node, StreamingNode):
+            stored = {"states": store.space.plane_bytes, "arena": node.arena.size, "peak": node.arena.peak}
         final = [node.weights(layer.index) for layer in table]
     save_weights(options.output, state_dict_of(table, final))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
     traced = ends[options.traced_step - options.trained - 1 :][:2]
     spans = [asdict(span) for span in timeline.during(*traced)] if len(traced) == 2 else []
-    return {"digest": digest_of(final), "parameters": table.numel, "exponents": exponents, "timeline": spans}
+    return {
+        "digest": digest_of(final),
+        "parameters": table.numel,
+        "exponents": exponents,
+        "timeline": spans,
+        "stored": stored,
+    }
 
 
 def save_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:

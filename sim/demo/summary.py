@@ -32,6 +32,9 @@ def print_summary(outcome: Outcome, output: Path, console: Console) -> None:
     peak = max(memory["peak_parameter_bytes"] for memory in outcome.worker_memory)
     whole = outcome.worker_memory[0]["model_bytes"]
     say(f"a worker held at most {peak / whole:.0%} of the parameters at a time; between steps none")
+    if outcome.stored:
+        states, arena = (outcome.stored[name] / 1e6 for name in ("states", "arena"))
+        say(f"the optimizer node kept {states:.1f} MB of model states on disk, and {arena:.1f} MB in memory at most")
     if outcome.drops:
         dropped = ", ".join(f"{reason} {packets}" for reason, packets in sorted(outcome.drops.items()))
         say(f"dropped in the switch: {dropped}")

@@ -42,57 +42,51 @@ Moment* moment(std::byte* section, std::size_t at) {
 }
 
 template <typename Moment>
+Run<Moment> run_of(const Sections& s, const float* gradient, std::size_t begin, std::size_t end) {
+  return {gradient + begin,
+          reinterpret_cast<float*>(s.master) + begin,
+          moment<Moment>(s.first, begin),
+          moment<Moment>(s.second, begin),
+          moment<std::uint16_t>(s.parameters, begin),
+          end - begin};
+}
+
 void step(const Kernels& kernels, const Sections& s, const float* gradient,
           const TensorStep& tensor, std::size_t begin, std::size_t end) {
-  float* const master = reinterpret_cast<float*>(s.master) + begin;
-  auto* const parameters = moment<std::uint16_t>(s.parameters, begin);
-  const std::size_t count = end - begin;
-  constexpr bool kWide = sizeof(Moment) == sizeof(float);
-  if (const auto* adam = std::get_if<AdamScalars>(&tensor.scalars)) {
-    const AdamRun<Moment> run{
-        gradient + begin, master, moment<Moment>(s.first, begin), moment<Moment>(s.second, begin),
-        parameters,       count};
-    if constexpr (kWide) {
-      kernels.adam(run, *adam);
-    } else {
-      kernels.adam_bf16(run, *adam);
-    }
+  const auto* const adam = std::get_if<AdamScalars>(&tensor.scalars);
+  const auto* const sgd = std::get_if<SgdScalars>(&tensor.scalars);
+  if (s.moments == MomentType::kFp32) {
+    const auto run = run_of<float>(s, gradient, begin, end);
+    adam != nullptr ? kernels.adam(run, *adam) : kernels.sgd(run, *sgd);
   } else {
-    const SgdRun<Moment> run{gradient + begin, master, moment<Moment>(s.first, begin), parameters,
-                             count};
-    if constexpr (kWide) {
-      kernels.sgd(run, std::get<SgdScalars>(tensor.scalars));
-    } else {
-      kernels.sgd_bf16(run, std::get<SgdScalars>(tensor.scalars));
-    }
+    const auto run = run_of<std::uint16_t>(s, gradient, begin, end);
+    adam != nullptr ? kernels.adam_bf16(run, *adam) : kernels.sgd_bf16(run, *sgd);
   }
 }
 
-BlockSums seal(const SectionSums& sums, bool parameters) {
+BlockSums seal(const SectionSums& sums, const Sections& s, bool parameters) {
   return {parameters ? seal(sums.parameters) : 0, seal(sums.master), seal(sums.first),
-          seal(sums.second)};
+          s.second != nullptr ? seal(sums.second) : 0};
 }
 
 // The step of one whole unit of one tensor with both of its checksums, in one sweep.
-template <typename Moment>
 void summed_step(const Kernels& kernels, const Sections& s, const float* gradient,
-                 const AdamScalars& scalars, std::size_t unit, BlockSums& before,
-                 BlockSums& after) {
+                 const TensorStep& tensor, std::size_t unit, BlockSums& before, BlockSums& after) {
+  const auto* const adam = std::get_if<AdamScalars>(&tensor.scalars);
+  const auto* const sgd = std::get_if<SgdScalars>(&tensor.scalars);
   const std::size_t from = unit * kUnit;
   SectionSums read;
   SectionSums written;
-  const SummedAdamRun<Moment> summed{
-      {gradient + from, reinterpret_cast<float*>(s.master) + from, moment<Moment>(s.first, from),
-       moment<Moment>(s.second, from), moment<std::uint16_t>(s.parameters, from), kUnit},
-      &read,
-      &written};
-  if constexpr (sizeof(Moment) == sizeof(float)) {
-    kernels.summed_adam(summed, scalars);
+  if (s.moments == MomentType::kFp32) {
+    const SummedRun<float> run{run_of<float>(s, gradient, from, from + kUnit), &read, &written};
+    adam != nullptr ? kernels.summed_adam(run, *adam) : kernels.summed_sgd(run, *sgd);
   } else {
-    kernels.summed_adam_bf16(summed, scalars);
+    const SummedRun<std::uint16_t> run{run_of<std::uint16_t>(s, gradient, from, from + kUnit),
+                                       &read, &written};
+    adam != nullptr ? kernels.summed_adam_bf16(run, *adam) : kernels.summed_sgd_bf16(run, *sgd);
   }
-  before = seal(read, false);
-  after = seal(written, s.parameters != nullptr);
+  before = seal(read, s, false);
+  after = seal(written, s, s.parameters != nullptr);
 }
 
 std::vector<ShardDigests> fold(std::span<const BlockSums> blocks,
@@ -124,6 +118,7 @@ UpdateResult update_layer(const Kernels& kernels, WorkPool& pool, const Sections
   const std::size_t units = std::accumulate(shard_units.begin(), shard_units.end(), std::size_t{0});
   std::vector<BlockSums> before(units);
   std::vector<BlockSums> after(units);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(sections.parameters) % kCacheLine == 0;
   pool.run(units, [&](std::size_t begin, std::size_t end) {
     for (std::size_t unit = begin; unit < end; ++unit) {
       const std::size_t from = unit * kUnit;
@@ -133,22 +128,15 @@ UpdateResult update_layer(const Kernels& kernels, WorkPool& pool, const Sections
           [from](const TensorStep& each) { return each.offset + each.count <= from; });
       const bool whole =
           tensor != steps.end() && tensor->offset <= from && tensor->offset + tensor->count >= to;
-      const auto* const adam = whole ? std::get_if<AdamScalars>(&tensor->scalars) : nullptr;
-      if (summed && adam != nullptr) {
-        const auto step = sections.moments == MomentType::kFp32 ? &summed_step<float>
-                                                                : &summed_step<std::uint16_t>;
-        step(kernels, sections, gradient, *adam, unit, before[unit], after[unit]);
+      if (summed && whole && aligned) {
+        summed_step(kernels, sections, gradient, *tensor, unit, before[unit], after[unit]);
         continue;
       }
       if (summed) before[unit] = state_sums(kernels, sections, unit);
       for (; tensor != steps.end() && tensor->offset < to; ++tensor) {
         const std::size_t first = std::max(from, tensor->offset);
         const std::size_t last = std::min(to, tensor->offset + tensor->count);
-        if (sections.moments == MomentType::kFp32) {
-          step<float>(kernels, sections, gradient, *tensor, first, last);
-        } else {
-          step<std::uint16_t>(kernels, sections, gradient, *tensor, first, last);
-        }
+        step(kernels, sections, gradient, *tensor, first, last);
       }
       if (!summed) continue;
       after[unit] = state_sums(kernels, sections, unit);
@@ -156,6 +144,7 @@ UpdateResult update_layer(const Kernels& kernels, WorkPool& pool, const Sections
         after[unit].parameters = sum(kernels, sections.parameters, unit, sizeof(std::uint16_t));
       }
     }
+    kernels.fence();
   });
   return {fold(before, shard_units, sections, false), fold(after, shard_units, sections, true)};
 }

@@ -28,23 +28,14 @@ struct SgdScalars {
   bool nesterov;
 };
 
-// Pointers to the first element of the run.  `first`, `second`: moments, fp32 or bf16;
-// `parameters`: bf16 copy of the new master weights, or null.
+// Pointers to the first element of the run.  `first`, `second`: moments, fp32 or bf16; SGD has no
+// second.  `parameters`: bf16 copy of the new master weights, or null.
 template <typename Moment>
-struct AdamRun {
+struct Run {
   const float* gradient;
   float* master;
   Moment* first;
   Moment* second;
-  std::uint16_t* parameters;
-  std::size_t count;
-};
-
-template <typename Moment>
-struct SgdRun {
-  const float* gradient;
-  float* master;
-  Moment* momentum;
   std::uint16_t* parameters;
   std::size_t count;
 };
@@ -67,24 +58,30 @@ struct SectionSums {
 };
 
 // A step on a whole block, and the sums of what it read and of what it wrote.  `count`: a multiple
-// of 64.
+// of kSummedElements; `parameters` begin on a cache line, since they bypass the caches.
 template <typename Moment>
-struct SummedAdamRun {
-  AdamRun<Moment> run;
+struct SummedRun {
+  Run<Moment> run;
   SectionSums* before;
   SectionSums* after;
 };
+constexpr std::size_t kSummedElements = 64;
+constexpr std::size_t kCacheLine = 64;
 
 // One compiled variant of the kernels.
 struct Kernels {
   const char* name;
-  void (*adam)(const AdamRun<float>&, const AdamScalars&);
-  void (*adam_bf16)(const AdamRun<std::uint16_t>&, const AdamScalars&);
+  void (*adam)(const Run<float>&, const AdamScalars&);
+  void (*adam_bf16)(const Run<std::uint16_t>&, const AdamScalars&);
+  void (*sgd)(const Run<float>&, const SgdScalars&);
+  void (*sgd_bf16)(const Run<std::uint16_t>&, const SgdScalars&);
   // In one sweep over all arrays: one after the other would be as slow as the memory is far.
-  void (*summed_adam)(const SummedAdamRun<float>&, const AdamScalars&);
-  void (*summed_adam_bf16)(const SummedAdamRun<std::uint16_t>&, const AdamScalars&);
-  void (*sgd)(const SgdRun<float>&, const SgdScalars&);
-  void (*sgd_bf16)(const SgdRun<std::uint16_t>&, const SgdScalars&);
+  void (*summed_adam)(const SummedRun<float>&, const AdamScalars&);
+  void (*summed_adam_bf16)(const SummedRun<std::uint16_t>&, const AdamScalars&);
+  void (*summed_sgd)(const SummedRun<float>&, const SgdScalars&);
+  void (*summed_sgd_bf16)(const SummedRun<std::uint16_t>&, const SgdScalars&);
+  // After summed steps, before anybody else may read what they wrote.
+  void (*fence)();
   // Sum of squares of gradient x scale, in double, in an order that depends on `count` alone.
   double (*squares)(const float* gradient, std::size_t count, float scale);
   // `words`: a multiple of kSumLanes.

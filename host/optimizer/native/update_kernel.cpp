@@ -1,9 +1,13 @@
 // Compiled once per instruction set, with CATCHMENT_KERNELS naming the result
 // (host/CMakeLists.txt). Everything but that one symbol has internal linkage and no header's
-// function is called, so that no inline function compiled for a wide machine can end up in another
-// translation unit. Needs -ffp-contract=off -fno-math-errno -fno-trapping-math; the default
-// rounding mode.
+// function is called but intrinsics, so that no inline function compiled for a wide machine can end
+// up in another translation unit. Needs -ffp-contract=off -fno-math-errno -fno-trapping-math; the
+// default rounding mode.
 #include "rules.hpp"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace catchment::optimizer {
 namespace {
@@ -21,12 +25,11 @@ std::uint16_t to_bf16(float value) {
 void narrow(float value, float& to) { to = value; }
 void narrow(float value, std::uint16_t& to) { to = to_bf16(value); }
 
-// Elements from `begin` to `end`.  The arrays do not overlap; that is said by ivdep and not by
-// restrict, because the sums below read what the loop has written by other pointers.  No
-// prefetches, no streaming stores: both were measured, and both are slower (docs/optimizer.md).
-template <typename Moment, bool kPublish>
-inline void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s, std::size_t begin,
-                      std::size_t end) {
+// The loops.  The arrays do not overlap; that is said by ivdep and not by restrict, because the
+// sums below read what a loop has written by other pointers.  No prefetches: they were measured,
+// and are slower (docs/optimizer.md).
+template <bool kPublish, typename Moment>
+inline void step(const Run<Moment>& run, const AdamScalars& s, std::size_t count) {
   const float* gradient = run.gradient;
   float* master = run.master;
   Moment* first = run.first;
@@ -36,7 +39,7 @@ inline void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s, std::siz
   const float second_keep = s.second_keep, second_rate = s.second_rate;
   const float correction = s.correction, eps = s.eps, step_size = s.step_size;
 #pragma GCC ivdep
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i] * scale;
     const float m = widen(first[i]);
     const float new_m = m + first_rate * (g - m);
@@ -50,20 +53,15 @@ inline void adam_loop(const AdamRun<Moment>& run, const AdamScalars& s, std::siz
   }
 }
 
-template <typename Moment>
-void adam(const AdamRun<Moment>& run, const AdamScalars& scalars) {
-  run.parameters != nullptr ? adam_loop<Moment, true>(run, scalars, 0, run.count)
-                            : adam_loop<Moment, false>(run, scalars, 0, run.count);
-}
-
-template <typename Moment, bool kPublish, bool kNesterov>
-void sgd_loop(const SgdRun<Moment>& run, const SgdScalars& s) {
-  const float* __restrict gradient = run.gradient;
-  float* __restrict master = run.master;
-  Moment* __restrict momentum = run.momentum;
-  std::uint16_t* __restrict parameters = run.parameters;
+template <bool kPublish, bool kNesterov, typename Moment>
+inline void sgd_step(const Run<Moment>& run, const SgdScalars& s, std::size_t count) {
+  const float* gradient = run.gradient;
+  float* master = run.master;
+  Moment* momentum = run.first;
+  std::uint16_t* parameters = run.parameters;
   const float scale = s.scale, decay = s.decay, keep = s.momentum, rate = s.rate;
-  for (std::size_t i = 0; i < run.count; ++i) {
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i] * scale + decay * master[i];
     const float velocity = widen(momentum[i]) * keep + g;
     const float direction = kNesterov ? velocity * keep + g : velocity;
@@ -74,15 +72,15 @@ void sgd_loop(const SgdRun<Moment>& run, const SgdScalars& s) {
   }
 }
 
-template <typename Moment>
-void sgd(const SgdRun<Moment>& run, const SgdScalars& scalars) {
-  if (run.parameters != nullptr) {
-    scalars.nesterov ? sgd_loop<Moment, true, true>(run, scalars)
-                     : sgd_loop<Moment, true, false>(run, scalars);
-  } else {
-    scalars.nesterov ? sgd_loop<Moment, false, true>(run, scalars)
-                     : sgd_loop<Moment, false, false>(run, scalars);
-  }
+template <bool kPublish, typename Moment>
+inline void step(const Run<Moment>& run, const SgdScalars& s, std::size_t count) {
+  s.nesterov ? sgd_step<kPublish, true>(run, s, count) : sgd_step<kPublish, false>(run, s, count);
+}
+
+template <typename Moment, typename Scalars>
+void plain(const Run<Moment>& run, const Scalars& scalars) {
+  run.parameters != nullptr ? step<true>(run, scalars, run.count)
+                            : step<false>(run, scalars, run.count);
 }
 
 double squares(const float* gradient, std::size_t count, float scale) {
@@ -147,49 +145,108 @@ void block_sum(const std::uint32_t* block, std::size_t words, BlockSum& sum) {
   running.store(sum);
 }
 
-constexpr std::size_t kChunk = 64;  // elements: short enough to stay in the first cache
+constexpr std::size_t kChunk = kSummedElements;  // short enough to stay in the first cache
 
-template <typename Moment, bool kPublish>
-void summed_adam_loop(const SummedAdamRun<Moment>& summed, const AdamScalars& scalars) {
-  const AdamRun<Moment>& run = summed.run;
-  RunningSum master_before, first_before, second_before;
-  RunningSum parameters_after, master_after, first_after, second_after;
-  for (std::size_t i = 0; i < run.count; i += kChunk) {
-    master_before.add(run.master + i, kChunk * sizeof(float));
-    first_before.add(run.first + i, kChunk * sizeof(Moment));
-    second_before.add(run.second + i, kChunk * sizeof(Moment));
-    adam_loop<Moment, kPublish>(run, scalars, i, i + kChunk);
-    master_after.add(run.master + i, kChunk * sizeof(float));
-    first_after.add(run.first + i, kChunk * sizeof(Moment));
-    second_after.add(run.second + i, kChunk * sizeof(Moment));
-    if constexpr (kPublish)
-      parameters_after.add(run.parameters + i, kChunk * sizeof(std::uint16_t));
+// A chunk of parameters to memory, past the caches: nothing has read the lines that it overwrites.
+// (Lines that were read are better written through the caches, docs/optimizer.md.)
+void publish(const std::uint16_t* chunk, std::uint16_t* to) {
+#if defined(__AVX512F__)
+  for (std::size_t i = 0; i < kChunk; i += sizeof(__m512i) / sizeof *to) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_load_si512(chunk + i));
   }
-  master_before.store(summed.before->master);
-  first_before.store(summed.before->first);
-  second_before.store(summed.before->second);
-  master_after.store(summed.after->master);
-  first_after.store(summed.after->first);
-  second_after.store(summed.after->second);
-  if constexpr (kPublish) parameters_after.store(summed.after->parameters);
+#elif defined(__SSE2__)
+  for (std::size_t i = 0; i < kChunk; i += sizeof(__m128i) / sizeof *to) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm_load_si128(reinterpret_cast<const __m128i*>(chunk + i)));
+  }
+#else
+  __builtin_memcpy(to, chunk, kChunk * sizeof *to);
+#endif
 }
 
+void fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+template <typename Scalars>
+constexpr bool kSecondMoment = false;
+template <>
+constexpr bool kSecondMoment<AdamScalars> = true;
+
 template <typename Moment>
-void summed_adam(const SummedAdamRun<Moment>& summed, const AdamScalars& scalars) {
-  summed.run.parameters != nullptr ? summed_adam_loop<Moment, true>(summed, scalars)
-                                   : summed_adam_loop<Moment, false>(summed, scalars);
+struct RunningSums {
+  RunningSum master, first, second;
+
+  template <bool kSecond>
+  void add(const Run<Moment>& run, std::size_t at) {
+    master.add(run.master + at, kChunk * sizeof(float));
+    first.add(run.first + at, kChunk * sizeof(Moment));
+    if constexpr (kSecond) second.add(run.second + at, kChunk * sizeof(Moment));
+  }
+
+  template <bool kSecond>
+  void store(SectionSums& to) const {
+    master.store(to.master);
+    first.store(to.first);
+    if constexpr (kSecond) second.store(to.second);
+  }
+};
+
+// What a chunk became is summed one chunk later: a wide load of what narrow stores have just
+// written would wait for them.
+template <bool kPublish, typename Moment, typename Scalars>
+void summed_loop(const SummedRun<Moment>& summed, const Scalars& scalars) {
+  constexpr bool kSecond = kSecondMoment<Scalars>;
+  const Run<Moment>& run = summed.run;
+  RunningSums<Moment> before, after;
+  RunningSum parameters;
+  alignas(kCacheLine) std::uint16_t published[2][kChunk];
+  const auto finish = [&](std::size_t at) {
+    after.template add<kSecond>(run, at);
+    if constexpr (kPublish) {
+      const std::uint16_t* const chunk = published[at / kChunk % 2];
+      parameters.add(chunk, sizeof published[0]);
+      publish(chunk, run.parameters + at);
+    }
+  };
+  for (std::size_t at = 0; at < run.count; at += kChunk) {
+    before.template add<kSecond>(run, at);
+    const Run<Moment> chunk{run.gradient + at,
+                            run.master + at,
+                            run.first + at,
+                            kSecond ? run.second + at : nullptr,
+                            published[at / kChunk % 2],
+                            kChunk};
+    step<kPublish>(chunk, scalars, kChunk);
+    if (at > 0) finish(at - kChunk);
+  }
+  if (run.count > 0) finish(run.count - kChunk);
+  before.template store<kSecond>(*summed.before);
+  after.template store<kSecond>(*summed.after);
+  if constexpr (kPublish) parameters.store(summed.after->parameters);
+}
+
+template <typename Moment, typename Scalars>
+void summed(const SummedRun<Moment>& run, const Scalars& scalars) {
+  run.run.parameters != nullptr ? summed_loop<true>(run, scalars)
+                                : summed_loop<false>(run, scalars);
 }
 
 }  // namespace
 
 extern const Kernels CATCHMENT_KERNELS = {
     CATCHMENT_KERNELS_NAME,
-    adam<float>,
-    adam<std::uint16_t>,
-    summed_adam<float>,
-    summed_adam<std::uint16_t>,
-    sgd<float>,
-    sgd<std::uint16_t>,
+    plain<float, AdamScalars>,
+    plain<std::uint16_t, AdamScalars>,
+    plain<float, SgdScalars>,
+    plain<std::uint16_t, SgdScalars>,
+    summed<float, AdamScalars>,
+    summed<std::uint16_t, AdamScalars>,
+    summed<float, SgdScalars>,
+    summed<std::uint16_t, SgdScalars>,
+    fence,
     squares,
     block_sum,
 };

@@ -124,20 +124,38 @@ def test_digests_follow_every_bit_and_no_kernel_differs(rng: random.Random) -> N
     assert updaters[0].digests(swapped, 4, [1, 2])[0] != before[0]
 
 
-def test_update_gives_the_digests_of_what_was_and_what_is(rng: random.Random) -> None:
-    updater = _optimizer.Updater(2)
-    layer = Layer(rng, Adam(), False)
+@pytest.mark.parametrize("bf16", [False, True], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("kernels", _present())
+@pytest.mark.parametrize("rule", RULES[::5], ids=str)
+def test_update_gives_the_digests_of_what_was_and_what_is(
+    rule: UpdateRule, kernels: str, bf16: bool, rng: random.Random
+) -> None:
+    updater = _optimizer.Updater(2, kernels)
+    layer = Layer(rng, rule, bf16)
     shards = [1, layer.units - 1]
-    names = ("parameters", "master", "first", "second")
+    columns = {name: index for index, name in enumerate(("parameters", "master", "first", "second"))}
+    sizes = {"parameters": 2, "master": 4, "first": 2 if bf16 else 4, "second": 2 if bf16 else 4}
 
-    def digests() -> list[list[int]]:
-        return [updater.digests(layer.sections[name], 2 if name == "parameters" else 4, shards) for name in names]
+    def digests() -> dict[str, list[int]]:
+        return {name: updater.digests(layer.sections[name], sizes[name], shards) for name in layer.sections}
 
-    before = digests()
-    updated = layer.step(updater, 0, list(range(len(LAYER.tensors))))
-    assert updated.before.T.tolist()[1:] == before[1:]
-    assert updated.after.T.tolist() == digests()
-    assert updated.after.T.tolist()[1] != before[1]
+    for number in range(2):
+        before = digests()
+        updated = layer.step(updater, number, list(range(len(LAYER.tensors))))
+        after = digests()
+        for name in layer.sections:
+            column = columns[name]
+            assert updated.after[:, column].tolist() == after[name]
+            assert name == "parameters" or updated.before[:, column].tolist() == before[name]
+        assert after["master"] != before["master"]
+        absent = [column for name, column in columns.items() if name not in layer.sections]
+        assert not updated.after[:, absent].any()
+        # parameters that do not begin on a cache line are written another way
+        sent = layer.sections["parameters"]
+        moved = page_aligned(sent.size + 6)[6 : 6 + sent.size]
+        moved[:] = sent
+        layer.sections["parameters"] = moved
+    layer.check()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -42,6 +42,7 @@ def test_a_slow_target_starts_from_a_small_training() -> None:
         ({"batch": 0}, "batch"),
         ({"evaluate": 0}, "evaluate"),
         ({"timeout": 0.0}, "timeout"),
+        ({"arena": -1}, "arena -1"),
     ],
 )
 def test_wrong_options_say_what_is_right(wrong: dict[str, object], text: str) -> None:
