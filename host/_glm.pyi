@@ -63,4 +63,4 @@ def train_epoch(workers: Sequence[Worker], ends: Sequence[int], multiplier: int,
 def parse_libsvm(text: Any, base: int) -> tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]
 ]:
-    """Labels, rows' offsets, columns and values; SyntaxError with args (line, what is wrong)."""
+    """Labels, rows' offsets, columns and values; ValueError with args (line, what is wrong)."""

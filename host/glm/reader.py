@@ -64,7 +64,7 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
         raise GlmError(f"{path}: {_reason(error)}", "give a readable file") from None
     try:
         found, offsets, columns, values = _glm.parse_libsvm(text, 0 if zero_based else 1)
-    except SyntaxError as error:
+    except ValueError as error:
         line, what = error.args
         hint = "; with --zero-based the first is 0" if what.startswith("index 0 ") else ""
         raise GlmError(f"{path}:{line}: {what}{hint}") from None

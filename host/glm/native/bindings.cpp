@@ -129,7 +129,7 @@ PYBIND11_MODULE(_glm, module) {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const SyntaxError& error) {
       const py::object why = py::make_tuple(error.line, std::string(error.what()));
-      PyErr_SetObject(PyExc_SyntaxError, why.ptr());
+      PyErr_SetObject(PyExc_ValueError, why.ptr());
     }
   });
   module.def("parse_libsvm", &parse, py::arg("text"), py::arg("base"));
