@@ -20,6 +20,8 @@ TESTS = [
     "collectives/test_collective_errors.py",
     "collectives/test_collective_sums.py",
     "optimizer/test_native.py",
+    "glm/test_glm_equals_golden.py",
+    "glm/test_glm_reader.py",
 ]
 # They start threads and signals that the preloaded runtime does not survive, or import torch.
 LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million"
@@ -42,7 +44,7 @@ def test_no_sanitizer_finding() -> None:
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
     subprocess.run(configure, check=True, capture_output=True)
-    targets = ("_native", "_machines", "_reflector", "_optimizer", "catchment_collectives")
+    targets = ("_native", "_machines", "_reflector", "_optimizer", "_glm", "catchment_collectives")
     subprocess.run([cmake, "--build", BUILD, "--target", *targets], check=True)
     environment = os.environ | {
         "CATCHMENT_NATIVE_DIR": str(BUILD / "host"),

@@ -1,0 +1,132 @@
+"""Trainings on workers behind a switch on shared memory: the golden model's weights, with and without lost frames."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+from controlplane.cli import app
+from host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Report, Samples, Training, prepare, train
+from sim.glm.labs import LabKind
+from sim.glm.network_runner import NetworkRunner
+from sim.glm.runners import WorkerKind, make_runner
+
+
+def _samples(rng: random.Random, samples: int, features: int) -> Samples:
+    draw = np.random.default_rng(rng.randrange(1 << 32))
+    values = draw.random((samples, features)) * (draw.random((samples, features)) < 0.3)
+    return Samples.of(values, np.where(values @ draw.standard_normal(features) > 0, 1, -1))
+
+
+@pytest.mark.parametrize(
+    ("training", "drop"),
+    [
+        (Training(workers=3, bits=4, batch=16, epochs=2), 0.02),
+        (Training(workers=2, bits=8, batch=32, micro_batch=16, epochs=2, loss=Loss.HINGE), 0.0),
+        (Training(workers=2, bits=4, batch=32, epochs=2, parallel=Parallel.DATA), 0.02),
+    ],
+)
+def test_processes_behind_a_switch(training: Training, drop: float, rng: random.Random) -> None:
+    """65 samples: the last mini-batch and micro-batch are short; 100 features: the third worker has none."""
+    prepared = prepare(_samples(rng, 65, 100), training)
+    wanted, expected = train(prepared, LocalRunner())
+    heard: list[Report] = []
+    model, reports = train(prepared, NetworkRunner(LabKind.SHM, loss=drop), heard.append)
+    assert np.array_equal(model.weights, wanted.weights)
+    assert [(r.epoch, r.loss, r.score) for r in reports] == [(r.epoch, r.loss, r.score) for r in expected]
+    assert heard == reports and all(report.facts["all_reduces"] > 0 for report in reports[1:])
+
+
+def test_a_worker_that_dies_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker's share cannot be read: the training ends with its name instead of waiting for it."""
+    from sim.glm import network_runner
+
+    def damaged(prepared: object, wid: int, path: Path) -> None:
+        original(prepared, wid, path)  # type: ignore[arg-type]
+        if wid == 1:
+            path.write_bytes(b"nothing")
+
+    original = network_runner.write_share
+    monkeypatch.setattr(network_runner, "write_share", damaged)
+    prepared = prepare(_samples(rng, 16, 70), Training(workers=2, epochs=1, batch=8))
+    with pytest.raises(GlmError, match="w1"):
+        NetworkRunner(LabKind.SHM).run(prepared, lambda _: None)
+
+
+def test_choices_that_do_not_go_together(rng: random.Random) -> None:
+    prepared = prepare(_samples(rng, 16, 70), Training(epochs=1, batch=32, micro_batch=16))
+    with pytest.raises(GlmError, match="--lab shm"):
+        make_runner(WorkerKind.SOFTWARE, LabKind.LOCAL, prepared, drop=0.1)
+    with pytest.raises(GlmError, match="at least 0 and below 1"):
+        make_runner(WorkerKind.SOFTWARE, LabKind.SHM, prepared, drop=1.0)
+    with pytest.raises(GlmError, match="the hardware has 8 banks"):
+        make_runner(WorkerKind.RTL, LabKind.SHM, prepared)
+
+
+@pytest.fixture
+def data(tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    samples = _samples(rng, 100, 30)
+    dump_svmlight_file(samples.matrix, samples.labels, "data.libsvm", zero_based=False)
+    return Path("data.libsvm")
+
+
+def test_the_command(data: Path) -> None:
+    command = ["glm", "train", str(data), "--workers", "2", "--batch", "16", "--epochs", "3", "--test", str(data)]
+    shm, local = (
+        CliRunner().invoke(app, [*command, "--lab", lab, "-o", f"{lab}.npz", "--json"]) for lab in ("shm", "local")
+    )
+    assert shm.exit_code == local.exit_code == 0, (shm.output, local.output)
+    document = json.loads(shm.stdout)
+    losses = [row["loss"] for row in document["epochs"]]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+    assert losses == [row["loss"] for row in json.loads(local.stdout)["epochs"]]
+    assert document["test"]["accuracy"] == document["epochs"][-1]["accuracy"]
+    assert np.array_equal(Model.load(Path("shm.npz")).weights, Model.load(Path("local.npz")).weights)
+    assert Path("shm.svg").read_text().startswith("<?xml")
+
+    predicted = CliRunner().invoke(app, ["glm", "predict", "shm.npz", str(data), "--json"])
+    assert predicted.exit_code == 0, predicted.output
+    found = json.loads(predicted.stdout)
+    assert found["accuracy"] == document["test"]["accuracy"] and set(found["predictions"]) <= {-1.0, 1.0}
+    written = CliRunner().invoke(app, ["glm", "predict", "shm.npz", str(data), "-o", "predictions.txt"])
+    assert (
+        written.exit_code == 0
+        and [float(x) for x in Path("predictions.txt").read_text().split()] == found["predictions"]
+    )
+
+
+def test_the_table_and_scikit_learn_s_file(data: Path) -> None:
+    import joblib
+
+    done = CliRunner().invoke(
+        app, ["glm", "train", str(data), "--lab", "local", "--epochs", "2", "--sklearn", "model.joblib"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "accuracy" in done.stdout and "data.model.npz, data.model.svg" in done.stdout
+    assert joblib.load("model.joblib").coef_.shape == (1, 30)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["train", "none.libsvm"], 1, "No such file"),
+        (["train", "data.libsvm", "--loss", "other"], 2, "one of squares, logistic, hinge"),
+        (["train", "data.libsvm", "--lab", "moon"], 2, "one of mininet, shm, local"),
+        (["train", "data.libsvm", "--micro-batch", "5"], 1, "micro-batches of 5"),
+        (["train", "data.libsvm", "--workers", "99"], 1, "99 workers"),
+        (["train", "data.libsvm", "-o", "no/such/model.npz"], 1, "there is no folder"),
+        (["train", "bad.libsvm"], 1, r"bad.libsvm:2: index 1 after 3"),
+        (["predict", "data.libsvm", "data.libsvm"], 1, "is no model"),
+    ],
+)
+def test_mistakes(data: Path, arguments: list[str], code: int, says: str) -> None:
+    Path("bad.libsvm").write_text("1 1:2\n-1 3:1 1:1\n")
+    done = CliRunner().invoke(app, ["glm", *arguments])
+    assert (done.exit_code, says in (done.output + str(done.exception))) == (code, True), (done.output, done.exception)
