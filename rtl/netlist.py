@@ -26,7 +26,8 @@ _READ_PORTS = {
     "RAM32X1S": "A", "RAM64X1S": "A", "RAM128X1S": "A", "RAM256X1S": "A", "RAM512X1S": "A",
     "SRL16E": "A", "SRLC16E": "A", "SRLC32E": "A",
 }  # fmt: skip
-_CARRIES = frozenset({"CARRY4", "CARRY8"})
+# Bits of a carry cell; a port that nothing is connected to is not in the netlist.
+_CARRIES = {"CARRY4": 4, "CARRY8": 8}
 
 
 class NetlistError(Exception):
@@ -73,9 +74,10 @@ def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
         return
     if kind in _CARRIES:
         # A bit follows those below it.
-        for i in range(len(ports["O"])):
-            below = [*ports["CI"], *ports.get("CYINIT", ()), *ports["S"][: i + 1], *ports["DI"][: i + 1]]
-            yield _nets([ports["O"][i], ports["CO"][i]]), _nets(below)
+        for i in range(_CARRIES[kind]):
+            below = [bit for port in ("CI", "CYINIT", "CI_TOP") for bit in ports.get(port, ())]
+            below += [bit for port in ("S", "DI") for bit in ports.get(port, ())[: i + 1]]
+            yield _nets(bit for port in ("O", "CO") for bit in ports.get(port, ())[i : i + 1]), _nets(below)
         return
     read = _READ_PORTS.get(kind, "")
     outputs, inputs = [], []

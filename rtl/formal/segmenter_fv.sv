@@ -38,7 +38,7 @@ module segmenter_fv
     if (started_reg && !rst) begin
       if (m_segment_valid) begin
         not_empty : assert (m_segment.bytes != 0);
-        in_one_block : assert ({1'b0, m_segment.address[11:0]} + m_segment.bytes <= 13'd4096);
+        in_one_block : assert ({2'b0, m_segment.address[11:0]} + {1'b0, m_segment.bytes} <= 14'd4096);
         on_a_beat : assert (m_segment.address[5:0] == 6'd0);
       end
       // what makes it inductive

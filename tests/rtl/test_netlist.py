@@ -41,6 +41,11 @@ def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> No
     assert (area.levels, area.carries_on_path) == (2, 2)
 
 
+def test_a_comparison_leaves_the_sum_of_its_carry_chain_unconnected() -> None:
+    carry = cell("CARRY4", {"CO": [24, 25, 26, 27]}, {"CI": ["0"], "S": [10, 11, 12, 13], "DI": ["0"] * 4})
+    assert measure(netlist(lut(13, 2), carry, lut(30, 27)), "top").levels == 2
+
+
 def test_a_ram_of_luts_is_written_by_a_clock_and_read_without() -> None:
     ram = cell("RAM32X1D", {"DPO": [10], "SPO": [11]}, {"D": [12], "DPRA0": [2], "A0": [3], "WE": [4], "WCLK": [1]})
     area = measure(netlist(ram, lut(12, 10, 5)), "top")  # what is read is changed and written: no loop

