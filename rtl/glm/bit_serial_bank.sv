@@ -1,10 +1,11 @@
 // The dot products of one bank: 64 bit-serial multipliers, adder tree, accumulators (P4SGD, IV-A3).
-// A step chooses 0, a weight, its neighbour or the sum of both by two bits of the plane, and adds it to what came down its
-// chain: one LUT a bit for two products and their addition.  Four steps make a chain, a clock apart as rows arrive; eight
-// chains meet in a tree.
+// A step chooses 0, a weight, its neighbour or the sum of both by two bits of the plane, and takes it from what came down
+// its chain: one LUT a bit for two products and their addition, which mappers find for a difference only, so chains count
+// down.  Each begins at -1 less its first choice, for a complement is free; the eight ones come back as the carries of
+// the additions behind, a - ~b.  Four steps make a chain, a clock apart as rows arrive; eight chains meet in a tree.
 //
 //   clock 0..3  step t: bits and pairs of row t      clock 7   2 * sum + plane
-//   clock 4..6  tree of eight chains                 clock 8   total + chunk;   `total` stands from clock 9
+//   clock 4..6  tree of eight chains                 clock 8   total - chunk;  at clock 9 `total` is there
 module bit_serial_bank
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -18,12 +19,15 @@ module bit_serial_bank
     // at clock 7: a plane is here, a chunk's first one
     input  logic                             plane,
     input  logic                             plane_first,
-    // at clock 8: a chunk is here, the first of a micro-batch
+    // at clock 8: a chunk is here
     input  logic                             chunk,
-    input  logic                             chunk_first,
+    // at clock 9: its micro-batch's last, so `total` is complete and begins anew
+    input  logic                             clear,
 
     output accumulator_t                     total
 );
+
+  // verilator no_inline_module
 
   localparam int unsigned Chains = RowLanes / 2;
   localparam int unsigned StepBits = WeightBits + 3;
@@ -41,9 +45,9 @@ module bit_serial_bank
 
   always_ff @(posedge clk) begin
     for (int unsigned i = 0; i < Chains; i++) begin
-      chain_reg[i][0] <= StepBits'(chosen(pairs[0][i], bits[0][2*i+:2]));
+      chain_reg[i][0] <= ~StepBits'(chosen(pairs[0][i], bits[0][2*i+:2]));
       for (int unsigned t = 1; t < Rows; t++) begin
-        chain_reg[i][t] <= chain_reg[i][t-1] + StepBits'(chosen(pairs[t][i], bits[t][2*i+:2]));
+        chain_reg[i][t] <= chain_reg[i][t-1] - StepBits'(chosen(pairs[t][i], bits[t][2*i+:2]));
       end
     end
   end
@@ -54,12 +58,12 @@ module bit_serial_bank
 
   always_ff @(posedge clk) begin
     for (int unsigned i = 0; i < 4; i++) begin
-      fours_reg[i] <= (StepBits + 1)'(chain_reg[2*i][Rows-1]) + (StepBits + 1)'(chain_reg[2*i+1][Rows-1]);
+      fours_reg[i] <= (StepBits + 1)'(chain_reg[2*i][Rows-1]) - ~(StepBits + 1)'(chain_reg[2*i+1][Rows-1]);
     end
     for (int unsigned i = 0; i < 2; i++) begin
-      twos_reg[i] <= (StepBits + 2)'(fours_reg[2*i]) + (StepBits + 2)'(fours_reg[2*i+1]);
+      twos_reg[i] <= (StepBits + 2)'(fours_reg[2*i]) - ~(StepBits + 2)'(fours_reg[2*i+1]);
     end
-    plane_reg <= (StepBits + 3)'(twos_reg[0]) + (StepBits + 3)'(twos_reg[1]);
+    plane_reg <= (StepBits + 3)'(twos_reg[0]) - ~(StepBits + 3)'(twos_reg[1]);
   end
 
   logic signed [ChunkSumBits-1:0] chunk_reg;
@@ -68,8 +72,9 @@ module bit_serial_bank
   assign total = total_reg;
 
   always_ff @(posedge clk) begin
-    if (plane) chunk_reg <= (plane_first ? '0 : chunk_reg <<< 1) + ChunkSumBits'(plane_reg);
-    if (chunk) total_reg <= (chunk_first ? '0 : total_reg) + AccumulatorBits'(chunk_reg);
+    if (plane) chunk_reg <= ChunkSumBits'(plane_reg) - ~(plane_first ? '0 : chunk_reg <<< 1);
+    if (clear) total_reg <= '0;
+    else if (chunk) total_reg <= total_reg - AccumulatorBits'(chunk_reg);
   end
 
 endmodule : bit_serial_bank

@@ -38,6 +38,8 @@ module engine
     output logic [4:0]           saturated
 );
 
+  // verilator no_inline_module
+
   // ---- forward -----------------------------------------------------------------------------------------------
   logic                      forward_busy;
   logic                      replay_in_valid;

@@ -94,8 +94,7 @@ module forward
     logic valid;
     logic first;        // plane of its chunk
     logic last;
-    logic chunk_first;  // of its micro-batch
-    logic chunk_last;
+    logic chunk_last;   // of its micro-batch
   } beside_t;
 
   beside_t [ToPlane+1:0] beside_reg;
@@ -103,10 +102,7 @@ module forward
   always_ff @(posedge clk) begin
     if (rst) beside_reg <= '0;
     else begin
-      beside_reg[0] <= '{
-          valid: issue, first: first, last: planes_after == training.bits,
-          chunk_first: chunk == '0, chunk_last: chunk_last
-      };
+      beside_reg[0] <= '{valid: issue, first: first, last: planes_after == training.bits, chunk_last: chunk_last};
       for (int unsigned i = 1; i < ToPlane + 2; i++) beside_reg[i] <= beside_reg[i-1];
     end
   end
@@ -135,6 +131,9 @@ module forward
 
   // ---- banks -----------------------------------------------------------------------------------------------------
   sums_t sums;
+  logic  sums_ready;
+
+  wire   sums_valid = at_end.valid && at_end.last && at_end.chunk_last;
 
   for (genvar k = 0; k < Banks; k++) begin : gen_bank
     logic [Rows-1:0][RowLanes-1:0] bits;
@@ -152,18 +151,17 @@ module forward
         .plane(at_plane.valid),
         .plane_first(at_plane.first),
         .chunk(at_chunk.valid && at_chunk.last),
-        .chunk_first(at_chunk.chunk_first),
+        .clear(rst || start || sums_valid),
         .total(sums[k])
     );
   end
 
-  logic sums_ready;
 
   sync_fifo #(.WIDTH($bits(sums_t)), .DEPTH(SUMS), .RAM_STYLE("distributed")) queue (
       .clk,
       .rst(rst || start),
       .s_data(sums),
-      .s_valid(at_end.valid && at_end.last && at_end.chunk_last),
+      .s_valid(sums_valid),
       .s_ready(sums_ready),
       .m_data(m_sums),
       .m_valid(m_sums_valid),
@@ -171,13 +169,12 @@ module forward
       .level()
   );
 
-  wire unused = &{1'b0, sums_ready, at_plane.last, at_plane.chunk_first, at_plane.chunk_last, at_chunk.first,
-                  at_chunk.chunk_last, at_end.first, at_end.chunk_first};
+  wire unused = &{1'b0, sums_ready, at_plane.last, at_plane.chunk_last, at_chunk.first, at_chunk.chunk_last, at_end.first};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk) begin
     if (!rst) begin
-      a_room : assert (sums_ready || !(at_end.valid && at_end.last && at_end.chunk_last));
+      a_room : assert (sums_ready || !sums_valid);
       a_credit : assert (credit_reg <= training.chunks || start);
     end
   end

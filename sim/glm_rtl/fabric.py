@@ -142,16 +142,19 @@ class GlmFabric:
             for out, answer in self.inject(port, frame):
                 self._hop(due, out, False, answer)
 
-    def settle(self, patience: int = 2_000_000) -> None:
-        """Until no worker is busy.
+    def settle(self, patience: int = 2_000_000, on_sums: Callable[[int], None] | None = None) -> None:
+        """Until no worker is busy; `on_sums` hears how many sums the slowest has had since it began.
 
         Raises:
             StalledError: no sum for `patience` clocks.
         """
+        first = min(worker.counts().sums for worker in self.workers)
         sums, since = -1, self.now
         while any(worker.busy for worker in self.workers):
             self.advance()
-            if (now := sum(worker.counts().sums for worker in self.workers)) != sums:
+            if (now := sum(all_sums := [worker.counts().sums for worker in self.workers])) != sums:
                 sums, since = now, self.now
+                if on_sums is not None:
+                    on_sums(min(all_sums) - first)
             elif self.now - since > patience:
                 raise StalledError(f"no sum for {patience} clocks: {[worker.counts() for worker in self.workers]}")

@@ -1,0 +1,133 @@
+"""Trainings on simulated hardware: the workers of rtl/glm in co-simulation with p4sgd.p4 in the embedded switch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.glm import Epoch, GlmError, Parallel, Prepared
+from host.glm.numbers import BANKS, CHUNK, ENGINE_WEIGHTS
+from host.glm.shares import micro_batches
+from host.glm.weave import weave
+from rtl.harness.glm_worker import ROW, Build, HarnessError, VerilatedWorker
+from rtl.verilate import RtlError
+from sim.glm_rtl.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
+from sim.glm_rtl.training import hardware_training
+
+_HOP = 100
+"""Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""
+_MEMORY_LATENCY = 60
+_LEAST_ROWS, _LEAST_REPLAY = 64, 256
+
+
+class RtlRunner:
+    """All workers of a training as Verilated hardware in this process; the first run of a shape compiles it.
+
+    Args:
+        on_progress: hears what share of the training is done.
+    """
+
+    def __init__(self, on_progress: Callable[[float], None] | None = None) -> None:
+        self._on_progress = on_progress
+
+    def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
+        """Run a training; `on_epoch` hears of each epoch.
+
+        Raises:
+            GlmError: the hardware does not do this, or failed.
+        """
+        training = prepared.training
+        if training.parallel != Parallel.MODEL:
+            raise GlmError("the hardware divides features, not samples", "take --parallel model")
+        shape = build_for(prepared)
+        job = SlotJob(training.workers, slots=shape.slots, rto=20 * _HOP)
+        labels = _padded(prepared.labels)
+        try:
+            with ExitStack() as exits:
+                workers = []
+                for wid in range(training.workers):
+                    codes = prepared.encoded.columns(prepared.shares.of_worker(wid)).planes()
+                    worker = exits.enter_context(VerilatedWorker(shape, weave(codes, prepared.shares), labels))
+                    worker.pace(_MEMORY_LATENCY)
+                    worker.join(job.rounds(wid))
+                    worker.weights = np.zeros((training.engines, worker.chunks * CHUNK), np.int64)
+                    workers.append(worker)
+                fabric = GlmFabric(workers, embedded_switch(job), weather=Weather(hop=_HOP))
+                self._epochs(prepared, workers, fabric, on_epoch)
+        except (HarnessError, RtlError, StalledError) as error:
+            raise GlmError(str(error)) from error
+
+    def _epochs(
+        self,
+        prepared: Prepared,
+        workers: list[VerilatedWorker],
+        fabric: GlmFabric,
+        on_epoch: Callable[[Epoch], None],
+    ) -> None:
+        training, saturated = prepared.training, 0
+        per_epoch = micro_batches(len(prepared.labels))
+        for epoch, step in enumerate(prepared.steps):
+            begin, first = time.perf_counter(), fabric.now
+            settings = hardware_training(training.numbers, step, training.loss)
+            for worker in workers:
+                worker.start(settings)
+            done = epoch * per_epoch
+            fabric.settle(on_sums=lambda sums, done=done: self._progress((done + sums) / (per_epoch * training.epochs)))
+            counts = [worker.counts() for worker in workers]
+            if any(count.error for count in counts):
+                raise GlmError("a memory answered with an error", "that is a bug of the simulation")
+            saturated += sum(count.saturated for count in counts)
+            clocks = max(count.clocks for count in counts)
+            facts = {
+                "clocks": clocks,
+                "clocks_per_micro_batch": clocks / per_epoch,
+                "starved_clocks": max(count.starved for count in counts),
+                "simulated_clocks": fabric.now - first,
+            }
+            weights = self._weights(prepared, workers)
+            on_epoch(Epoch(weights, time.perf_counter() - begin, saturated, facts))
+
+    def _progress(self, share: float) -> None:
+        if self._on_progress is not None:
+            self._on_progress(min(1.0, share))
+
+    @staticmethod
+    def _weights(prepared: Prepared, workers: list[VerilatedWorker]) -> NDArray[np.int32]:
+        """All features' weights in order, from the engines' memories."""
+        parts = []
+        for wid, worker in enumerate(workers):
+            by_slot = worker.weights.reshape(worker.shape.engines, -1, CHUNK).transpose(1, 0, 2)
+            parts.append(by_slot.reshape(-1)[: len(prepared.shares.of_worker(wid))])
+        return np.concatenate(parts).astype(np.int32)
+
+
+def build_for(prepared: Prepared) -> Build:
+    """The smallest hardware that this training fits into.
+
+    Raises:
+        GlmError: an engine's share of the model is larger than its memory.
+    """
+    shares = prepared.shares
+    if shares.engine_chunks * CHUNK > ENGINE_WEIGHTS:
+        raise GlmError(
+            f"{shares.engine_chunks * CHUNK} weights for an engine of {ENGINE_WEIGHTS}", "take more workers or engines"
+        )
+    rows = _power_of_two(shares.engine_chunks * CHUNK // ROW, _LEAST_ROWS)
+    # a micro-batch's planes, and those of the next ones while its sums travel
+    words = _power_of_two(2 * shares.engine_chunks * prepared.training.bits, _LEAST_REPLAY)
+    return Build(shares.engines, model_rows=rows, replay_words=words)
+
+
+def _power_of_two(number: int, least: int) -> int:
+    return max(least, 1 << (number - 1).bit_length())
+
+
+def _padded(labels: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Labels by micro-batch; samples that fill up the last have 0, and no features."""
+    rows = np.zeros((micro_batches(len(labels)), BANKS), np.int64)
+    rows.reshape(-1)[: len(labels)] = labels
+    return rows
