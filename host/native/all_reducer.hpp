@@ -116,6 +116,7 @@ class AllReducer {
   Nanos progressed_at_ = 0;
   Nanos left_at_ = 0;  // when the caller last stopped waiting
   Nanos quiet_since_ = 0;
+  Nanos crowded_until_ = 0;     // others want the processors: no polling
   bool blocked_ = false;        // the port takes no more
   std::atomic<int> never_ = 0;  // nobody stops the caller's own thread
   std::optional<Failure> failure_;

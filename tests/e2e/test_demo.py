@@ -23,14 +23,15 @@ from sim.demo.switch_network import SwitchNetwork
 from sim.mininet.naming import interface_prefix
 
 LANES = {Target.EMBEDDED: 64, Target.BMV2: 8}
+STEPS = {Target.EMBEDDED: 4, Target.BMV2: 2}  # one takes BMv2 twenty seconds or more
 
 
 @pytest.fixture
 def options(target: Target, tmp_path: Path) -> Callable[..., DemoOptions]:
     def make(name: str, **chosen: Any) -> DemoOptions:
         values: dict[str, Any] = {
-            "workers": 3, "preset": "tiny", "steps": 4, "batch": 2, "lanes": LANES[target], "target": str(target),
-            "reference": False, "output": tmp_path / name, "name": f"e2e-{name}-{os.getpid()}",
+            "workers": 3, "preset": "tiny", "steps": STEPS[target], "batch": 2, "lanes": LANES[target],
+            "target": str(target), "reference": False, "output": tmp_path / name, "name": f"e2e-{name}-{os.getpid()}",
         }  # fmt: skip
         return DemoOptions(**{**values, **chosen})
 

@@ -15,6 +15,10 @@ constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
 constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
+/// A yield that took longer was somebody's whole turn: there is more to do than processors, and who
+/// polls waits for such turns, while a sleeper is woken at once.  So for a while nobody polls.
+constexpr auto kSomebodysTurn = std::chrono::microseconds(500);
+constexpr auto kCrowded = std::chrono::milliseconds(100);
 /// After this long without frames others may have the processor in between.
 constexpr auto kAlone = std::chrono::microseconds(2);
 /// Batches of one port before the others have their turn.
@@ -103,8 +107,11 @@ void PacketWorker::run() {
     const auto now = Clock::now();
     if (polled_frames_) {
       last_polled_frame_ = now;
-    } else if (now - last_polled_frame_ > kAlone && now - last_polled_frame_ < kSpin) {
+    } else if (now - last_polled_frame_ > kAlone && polls(now)) {
       sched_yield();  // a peer may be waiting for this processor
+      if (const auto back = Clock::now(); back - now > kSomebodysTurn) {
+        crowded_until_ = back + kCrowded;
+      }
     }
     if (now >= next_tick) {
       next_tick = now + kTick;
@@ -126,6 +133,10 @@ void PacketWorker::packet_out(std::string frame) {
   wake();
 }
 
+bool PacketWorker::polls(Clock::time_point now) const {
+  return now - last_polled_frame_ < kSpin && now >= crowded_until_;
+}
+
 std::chrono::nanoseconds PacketWorker::wait_at_most() {
   const Turns::Turn turn(board_.turns);
   std::chrono::nanoseconds wait = kTick;
@@ -143,7 +154,7 @@ std::chrono::nanoseconds PacketWorker::wait_at_most() {
   if (polled_.empty() || wait.count() == 0) {
     return wait;
   }
-  if (Clock::now() - last_polled_frame_ < kSpin) {
+  if (polls(Clock::now())) {
     return {};
   }
   for (Slot* slot : polled_) {

@@ -38,6 +38,8 @@ class PacketWorker {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// Whether to look for frames of polled ports again and again.
+  [[nodiscard]] bool polls(Clock::time_point now) const;
   std::chrono::nanoseconds wait_at_most();
   void tick();
   void serve(const epoll_event& event);
@@ -70,6 +72,7 @@ class PacketWorker {
   std::vector<Slot*> touched_;  // with frames of ours to send
   bool polled_frames_ = false;  // in the last turn
   Clock::time_point last_polled_frame_;
+  Clock::time_point crowded_until_;
   std::mutex packet_out_mutex_;
   std::vector<std::string> packet_outs_;
 };

@@ -38,6 +38,11 @@ class Patience {
       }
       if (looked >= kAlone) {
         sched_yield();  // the other side may be waiting for this processor
+        if (Clock::now() - since_ - looked > kSomebodysTurn) {
+          // More to do than processors: a sleeper is woken sooner than a looker's turn comes.
+          give_up();
+          return ready();
+        }
       }
     }
   }
@@ -56,6 +61,7 @@ class Patience {
   static constexpr Clock::duration kLeast = std::chrono::microseconds(1);
   static constexpr Clock::duration kMost = std::chrono::microseconds(50);
   static constexpr Clock::duration kAlone = std::chrono::microseconds(2);
+  static constexpr Clock::duration kSomebodysTurn = std::chrono::microseconds(500);
   static constexpr int kFewSleeps = 16;
   static constexpr int kManySleeps = 1024;
   static constexpr int kLooksPerClock = 16;
