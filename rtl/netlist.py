@@ -42,6 +42,7 @@ class Area:
     ff: int
     bram36: float
     uram: int
+    dsp: int
     carry: int
     levels: int  # LUTs on the longest path between registers, or from and to ports
     carries_on_path: int
@@ -61,6 +62,7 @@ def measure(netlist: Mapping[str, Any], top: str) -> Area:
         ff=sum(kinds[kind] for kind in _FLIP_FLOPS),
         bram36=sum(kinds[kind] * halves for kind, halves in _BLOCKS.items()) / 2,
         uram=kinds["URAM288"],
+        dsp=kinds["DSP48E2"],
         carry=kinds["CARRY4"] + kinds["CARRY8"],
         levels=levels,
         carries_on_path=carries,

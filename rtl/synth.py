@@ -51,6 +51,12 @@ TARGETS = (
     Target("host access", "host_access"),
     Target("WorkerNIC", "worker_nic", lut_aim=25_000, ff_aim=40_000),
     Target("AggNIC", "agg_nic"),
+    # Table III of P4SGD: the network transport, and an eighth of 8 engines.
+    Target("P4SGD rounds", "round_client", lut_aim=10_000, ff_aim=27_000),
+    Target("P4SGD engine", "engine", lut_aim=188_000 // 8, ff_aim=904_000 // 8),
+    Target("P4SGD memory port", "plane_reader"),
+    Target("P4SGD sums of 8 engines", "activations"),
+    Target("P4SGD loss of a sample", "loss_lane"),
 )
 
 
@@ -60,7 +66,7 @@ def synthesize(target: Target) -> Area:
     Raises:
         SynthError: with Yosys' complaint.
     """
-    files = closure(target.top)
+    files = closure(target.top, extra=(RTL / "vendor",))
     digest = hashlib.sha256(_script(target, files, BUILD).encode())
     for path in (*files, Path(__file__).with_name("netlist.py")):
         digest.update(path.read_bytes())

@@ -5,7 +5,7 @@
 //
 //   clock 0       a chunk's last plane is issued
 //   clock 2+k+t   bank k's features of row t are whole; the row's position enters the pipeline at 2+t
-//   clock 12+t    row t of the products is at `m_products`
+//   clock 13+t    row t of the products is at `m_products`
 module backward
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -25,7 +25,7 @@ module backward
     input  scales_t                   scales_in,
     output logic                      scales_taken,
 
-    // ten clocks ahead of its products
+    // eleven clocks ahead of its products
     output logic                      row_valid,
     output logic [ChunkIndexBits+1:0] row_index,
     // of its micro-batch in its mini-batch

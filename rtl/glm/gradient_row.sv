@@ -1,9 +1,9 @@
 // Gradient accumulation and model update of an engine, a row of 16 lanes a clock (P4SGD, IV-A2).
-// The products of a row come ten clocks after its position.  The first micro-batch of a mini-batch begins the sums anew;
+// The products of a row come eleven clocks after its position.  The first micro-batch of a mini-batch begins the sums anew;
 // the last one takes them from the weights: x - rhe(g >> shift), cut to the ends (Algorithm 1, line 35).
 //
-//   clock 0   position        clock 10  products, and the sums so far      clock 11  sums: into their memory
-//   clock 12..14  shifted     clock 15  taken from the weights             clock 16  cut: written
+//   clock 0   position        clock 11  products, and the sums so far      clock 12  sums: into their memory
+//   clock 13..15  shifted     clock 16  taken from the weights             clock 17  cut: written
 module gradient_row
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -34,11 +34,11 @@ module gradient_row
     output logic                     busy
 );
 
-  localparam int unsigned AtRead   = 8;   // the memory of sums is read
-  localparam int unsigned AtSum    = 10;
-  localparam int unsigned AtWrite  = 11;
-  localparam int unsigned AtWeight = 12;  // the weights are asked for
-  localparam int unsigned AtEnd    = 16;
+  localparam int unsigned AtRead   = 9;   // the memory of sums is read
+  localparam int unsigned AtSum    = 11;
+  localparam int unsigned AtWrite  = 12;
+  localparam int unsigned AtWeight = 13;  // the weights are asked for
+  localparam int unsigned AtEnd    = 17;
 
   typedef struct packed {
     logic                 valid;

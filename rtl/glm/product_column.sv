@@ -1,5 +1,5 @@
 // One lane's products over the banks, summed as they go from multiplier to multiplier: bank k's factors come k clocks after
-// bank 0's, and the sum is there two clocks after bank 7's.  Shaped for a column of DSP48E2.
+// bank 0's, and the sum is there three clocks after bank 7's: a column of DSP48E2.
 module product_column
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -10,17 +10,15 @@ module product_column
     output gradient_t                    sum
 );
 
-  logic signed [ScaleBits+Planes:0] product_reg[Banks];
-  gradient_t                        sum_reg[Banks];
+  gradient_t sums[Banks+1];
 
-  always_ff @(posedge clk) begin
-    for (int unsigned k = 0; k < Banks; k++) begin
-      product_reg[k] <= $signed(scales[k]) * $signed({1'b0, features[k]});
-    end
-    sum_reg[0] <= GradientBits'(product_reg[0]);
-    for (int unsigned k = 1; k < Banks; k++) sum_reg[k] <= sum_reg[k-1] + GradientBits'(product_reg[k]);
+  assign sums[0] = '0;
+  assign sum     = sums[Banks];
+
+  for (genvar k = 0; k < Banks; k++) begin : gen_bank
+    multiply_add #(.CHAINED(k != 0), .LAST(k == Banks - 1)) cell_k (
+        .clk, .a(scales[k]), .b(features[k]), .before_sum(sums[k]), .sum(sums[k+1])
+    );
   end
-
-  assign sum = sum_reg[Banks-1];
 
 endmodule : product_column
