@@ -46,6 +46,9 @@ class Differences:
     def __bool__(self) -> bool:
         return bool(self.written or self.deleted or self.groups)
 
+    def __str__(self) -> str:
+        return f"{self.written} entries written, {self.deleted} deleted, {self.groups} groups written or deleted"
+
 
 def write(config: SwitchConfig, client: SwitchClient) -> None:
     """Write a part that is not on the switch yet.

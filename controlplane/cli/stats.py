@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -36,7 +37,10 @@ def stats(
     ] = None,
     *,
     watch: Annotated[
-        float | None, typer.Option(help="Show it live, every so many seconds, with rates; Ctrl-C ends it.", min=0.1)
+        float | None,
+        typer.Option(
+            help="Show it live, every so many seconds, with rates (--json: a line each time); Ctrl-C ends it.", min=0.1
+        ),
     ] = None,
     prometheus: Annotated[
         str | None, typer.Option(metavar="[HOST:]PORT", help="Answer Prometheus there until Ctrl-C; HOST is 127.0.0.1.")
@@ -54,11 +58,11 @@ def stats(
     if prometheus is not None:
         _serve(place, names, prometheus)
     elif watch is not None:
-        _watch(place, names, watch)
+        _watch(place, names, watch, as_json)
     else:
         found = [look(place, name) for name in names]
         if as_json:
-            print_json([{**asdict(one), "port_statistics": ports} for one, ports in found])
+            print_json([_json(one[0].switch, one) for one in found])
         else:
             for one, ports in found:
                 print_parts(tables(one, ports))
@@ -114,21 +118,41 @@ def _look_if_up(place: Place, name: str) -> Look | None:
         return None
 
 
-def _watch(place: Place, names: Sequence[str], seconds: float) -> None:
+def _watch(place: Place, names: Sequence[str], seconds: float, as_json: bool) -> None:
+    """A screen that is drawn anew; lines of JSON or tables below each other where no terminal is."""
     earlier: dict[str, Look] = {}
-    with contextlib.suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False, screen=True) as live:
+    console = Console()
+    with ExitStack() as exits:
+        exits.enter_context(contextlib.suppress(KeyboardInterrupt))
+        live = None
+        if console.is_terminal and not as_json:
+            live = exits.enter_context(Live(console=console, auto_refresh=False, screen=True))
         while True:
             began = time.monotonic()
-            parts: list[Any] = []
-            for name in names:
-                found = _look_if_up(place, name)
-                if found is None:
-                    parts.append(f"{name} does not answer")
-                    continue
-                parts += tables(*found, before=earlier.get(name), seconds=seconds)
-                earlier[name] = found
-            live.update(Group(*parts), refresh=True)
+            found = {name: _look_if_up(place, name) for name in names}
+            if as_json:
+                typer.echo(json.dumps([_json(name, one) for name, one in found.items()]))
+            elif live is not None:
+                live.update(Group(*_screen(found, earlier, seconds)), refresh=True)
+            else:
+                print_parts(_screen(found, earlier, seconds))
+                sys.stdout.flush()
+            earlier |= {name: one for name, one in found.items() if one is not None}
             time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def _screen(found: Mapping[str, Look | None], earlier: Mapping[str, Look], seconds: float) -> list[Any]:
+    parts: list[Any] = []
+    for name, one in found.items():
+        if one is None:
+            parts.append(f"{name} does not answer")
+        else:
+            parts += tables(*one, before=earlier.get(name), seconds=seconds)
+    return parts
+
+
+def _json(name: str, found: Look | None) -> dict[str, Any]:
+    return {"switch": name, "up": False} if found is None else {**asdict(found[0]), "port_statistics": found[1]}
 
 
 def diagnose(

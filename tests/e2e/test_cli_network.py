@@ -153,7 +153,14 @@ def test_a_switch_is_killed_and_restarted_by_hand(catchment: Catchment, topology
     catchment("net", "up", "-d", str(topology))
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
     before = catchment("table", "dump", "r1")
-    assert "is dead" in catchment("net", "kill", "r1")
+    command = [sys.executable, "-m", "controlplane.cli", "stats", "r1", "--watch", "0.2", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as watching:
+        assert watching.stdout is not None
+        (seen,) = json.loads(watching.stdout.readline())
+        assert {one["job"] for one in seen["jobs"]} == {"train"}
+        assert "is dead" in catchment("net", "kill", "r1")
+        assert any(json.loads(line) == [{"switch": "r1", "up": False}] for line in watching.stdout)
+        watching.kill()
     assert "r1" in catchment("table", "dump", "r1", code=1)
     assert "r1" in catchment("doctor", "train", code=FOUND)
     assert "no controller runs" in catchment("net", "restart", "r1")
