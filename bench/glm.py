@@ -1,0 +1,65 @@
+"""P4SGD: `make bench-glm`.
+
+The paper's figures from the cycle model, loss against epochs at few bits, and time to the same loss beside
+scikit-learn's SGDClassifier and LIBLINEAR.  Plots go to build/bench/glm-*.svg.
+"""
+
+from __future__ import annotations
+
+from bench import glm_convergence, glm_hardware, glm_peers, report
+from bench.glm_data import NamedSamples, bundled, text_set
+from host.glm import GlmError
+
+
+def _peers(data: NamedSamples) -> tuple[list[report.Figure], list[str]]:
+    found = glm_peers.compare(data)
+    name = f"{data.name}: time to loss {found.target:.4f}"
+    assert found.ours.seconds is not None
+    notes = [f"{name}: ours {found.ours.how}; SGDClassifier {found.sgd.how}; LIBLINEAR {found.liblinear.how}"]
+    figures = [
+        report.Figure(f"{name}{what}", 1e3 * ours, "ms", peer, 1e3 * reached.seconds, 1.0)
+        for peer, reached in (("SGDClassifier", found.sgd), ("LIBLINEAR", found.liblinear))
+        for what, ours in (("", found.ours.seconds), (" with quantization", found.ours.seconds + found.preparation))
+        if reached.seconds is not None
+    ]
+    return figures, notes
+
+
+def _convergence(sets: list[NamedSamples]) -> list[report.Figure]:
+    """Epochs at 4 bits until the loss that floats have after three quarters of theirs."""
+    all_curves = {data.name: glm_convergence.curves(data) for data in sets}
+    glm_convergence.plot(all_curves, report.RESULTS / "glm-figure-14.svg")
+    wanted = glm_convergence.EPOCHS * 3 // 4
+    return [
+        report.Figure(
+            f"{name}: epochs to loss {found['float'][wanted]:.4f} at 4 bits (Figure 14)",
+            glm_convergence.epochs_to(found["4 bits"], found["float"][wanted]),
+            "epochs",
+            "float SGD",
+            wanted,
+            1.0,
+        )
+        for name, found in all_curves.items()
+    ]
+
+
+def main() -> None:
+    """Run all parts."""
+    figures, notes = glm_hardware.measure(report.RESULTS)
+    sets = bundled()
+    try:
+        sets.append(text_set())
+    except GlmError as error:
+        notes.append(f"left out: {error}")
+    for data in sets:
+        samples, features = data.samples.matrix.shape
+        notes.append(f"{data.name}: {data.about}; {samples:,} samples, {features:,} features")
+        measured, said = _peers(data)
+        figures += measured
+        notes += said
+    figures += _convergence(sets[-2:])
+    report.publish("glm", figures, [*notes, f"plots: {report.RESULTS}/glm-figure*.svg"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The paper's figures 9 to 12 from the cycle model (sim/golden/glm_cycles.py), each as a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench import report
+from sim.golden import glm_cycles as cycles
+
+PIPELINE = cycles.Pipeline()
+_BATCHES = (16, 64, 256, 1024)
+_GISETTE, _REAL_SIM, _RCV1, _AMAZON, _AVAZU = cycles.PAPER_WORKLOADS
+_COLOURS = ("#2a6fbb", "#e07b28", "#3a9a5b", "#7d5bb0", "#c8443c")
+STATED = {("rcv1", 16): 2.0, ("amazon_fashion", 16): 4.8, ("amazon_fashion", 1024): 1.0}
+"""How much faster model parallelism is, as section V-C says; the other bars of Figure 9 have no numbers in the text."""
+
+Iteration = Callable[[cycles.Workload, cycles.Setting], float]
+
+
+def measure(folder: Path) -> tuple[list[report.Figure], list[str]]:
+    """Figures and notes; plots go to `folder`."""
+    figures = [*_ideal_clocks(), *_parallelism(folder)]
+    figures += _scaling(folder) + _mini_batches(folder)
+    notes = [
+        f"cycle model: {cycles.CLOCK_HZ / 1e6:.0f} MHz, all-reduce {cycles.PAPER_NETWORK.latency * 1e6:.1f} us"
+        f" + {cycles.PAPER_NETWORK.bandwidth / 1e9:.0f} Gb/s (both as the paper states), pipeline {PIPELINE}",
+        "figures 10 to 12 of the paper have no numbers in its text, only the trends that the plots' titles name",
+    ]
+    return figures, notes
+
+
+def _steady(workload: cycles.Workload, setting: cycles.Setting) -> float:
+    return cycles.steady_iteration(workload, setting, PIPELINE)
+
+
+def _ideal_clocks() -> list[report.Figure]:
+    """Clocks a micro-batch in the middle of a long mini-batch, beside ceil(D / 4096) * bits."""
+    found = []
+    for workload in cycles.PAPER_WORKLOADS:
+        setting = cycles.Setting()
+        ideal = cycles.pass_clocks(setting.shares(workload), setting.bits)
+        done = cycles.mini_batches([512, 1024], setting.shares(workload).engine_chunks, setting.bits, 300, PIPELINE)
+        alone = cycles.mini_batches([512, 512], setting.shares(workload).engine_chunks, setting.bits, 300, PIPELINE)
+        clocks = (done[1] - alone[1]) / 512
+        found.append(report.Figure(f"{workload.name}: a micro-batch", clocks, "clocks", "ideal", ideal, 1.0))
+    return found
+
+
+def _parallelism(folder: Path) -> list[report.Figure]:
+    """Figure 9: time per epoch, data-parallel over model-parallel, 4 workers of 8 engines."""
+    found = []
+    figure = Figure(figsize=(9, 3.4))
+    for axis, workload in zip(figure.subplots(1, 2), (_RCV1, _AMAZON), strict=True):
+        ratios = []
+        for batch in _BATCHES:
+            setting = cycles.Setting(workers=4, batch=batch)
+            ratio = cycles.data_parallel_iteration(workload, setting) / cycles.micro_batch_iteration(workload, setting)
+            ratios.append(ratio)
+            if (workload.name, batch) in STATED:
+                name = f"{workload.name}, B={batch}: DP / MP (Figure 9)"
+                found.append(report.Figure(name, ratio, "x", "paper, stated", STATED[workload.name, batch]))
+        axis.plot(_BATCHES, ratios, marker="o", color=_COLOURS[0], label="Equations 1 and 3")
+        stated = [(batch, value) for (name, batch), value in STATED.items() if name == workload.name]
+        axis.plot(*zip(*stated, strict=True), "x", ms=8, color=_COLOURS[4], label="paper, stated in V-C")
+        _finish(axis, f"{workload.name}, 4 workers", "mini-batch", "time of DP / time of MP", _BATCHES)
+    _save(figure, folder / "glm-figure-9.svg")
+    return found
+
+
+def _scaling(folder: Path) -> list[report.Figure]:
+    """Figures 11 and 12: more engines in one worker, more workers of eight engines."""
+    counts = (1, 2, 4, 8)
+    one = cycles.Setting(workers=1, engines=1, batch=64)
+    up = [replace(one, engines=count) for count in counts]
+    out = [cycles.Setting(workers=count, batch=16) for count in counts]
+    figure = Figure(figsize=(9, 3.4))
+    left, right = figure.subplots(1, 2)
+    _curves(left, (_GISETTE, _REAL_SIM, _RCV1), counts, up)
+    left.plot(counts, counts, ":", color="black", lw=0.8)
+    _finish(left, "Figure 11: 1 worker, B=64 (more features, more speed-up)", "engines", "speed-up", counts)
+    found = _curves(right, cycles.PAPER_WORKLOADS, counts, out)
+    right.plot(counts, counts, ":", color="black", lw=0.8)
+    _finish(right, "Figure 12: 8 engines, B=16 (1M features: near linear)", "workers", "speed-up", counts)
+    _save(figure, folder / "glm-figures-11-12.svg")
+    return [
+        report.Figure(f"{name}: 8 workers over 1 (Figure 12)", speedup, "x", "linear", 8.0)
+        for name, speedup in found.items()
+    ]
+
+
+def _mini_batches(folder: Path) -> list[report.Figure]:
+    """Figure 10: throughput over that at B = 16, 8 workers of 8 engines."""
+    figure = Figure(figsize=(4.8, 3.4))
+    axis = figure.add_subplot()
+    found = {}
+    for workload, colour in zip(cycles.PAPER_WORKLOADS, _COLOURS, strict=True):
+        rates = [batch / _steady(workload, cycles.Setting(batch=batch)) for batch in _BATCHES]
+        axis.plot(_BATCHES, [rate / rates[0] for rate in rates], marker="o", color=colour, label=workload.name)
+        found[workload.name] = rates[-1] / rates[0]
+    _finish(axis, "Figure 10: fewer features gain more", "mini-batch", "speed-up over B=16", _BATCHES)
+    _save(figure, folder / "glm-figure-10.svg")
+    return [
+        report.Figure(f"{name}: B=1024 over B=16 (Figure 10)", gain, "x", "none", 1.0) for name, gain in found.items()
+    ]
+
+
+def _curves(
+    axis: Axes, workloads: Sequence[cycles.Workload], counts: Sequence[int], settings: Sequence[cycles.Setting]
+) -> dict[str, float]:
+    last = {}
+    for workload, colour in zip(workloads, _COLOURS, strict=False):
+        times = [_steady(workload, setting) for setting in settings]
+        speedups = [times[0] / time for time in times]
+        axis.plot(counts, speedups, marker="o", color=colour, label=workload.name)
+        last[workload.name] = speedups[-1]
+    return last
+
+
+def _finish(axis: Axes, title: str, x: str, y: str, ticks: Sequence[int]) -> None:
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.set_title(title, fontsize=9, loc="left")
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    axis.legend(frameon=False, fontsize=8)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "catchment"}):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.tight_layout()
+        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
