@@ -63,8 +63,10 @@ def lint_all() -> list[str]:
     return names
 
 
-def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) -> Path:
+def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
     """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
+
+    With `waves` the bench can write FST files; it runs slower even when it does not.
 
     The bench includes Top.h, headers of its own folder, and those of rtl/harness by their path from the repository.
 
@@ -72,7 +74,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
         RtlError: with the tool's complaint.
     """
     parameters = dict(parameters or {})
-    digest = hashlib.sha256(repr((top, sorted(parameters.items()))).encode())
+    digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
     files = closure(top)
     headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
     for path in (*files, bench, *headers):
@@ -87,6 +89,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None) ->
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
             "-CFLAGS", f"-O2 -fPIC -std=c++20 -fno-gnu-unique -I{RTL.parent}", "-LDFLAGS", "-shared",
+            *(["--trace-fst"] if waves else []),
             # The wheel's makefile does not know how this compiler is told to use a precompiled header.
             "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",
             "-o", library.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,10 @@ def cosim(
     seed: Annotated[
         int | None, typer.Option(help="Equal seeds give equal runs; random, and printed, if not given.")
     ] = None,
+    pcap: Annotated[Path | None, typer.Option(help="A pcapng file that gets every frame.", dir_okay=False)] = None,
+    waves: Annotated[
+        Path | None, typer.Option(help="A folder that gets an FST waveform of each NIC; slow.", file_okay=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """WorkerNICs and an AggNIC as Verilated RTL around luwu.p4, every byte compared with numpy's (docs/cosim.md)."""
@@ -47,10 +52,10 @@ def cosim(
     if not as_json:
         typer.echo(f"cosim: seed {seed}; the first run builds the NICs, which takes minutes")
     faults = Faults(loss=loss, duplicate=duplicate, reorder=reorder)
-    order = Order(workers, elements, rounds, DataType[dtype.name], faults=faults, seed=seed)
+    order = Order(workers, elements, rounds, DataType[dtype.name], faults=faults, seed=seed, pcap=pcap, waves=waves)
     try:
         outcome = run(order)
-    except (CosimError, NicError, RtlError) as error:
+    except (CosimError, NicError, RtlError, OSError) as error:
         raise ControlPlaneError(f"cosim with seed {seed}: {error}") from error
     if as_json:
         print_json({"seed": seed, **asdict(outcome)})

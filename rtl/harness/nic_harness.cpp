@@ -6,6 +6,9 @@
 #include <memory>
 
 #include "Top.h"
+#if VM_TRACE_FST
+#include "verilated_fst_c.h"
+#endif
 #include "rtl/harness/axi_memory.hpp"
 #include "rtl/harness/axil_master.hpp"
 #include "rtl/harness/device.hpp"
@@ -107,9 +110,36 @@ class Nic {
   }
 
   void edge() {
+    note(0);
     top_->clk = 1;
     top_->eval();
+    note(kPicos / 2);
   }
+
+#if VM_TRACE_FST
+ public:
+  void trace(const char* path) {
+    context_->traceEverOn(true);
+    trace_ = std::make_unique<VerilatedFstC>();
+    top_->trace(trace_.get(), kDepth);
+    trace_->open(path);
+  }
+  void end_trace() {
+    if (trace_) trace_->close();
+    trace_.reset();
+  }
+
+ private:
+  static constexpr int kDepth = 99;
+  std::unique_ptr<VerilatedFstC> trace_;
+
+  void note(std::uint64_t later) {
+    if (trace_) trace_->dump(now * kPicos + later);
+  }
+#else
+  void note(std::uint64_t /*later*/) {}
+#endif
+  static constexpr std::uint64_t kPicos = 4000;  // a clock in waveforms
 
   void mark() {
     const Top& top = *top_;
@@ -158,6 +188,22 @@ const Device* catchment_device() { return &kDevice; }
 
 Nic* nic_new(std::uint8_t* bytes, std::uint64_t base, std::uint64_t size, std::uint32_t seed) {
   return std::make_unique<Nic>(bytes, base, size, seed).release();
+}
+
+// 0: this library was built without waveforms.
+std::uint32_t nic_trace([[maybe_unused]] Nic* nic, [[maybe_unused]] const char* path) {
+#if VM_TRACE_FST
+  nic->trace(path);
+  return 1;
+#else
+  return 0;
+#endif
+}
+
+void nic_end_trace([[maybe_unused]] Nic* nic) {
+#if VM_TRACE_FST
+  nic->end_trace();
+#endif
 }
 
 void nic_delete(Nic* nic) { const std::unique_ptr<Nic> owned(nic); }

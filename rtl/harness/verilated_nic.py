@@ -64,8 +64,9 @@ class SentFrame:
 
 
 @cache
-def _library(top: Top, parameters: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build(top, Path(__file__).with_name("nic_harness.cpp"), dict(parameters))))
+def _library(top: Top, parameters: tuple[tuple[str, int], ...], waves: bool) -> ctypes.CDLL:
+    bench = Path(__file__).with_name("nic_harness.cpp")
+    library = ctypes.CDLL(str(build(top, bench, dict(parameters), waves=waves)))
     for name in ("nic_new", "catchment_device"):
         getattr(library, name).restype = ctypes.c_void_p
     for name in ("nic_now", "nic_waiting"):
@@ -82,13 +83,14 @@ class VerilatedNic:
         memory: bytes of the host, shared with the NIC; its first byte is at physical address `base`.
         parameters: of the module, as WINDOW.
         relax: clocks that pass while the driver waits.
+        waves: an FST file that gets every signal of the module from now on; a build of its own, and slow.
     """
 
     def __init__(
         self, top: Top, memory: NDArray[np.uint8], *, base: int = 0, seed: int = 1,
-        parameters: Mapping[str, int] | None = None, relax: int = 32,
+        parameters: Mapping[str, int] | None = None, relax: int = 32, waves: Path | None = None,
     ) -> None:  # fmt: skip
-        self._library = _library(top, tuple(sorted((parameters or {}).items())))
+        self._library = _library(top, tuple(sorted((parameters or {}).items())), waves is not None)
         self._memory = memory  # the NIC has its address: it must live as long
         self._relax = relax
         self._nic = ctypes.c_void_p(
@@ -97,6 +99,8 @@ class VerilatedNic:
                 ctypes.c_uint32(seed & 0xFFFF_FFFF),
             )
         )  # fmt: skip
+        if waves is not None:
+            self._library.nic_trace(self._nic, str(waves).encode())
         self.reset()
 
     def __enter__(self) -> Self:
@@ -106,6 +110,7 @@ class VerilatedNic:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         broken = self.memory_counts()["broken_laws"]
+        self._library.nic_end_trace(self._nic)
         self._library.nic_delete(self._nic)
         if kind is None and broken:
             raise BusError(f"the NIC broke AXI4's rules {broken} times (rtl/harness/axi_memory.hpp)")

@@ -27,12 +27,13 @@ from controlplane.jobs.entries import switch_configs
 from controlplane.topology import PortRef, Topology, star
 from controlplane.topology import Switch as PlannedSwitch
 from rtl.harness.verilated_nic import Top
+from sim.cosim.cable import Cable, write_capture
 from sim.cosim.errors import CosimError
 from sim.cosim.member_host import MemberHost, MemberTransfer
-from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, Faults, HostModel, LinkModel, StackModel, SwitchModel
+from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel, LinkModel, StackModel, SwitchModel
 from sim.cosim.native import native
 from sim.cosim.nic_host import NicHost, NicTransfer
-from sim.cosim.switch import build_switch, write_config
+from sim.cosim.switch import build_switch, take_off, write_config
 from sim.cosim.timing import Timing
 from wire.generated.constants import LANE_BYTES
 
@@ -50,22 +51,6 @@ class Kind(StrEnum):
     SOFTWARE = "software"
 
 
-class Cable:
-    """A cable: its two lines, `up` from its first end (a host, or the switch further from the top)."""
-
-    def __init__(self, up: Any, down: Any) -> None:
-        self.up = up
-        self.down = down
-
-    def faults(self, faults: Faults) -> None:
-        """From now on, in both directions."""
-        for line in (self.up, self.down):
-            line.set_faults(
-                loss=faults.loss, damage=faults.damage, duplicate=faults.duplicate, reorder=faults.reorder,
-                delay=int(faults.delay_ns * PICOS_PER_NANO),
-            )  # fmt: skip
-
-
 class Machine:
     """A topology in simulation; a context manager.
 
@@ -75,6 +60,7 @@ class Machine:
         seed: of everything random.
         parameters: of the NICs' RTL, as WINDOW.
         batch: clocks that a NIC may run ahead of the others at most; changes nothing but speed.
+        waves: a folder for a waveform of each NIC, NAME.fst; all simulation is then much slower.
 
     Attributes:
         cables: by the name of the host, or of the lower switch, at one end.
@@ -83,11 +69,14 @@ class Machine:
     def __init__(
         self, topology: Topology, hosts: Mapping[str, Kind], *, seed: int = 1, link: LinkModel | None = None,
         switch: SwitchModel | None = None, host: HostModel | None = None, stack: StackModel | None = None,
-        parameters: Mapping[str, int] | None = None, batch: int = _BATCH,
+        parameters: Mapping[str, int] | None = None, batch: int = _BATCH, waves: Path | None = None,
     ) -> None:  # fmt: skip
         self.topology = topology
         self.link, self.switch_model = link or LinkModel(), switch or SwitchModel()
         self._host_model, self._stack_model, self._parameters = host or HostModel(), stack or StackModel(), parameters
+        self._waves = waves
+        if waves is not None:
+            waves.mkdir(parents=True, exist_ok=True)
         self._random = random.Random(seed)
         self._allocator = Allocator(topology)
         self._native = native()
@@ -157,7 +146,7 @@ class Machine:
         """Let clocks pass."""
         self._world.run(clocks)
 
-    def finish(self, transfers: Iterable[Transfer], limit: int = 20_000_000) -> None:
+    def finish(self, transfers: Iterable[Transfer], limit: int = 10_000_000) -> None:
         """Until all of them are done.
 
         Raises:
@@ -184,6 +173,16 @@ class Machine:
             for bus in buses:
                 bus.ring()
 
+    @contextmanager
+    def capture(self, path: Path) -> Iterator[None]:
+        """Write what cables carry within to a pcapng file at the end; lost frames are on interfaces of their own."""
+        self._world.capture(True)
+        try:
+            yield
+        finally:
+            self._world.capture(False)
+            write_capture(path, self.cables, self._world.sightings())
+
     # ---- jobs ------------------------------------------------------------------------------------------------
 
     def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
@@ -203,6 +202,23 @@ class Machine:
         for name in [*job.workers, *([job.root] if job.root else [])]:
             self.join(job, name)
         return job
+
+    def renew(self, job: JobPlan) -> JobPlan:
+        """Give a job new generations, for members that lost their state, and start all its members in them.
+
+        What they were pushing and pulling is over: NICs are reset, as a request would go on in the new generation.
+        """
+        renewed = job.renewed(self._allocator)
+        for name in [*job.workers, *([job.root] if job.root else [])]:
+            member = self.hosts[name]
+            if isinstance(member, NicHost):
+                member.driver.soft_reset()
+        for old, new in zip(switch_configs(job, self.topology), switch_configs(renewed, self.topology), strict=True):
+            take_off(old, self.programs[old.switch])
+            write_config(new, self.programs[new.switch])
+        for name in [*renewed.workers, *([renewed.root] if renewed.root else [])]:
+            self.join(renewed, name)
+        return renewed
 
     def join(self, job: JobPlan, host: str) -> None:
         """Start a member's streams."""
@@ -241,7 +257,7 @@ class Machine:
             top: Top = "agg_nic" if kind is Kind.ROOT else "worker_nic"
             nic = NicHost(
                 self._world, where, top, number=number, model=self._host_model, seed=self._bits(32),
-                parameters=self._parameters,
+                parameters=self._parameters, waves=self._waves and self._waves / f"{name}.fst",
             )  # fmt: skip
             self._exits.callback(nic.close)
             self.hosts[name] = nic

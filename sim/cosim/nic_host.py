@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,14 @@ class NicHost:
 
     def __init__(
         self, world: Any, host: Host, top: Top, *, number: int, model: HostModel,
-        seed: int, parameters: Mapping[str, int] | None,
+        seed: int, parameters: Mapping[str, int] | None, waves: Path | None = None,
     ) -> None:  # fmt: skip
         self.name = host.name
         self.where = host
         self.top = top
         self._array = np.zeros(PAGE * model.pages, np.uint8)
         base = (number + 1) << 32
-        self.nic = VerilatedNic(top, self._array, base=base, seed=seed, parameters=parameters)
+        self.nic = VerilatedNic(top, self._array, base=base, seed=seed, parameters=parameters, waves=waves)
         self.nic.pace(model.pace)
         self.device = world.add_device(*self.nic.device, model.mac_fifo_bytes)
         self.bus = ClockedBus(world, self.device)

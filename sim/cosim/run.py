@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -16,7 +18,10 @@ from wire.generated.constants import DataType, PacketType
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run: `rounds` of `elements` gradients up and as many bytes of parameters down."""
+    """What to run: `rounds` of `elements` gradients up and the sums' bytes as parameters down.
+
+    `pcap`: a file for all frames. `waves`: a folder for the NICs' waveforms.
+    """
 
     workers: int = 2
     elements: int = 65536
@@ -25,6 +30,8 @@ class Order:
     slots: int = 256
     faults: Faults = field(default_factory=Faults)
     seed: int = 1
+    pcap: Path | None = None
+    waves: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,10 @@ def run(order: Order) -> Outcome:
     if order.elements < 1 or order.rounds < 1:
         raise CosimError(f"{order.rounds} rounds of {order.elements} elements: give at least one of each")
     numbers = np.random.default_rng(order.seed)
-    with Machine.star(order.workers, seed=order.seed) as machine:
+    with (
+        Machine.star(order.workers, seed=order.seed, waves=order.waves) as machine,
+        machine.capture(order.pcap) if order.pcap else nullcontext(),
+    ):
         job = machine.luwu([f"w{i}" for i in range(order.workers)], root="opt", slots=order.slots)
         for cable in machine.cables.values():
             cable.faults(order.faults)

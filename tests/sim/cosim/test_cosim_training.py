@@ -16,9 +16,7 @@ from sim.demo.twin import train_exactly
 def check(options: DemoOptions, **more: object) -> None:
     trained = train_on_machine(options, **more)  # type: ignore[arg-type]
     losses: list[tuple[float, ...]] = []
-    twin = train_exactly(
-        options, len(options.passes), lambda _event, **facts: losses.append(tuple(facts["losses"]))
-    )
+    twin = train_exactly(options, len(options.passes), lambda _event, **facts: losses.append(tuple(facts["losses"])))
     assert trained.losses == tuple(losses)
     assert trained.digest == digest_of(twin.master)
     assert trained.frames > 0
