@@ -94,9 +94,12 @@ def decode(raw: bytes, identity: str) -> Commit | None:
         return None
     if _seal(identity, raw[: _HEAD.size], body) != crc:
         return None
-    facts = json.loads(body)
-    snapshots = {name: _state_of(state) for name, state in facts["snapshots"].items()}
-    return Commit(generation, _state_of(facts["state"]), snapshots)
+    try:
+        facts = json.loads(body)
+        snapshots = {name: _state_of(state) for name, state in facts["snapshots"].items()}
+        return Commit(generation, _state_of(facts["state"]), snapshots)
+    except (ValueError, KeyError, TypeError, AttributeError):  # sealed, but not by this program
+        return None
 
 
 def _seal(identity: str, head: bytes, body: bytes) -> int:
@@ -119,7 +122,7 @@ def _facts_of(state: ModelState) -> dict[str, Any]:
 def _state_of(facts: dict[str, Any]) -> ModelState:
     layers = tuple(
         LayerVersion(
-            plane, np.frombuffer(bytes.fromhex(digests), "<u4").reshape(-1, DIGESTS), tuple(map(int, steps)), notes
+            int(plane), np.frombuffer(bytes.fromhex(digests), "<u4").reshape(-1, DIGESTS), tuple(map(int, steps)), notes
         )
         for plane, digests, steps, notes in facts["layers"]
     )

@@ -9,6 +9,9 @@ from typing import Final
 KINDS: Final = ("argument", "busy", "closed", "corrupt", "device", "full", "mismatch", "missing", "version")
 
 
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class StoreError(Exception):
     """Something about the model states on disk; what was committed before is still there.
 
@@ -32,7 +35,7 @@ def of_errno(number: int, what: str, path: str) -> StoreError:
         return StoreError(
             f"{what} beyond the end of the file", kind="corrupt", path=path, hint="it was cut short; restore it"
         )
-    if number == errno.ENOSPC:
+    if number in NO_SPACE:
         return StoreError(
             f"{what} failed, no space is left", kind="full", path=path, hint="free space, then start again: the last "
             "committed step is intact",

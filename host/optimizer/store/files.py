@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from host.optimizer.store.errors import StoreError, of_errno
+from host.optimizer.store.errors import NO_SPACE, StoreError, of_errno
 
 FILE_NAME = "optimizer.store"
 
@@ -26,7 +26,7 @@ class DeviceFile:
         """Open it; `create` makes a file that is not there (not a block device).
 
         Raises:
-            StoreError: kind ``missing``, ``busy`` or ``device``.
+            StoreError: kind ``missing``, ``argument``, ``busy`` or ``device``.
         """
         self.path = str(file_of(place))
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
@@ -46,7 +46,14 @@ class DeviceFile:
             raise StoreError(
                 "another process has this store open", kind="busy", path=self.path, hint="end it first"
             ) from error
-        self._block = stat.S_ISBLK(os.fstat(self.descriptor).st_mode)
+        mode = os.fstat(self.descriptor).st_mode
+        self._block = stat.S_ISBLK(mode)
+        if not self._block and not stat.S_ISREG(mode):
+            os.close(self.descriptor)
+            raise StoreError(
+                "is neither a file nor a block device", kind="argument", path=self.path, hint="name a folder, a file "
+                "or a block device",
+            )  # fmt: skip
 
     def _open(self, flags: int) -> int:
         if self.direct:
@@ -81,7 +88,7 @@ class DeviceFile:
             os.posix_fallocate(self.descriptor, before, size - before)
         except OSError as error:
             os.ftruncate(self.descriptor, before)
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            if error.errno not in NO_SPACE:
                 raise of_errno(error.errno or errno.EIO, "allocation", self.path) from error
             raise StoreError(
                 f"no space for {size - before} more bytes", kind="full", path=self.path, hint="free space, use more "

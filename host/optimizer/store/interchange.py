@@ -6,7 +6,9 @@ A tensor's weights have its own name; its moments, where they are exported, `opt
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +24,7 @@ from safetensors.torch import save_file
 from host.layers import LayerSpec, LayerTable, TrainingError
 from host.optimizer.store.commit import LayerVersion, ModelState
 from host.optimizer.store.devices import StoreOptions
-from host.optimizer.store.errors import StoreError
+from host.optimizer.store.errors import NO_SPACE, StoreError
 from host.optimizer.store.geometry import Geometry, Precision, Rule, Section
 from host.optimizer.store.store import Store, fill
 from host.optimizer.store.transfer import Memory, as_type, page_aligned
@@ -44,10 +46,11 @@ def export(
     """Write fp32 weights, and the moments if asked, of the present state (or `state`) into `folder`; gives the index.
 
     Raises:
-        StoreError: kind ``busy``: the folder holds a model; ``corrupt``, ``device``.
+        StoreError: kind ``busy``: the folder holds a model; ``full``, ``corrupt``, ``device``.
     """
     state = store.state if state is None else state
-    folder.mkdir(parents=True, exist_ok=True)
+    with _written_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     if (folder / INDEX).exists():
         raise StoreError("there is a model already", kind="busy", path=str(folder), hint="name an empty folder")
     table, places = store.geometry.table, {}
@@ -60,7 +63,8 @@ def export(
             prefix = MOMENTS.get(section.name, "")
             tensors.update({prefix + t.name: flat[t.span].view(t.shape).clone() for t in layer.tensors})
         name = f"model-{layer.index + 1:05d}-of-{len(table):05d}.safetensors"
-        save_file(tensors, folder / name, metadata={"format": "pt"})
+        with _written_to(folder):
+            save_file(tensors, folder / name, metadata={"format": "pt"})
         places.update(dict.fromkeys(tensors, name))
     facts = {
         "format": _FORMAT,
@@ -74,8 +78,22 @@ def export(
             for layer in table
         ],
     }  # fmt: skip
-    (folder / INDEX).write_text(json.dumps({"metadata": facts, "weight_map": places}, indent=1))
+    with _written_to(folder):
+        (folder / INDEX).write_text(json.dumps({"metadata": facts, "weight_map": places}, indent=1))
     return folder / INDEX
+
+
+@contextmanager
+def _written_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        told = re.search(r"os error (\d+)", str(error))
+        number = getattr(error, "errno", None) or int(told[1] if told else errno.EIO)
+        raise StoreError(
+            f"cannot be written: {os.strerror(number)}", kind="full" if number in NO_SPACE else "device",
+            path=str(folder), hint="the store is as it was; name a folder that has room",
+        ) from error  # fmt: skip
 
 
 def read_elements(store: Store, version: LayerVersion, layer: int, section: Section) -> torch.Tensor:

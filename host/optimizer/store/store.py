@@ -15,12 +15,13 @@ import numpy as np
 import torch
 
 from host.optimizer.store import commit as records
-from host.optimizer.store import manifest as manifests
+from host.optimizer.store.assembly import assemble
 from host.optimizer.store.commit import Commit, Digests, LayerVersion, ModelState
 from host.optimizer.store.devices import StoreOptions, open_devices
 from host.optimizer.store.errors import StoreError
 from host.optimizer.store.geometry import DIGESTS, Geometry, Section
 from host.optimizer.store.manifest import Manifest
+from host.optimizer.store.planes import Planes
 from host.optimizer.store.transfer import Memory, Transfer, as_type, page_aligned
 
 if TYPE_CHECKING:
@@ -56,11 +57,10 @@ class Store:
         self.updater = _optimizer.Updater(options.threads, options.kernels)
         self._lock = threading.RLock()
         self._pending: dict[int, LayerVersion] = {}
-        self._spare: set[int] = set()
         self._failure: StoreError | None = None
         self._closed = False
         self._commit = Commit(0, ModelState(()), {})
-        self._planes = self._planes_there()
+        self._planes = Planes(devices, manifest)
 
     # ---- making and opening --------------------------------------------------------------------
 
@@ -114,31 +114,8 @@ class Store:
         options = StoreOptions() if options is None else options
         with ExitStack() as exits:
             found = open_devices(places, options, create=False, exits=exits)
-            manifests_there = {device.path: manifests.decode(device.read, device.path) for device in found}
-            first = manifests_there[found[0].path]
-            ordered: dict[int, OpenDevice] = {}
-            for device in found:
-                manifest = manifests_there[device.path]
-                if manifest.identity != first.identity:
-                    raise StoreError(
-                        f"belongs to store {manifest.identity}, {found[0].path} to {first.identity}", kind="mismatch",
-                        path=device.path, hint="name the devices of one store",
-                    )  # fmt: skip
-                if manifest.device in ordered:
-                    raise StoreError(
-                        f"is device {manifest.device}, and so is {ordered[manifest.device].path}", kind="mismatch",
-                        path=device.path, hint="name each device once",
-                    )  # fmt: skip
-                device.index = manifest.device
-                ordered[manifest.device] = device
-            missing = sorted(set(range(first.geometry.devices)) - set(ordered))
-            if missing:
-                raise StoreError(
-                    f"the store has {first.geometry.devices} devices, number {missing} is not among {list(places)}",
-                    kind="mismatch", hint="name all of them",
-                )  # fmt: skip
-            devices = [ordered[index] for index in sorted(ordered)]
-            store = cls(devices, replace(first, device=0), options)
+            devices, manifest = assemble(found)
+            store = cls(devices, manifest, options)
             store._load()
             exits.pop_all()
             return store
@@ -190,7 +167,7 @@ class Store:
     def space(self) -> Space:
         """What it takes on disk."""
         plane = sum(self.geometry.plane_bytes(device.index) for device in self._devices)
-        return Space(plane, self._planes)
+        return Space(plane, self._planes.count)
 
     def stats(self) -> dict[str, dict[str, Any]]:
         """Counters of each device since it was opened, by path."""
@@ -243,11 +220,10 @@ class Store:
         with self._lock:
             self._check()
             pending = self._pending.get(layer)
-            needed = self._commit.used_planes(layer) | self._spare
+            needed = self._commit.used_planes(layer)
             if pending is not None and not undo and pending.plane not in needed:
                 return pending.plane
-            free = set(range(self._planes)) - self._taken(layer)
-            return min(free) if free else self._grow()
+            return self._planes.take(self._taken(layer))
 
     def spare_plane(self) -> int:
         """A plane for what need not outlive this object, with room for a section of every layer.
@@ -257,12 +233,7 @@ class Store:
         """
         with self._lock:
             self._check()
-            taken = [self._taken(layer) for layer in range(len(self.geometry.table))]
-            planes = set(range(self._planes))
-            free = [plane for plane in planes if all(plane not in each and planes - each - {plane} for each in taken)]
-            plane = free[0] if free else self._grow()
-            self._spare.add(plane)
-            return plane
+            return self._planes.take_spare([self._taken(layer) for layer in range(len(self.geometry.table))])
 
     def write(self, plane: int, layer: int, section: Section, memory: Memory) -> Transfer:
         """Start to write a section; `memory` must stay as it is until the transfer is done."""
@@ -301,7 +272,7 @@ class Store:
             state = ModelState(layers, trained, MappingProxyType(dict(notes or {})))
             kept = {name: old for name, old in self._commit.snapshots.items() if name not in {*drop, snapshot}}
             if snapshot is not None:
-                kept[snapshot] = state
+                kept[_usable_name(snapshot)] = state
             self._record(Commit(self.generation + 1, state, kept))
             self._pending.clear()
 
@@ -313,9 +284,13 @@ class Store:
     # ---- snapshots -----------------------------------------------------------------------------
 
     def take_snapshot(self, name: str) -> None:
-        """Keep the committed state by name, as it is; no data moves."""
+        """Keep the committed state by name, as it is; no data moves. A snapshot of that name is replaced.
+
+        Raises:
+            StoreError: kind ``argument``: the name is empty, or cannot be printed.
+        """
         with self._lock:
-            kept = {**self._commit.snapshots, name: self._commit.state}
+            kept = {**self._commit.snapshots, _usable_name(name): self._commit.state}
             self._record(replace(self._commit, generation=self.generation + 1, snapshots=kept))
 
     def drop_snapshot(self, name: str) -> None:
@@ -342,7 +317,7 @@ class Store:
 
     def _taken(self, layer: int) -> set[int]:
         pending = {self._pending[layer].plane} if layer in self._pending else set()
-        return self._commit.used_planes(layer) | self._spare | pending
+        return self._commit.used_planes(layer) | pending
 
     def _parts(
         self, plane: int, layer: int, section: Section, memory: Memory
@@ -361,20 +336,6 @@ class Store:
             raise self._failure
         if self._closed:
             raise StoreError("the store was closed", kind="closed")
-
-    def _planes_there(self) -> int:
-        def count(device: OpenDevice) -> int:
-            plane = self.geometry.plane_bytes(device.index)
-            room = device.file.size - self._manifest.data_offset
-            return room // plane if plane else 1 << 30
-
-        return min(count(device) for device in self._devices)
-
-    def _grow(self) -> int:
-        for device in self._devices:
-            device.file.grow(self._manifest.plane_offset(device.index, self._planes + 1))
-        self._planes += 1
-        return self._planes - 1
 
     def _sync(self) -> None:
         transfer = Transfer()
@@ -439,6 +400,12 @@ class Store:
         for transfer in transfers:
             transfer.wait()
         return LayerVersion(plane, digests, steps, notes)
+
+
+def _usable_name(snapshot: str) -> str:
+    if not snapshot.strip() or not snapshot.isprintable():
+        raise StoreError(f"a snapshot cannot have the name {snapshot!r}", kind="argument", hint="give letters")
+    return snapshot
 
 
 def fill(sections: Mapping[str, Memory], master: torch.Tensor) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 from out_of_core import TABLE, create, digest, initial, node_options, train
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from controlplane.cli import app
 from controlplane.cli.optimizer import OptimizerError
 from host.optimizer import DynamicLossScale
-from host.optimizer.store import Precision, Rule, Store, StoreError
+from host.optimizer.store import Precision, Rule, Store, StoreError, interchange
 from host.optimizer.store.check import check
 from host.optimizer.store.interchange import INDEX, export, import_model, look_at
 from host.optimizer.streaming import Clip, StreamingOptions
@@ -144,11 +145,30 @@ def test_the_verbs(trained: list[Path], tmp_path: Path) -> None:
         (["export", str(tmp_path / "o"), *options, "--snapshot", "x"], "no snapshot 'x'"),
         (["import", str(tmp_path / "out"), "--store", made], "a store already"),
         (["restore", "third", *options], "no snapshot 'third'"),
+        (["snapshot", "", *options], "a snapshot cannot have the name ''"),
+        (["snapshot", "a\nb", *options], "a snapshot cannot have the name"),
+        (["inspect", places[0]], "number 1 is not among"),
+        (["inspect", "/dev/null"], "is neither a file nor a block device"),
+        (["export", "/dev/null/o", *options], "cannot be written: Not a directory"),
     ):
         failed = run(app, ["optimizer", *wrong])
         assert isinstance(failed.exception, OptimizerError)
         assert words in str(failed.exception)
     assert run(app, ["optimizer", "import", str(tmp_path), "--store", made, "--optimizer", "magic"]).exit_code == 2
+
+
+def test_an_export_to_a_full_disk_says_so(trained: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(interchange, "save_file", full)
+    with Store.open(trained) as store:
+        with pytest.raises(StoreError, match="cannot be written: No space left on device") as caught:
+            export(store, tmp_path / "out")
+        assert caught.value.kind == "full"
+        assert caught.value.path == str(tmp_path / "out")
+        monkeypatch.undo()
+        assert export(store, tmp_path / "out").exists()  # what was begun is no obstacle
 
 
 def test_verify_says_where_the_damage_is(trained: list[Path]) -> None:
