@@ -17,8 +17,10 @@ from sim.glm_rtl.fabric import GlmFabric, Inject, SlotJob, Weather, embedded_swi
 from sim.glm_rtl.training import hardware_training
 from sim.golden import glm
 
-SMALL = Build(engines=1, model_rows=64, replay_words=256, buffer_words=32, slots=8)
-"""Of most tests, so that they share a build: 1024 weights, 8 rounds in flight."""
+SMALL = Build(engines=1, model_rows=64, replay_words=256)
+"""Of most tests, and of small trainings by the command, so that they share a build: 1024 weights."""
+SLOTS = 8
+"""Rounds in flight."""
 CALM = Weather()
 
 
@@ -64,7 +66,7 @@ class Case:
         tx_stall: int = 0, switch: Callable[[SlotJob], Inject] = embedded_switch,
     ) -> tuple[list[NDArray[np.int64]], list[Counts], GlmFabric]:  # fmt: skip
         """The same, what the workers counted, and the fabric."""
-        job = SlotJob(self.workers, slots=shape.slots, base_seq=base_seq, rto=8 * weather.hop + 400)
+        job = SlotJob(self.workers, slots=SLOTS, base_seq=base_seq, rto=8 * weather.hop + 400)
         with ExitStack() as exits:
             workers = []
             for wid, golden in enumerate(self.golden):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
-from glm_case import SMALL, Case
+from glm_case import SLOTS, SMALL, Case
 
 from rtl.harness.glm_worker import VerilatedWorker
 from sim.glm_rtl.fabric import GlmFabric, SlotJob, Weather, model_switch
@@ -21,7 +21,7 @@ QUEUED = 2
 
 def events_of(case: Case, hop: int = 60) -> dict[str, list[int]]:
     """Clocks of a lone worker's events over one epoch, memory fast enough; `received`: of each answer's last beat."""
-    job = SlotJob(1, slots=SMALL.slots, rto=100_000)
+    job = SlotJob(1, slots=SLOTS, rto=100_000)
     with ExitStack() as exits:
         worker = exits.enter_context(VerilatedWorker(SMALL, case.golden[0].words, case.rows))
         worker.pace(latency=10)

@@ -48,7 +48,7 @@ def test_workers_in_bad_weather(rng: random.Random) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("engines", [2, 3])
 def test_engines(engines: int, rng: random.Random) -> None:
-    shape = Build(engines, SMALL.model_rows, SMALL.replay_words, SMALL.buffer_words, SMALL.slots)
+    shape = Build(engines, SMALL.model_rows, SMALL.replay_words, buffer_words=32, slots=16)
     for loss in Loss:
         case = Case(rng, rng.randrange(1, 17), loss, workers=2, engines=engines, features=rng.randrange(100, 900))
         assert_equal(case, case.in_hardware(shape, stall=20)[0])

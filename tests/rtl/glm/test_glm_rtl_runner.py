@@ -1,0 +1,47 @@
+"""`glm train --worker rtl`: the model of the hardware is the model of the software, bit for bit."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from host.glm import GlmError, LocalRunner, Loss, Parallel, Samples, Training, prepare, train
+from rtl.harness.glm_worker import Build
+from sim.glm.rtl_runner import RtlRunner, build_for
+
+
+def samples_of(rng: random.Random, count: int, features: int, *, values: bool = False) -> Samples:
+    numpy = np.random.default_rng(rng.getrandbits(64))
+    matrix = numpy.random((count, features)) * (numpy.random((count, features)) < 0.3)
+    scores = matrix @ numpy.standard_normal(features)
+    return Samples(sp.csr_array(matrix), scores if values else np.where(scores > 0, 1.0, -1.0))
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_both_workers_give_the_same_model(loss: Loss, rng: random.Random) -> None:
+    samples = samples_of(rng, 60, 150, values=loss == Loss.SQUARES)
+    prepared = prepare(samples, Training(loss, workers=2, bits=rng.randrange(1, 9), batch=16, epochs=2))
+    shares: list[float] = []
+    model, reports = train(prepared, RtlRunner(shares.append))
+    expected, expected_reports = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, expected.weights) and model.weights.any()
+    assert [r.loss for r in reports] == [r.loss for r in expected_reports]
+    assert [r.saturated for r in reports] == [r.saturated for r in expected_reports]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert all(report.facts["clocks_per_micro_batch"] > 0 for report in reports[1:])
+
+
+def test_what_hardware_does_not_do_is_refused(rng: random.Random) -> None:
+    prepared = prepare(samples_of(rng, 20, 30), Training(workers=2, batch=16, parallel=Parallel.DATA))
+    with pytest.raises(GlmError, match="features, not samples"):
+        RtlRunner().run(prepared, lambda _: None)
+
+
+def test_hardware_is_as_large_as_the_training(rng: random.Random) -> None:
+    prepared = prepare(samples_of(rng, 8, 3000), Training(workers=2, engines=2, bits=8, batch=8))
+    assert build_for(prepared) == Build(2, model_rows=64, replay_words=256)
+    prepared = prepare(samples_of(rng, 8, 9000), Training(bits=16, batch=8))
+    assert build_for(prepared) == Build(1, model_rows=1024, replay_words=8192)
