@@ -16,7 +16,8 @@ from pathlib import Path
 HLS = Path(__file__).parent
 ROOT = HLS.parent
 BUILD = ROOT / "build" / "hls"
-KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp")
+KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp")
+GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "rtl" / "generated" / "glm_numbers.hpp")
 # Where setup puts the wheel that carries ap_int, ap_fixed and hls_stream; its Python part is not used.
 HEADERS = Path(sys.prefix) / "hls" / "hls4ml" / "templates" / "vivado" / "ap_types"
 
@@ -34,7 +35,7 @@ def compile_kernels(main: str, name: str, *flags: str) -> Path:
     if not HEADERS.is_dir():
         raise HlsError(f"{HEADERS} is not there: run `make setup`")
     digest = hashlib.sha256(repr(flags).encode())
-    for path in [*sorted(HLS.glob("*.?pp")), ROOT / "wire" / "generated" / "wire_hls.hpp"]:
+    for path in [*sorted(HLS.glob("*.?pp")), *GENERATED]:
         digest.update(path.read_bytes())
     folder = BUILD / digest.hexdigest()[:16]
     product = folder / name
@@ -66,6 +67,18 @@ def scoreboard() -> ctypes.CDLL:
     library = ctypes.CDLL(str(compile_kernels("scoreboard.cpp", "scoreboard.so", "-shared", "-fPIC")))
     library.hls_float_to_int.restype = ctypes.c_uint64
     library.hls_int_to_float.restype = ctypes.c_uint64
+    return library
+
+
+@cache
+def glm_scoreboard() -> ctypes.CDLL:
+    """The functions of glm_scoreboard.cpp.
+
+    Raises:
+        HlsError: it does not build.
+    """
+    library = ctypes.CDLL(str(compile_kernels("glm_scoreboard.cpp", "glm_scoreboard.so", "-shared", "-fPIC")))
+    library.hls_glm_new.restype = ctypes.c_void_p
     return library
 
 
