@@ -64,6 +64,12 @@ class ControlledMember:
             watchdog.cancel()
         raise AssertionError(f"{self.host} ended without {name!r}:\n{self._log.read_text()[-2000:]}")
 
+    def go(self) -> None:
+        """Let it begin."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -120,7 +126,7 @@ class ControlledLab:
 
     def start(self, job: str, token: str, hosts: Sequence[str], *, seed: int, workers: int, timeout: float = 60.0,
               sizes: Sequence[int] | None = None) -> dict[str, ControlledMember]:  # fmt: skip
-        """Members of a job on their hosts, each of which has joined."""
+        """Members of a job on their hosts, each of which has joined; they begin when all are there."""
         members = {}
         for host in hosts:
             self._tasks += 1
@@ -136,6 +142,11 @@ class ControlledLab:
         for member in members.values():
             event = member.event("joined")
             assert event.get("joined"), event
+        for member in members.values():
+            event = member.event("ready")
+            assert event.get("ready"), event
+        for member in members.values():
+            member.go()
         return members
 
     def contents(self) -> dict[str, Any]:

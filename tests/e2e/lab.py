@@ -43,11 +43,24 @@ class Member:
         self.process = process
         self.complaints = complaints
 
+    def wait_ready(self) -> None:
+        """Until it could begin."""
+        self._wait("ready")
+
+    def go(self) -> None:
+        """Let it begin."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
     def wait_started(self) -> None:
         """Until its requests are under way."""
+        self._wait("started")
+
+    def _wait(self, what: str) -> None:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert json.loads(line or "{}").get("started"), f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
+        assert json.loads(line or "{}").get(what), f"{self.host}: {line!r}\n{self.complaints.read_text()[-2000:]}"
 
     def result(self, timeout: float = 300.0) -> dict[str, Any]:
         """Its last line."""
@@ -143,7 +156,7 @@ class Lab:
         timeout: float = 60.0,
         hosts: Sequence[str] | None = None,
     ) -> dict[str, Member]:
-        """Start a job's members (or some of them) on their hosts."""
+        """Start a job's members (or some of them) on their hosts; they begin when all are there."""
         members = {}
         script = SLOTS_MEMBER if job.kind is JobKind.SLOTS else MEMBER
         for host in hosts if hosts is not None else job.ports:
@@ -152,7 +165,12 @@ class Lab:
                 "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
             }  # fmt: skip
             path = self.write(task)
-            members[host] = Member(host, self.python(host, script, path), self.complaints(host))
+            process = self.python(host, script, path, stdin=subprocess.PIPE)
+            members[host] = Member(host, process, self.complaints(host))
+        for member in members.values():
+            member.wait_ready()
+        for member in members.values():
+            member.go()
         return members
 
     def run(self, job: JobPlan, **task: Any) -> dict[str, dict[str, Any]]:
@@ -171,11 +189,11 @@ class Lab:
         """Standard error of the latest program on a host."""
         return self.folder / f"{host}-{self._tasks}.err"
 
-    def python(self, host: str, *argv: str | Path, module: str | None = None) -> subprocess.Popen[str]:
+    def python(self, host: str, *argv: str | Path, module: str | None = None, **options: Any) -> subprocess.Popen[str]:
         """A Python program of ours on a host; its complaints go to the log folder."""
         command = [sys.executable, *(("-m", module) if module else ()), *map(str, argv)]
         with self.complaints(host).open("wb") as log:
-            return self.network.popen(host, command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT)
+            return self.network.popen(host, command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, **options)
 
 
 def all_exact(results: Mapping[str, Mapping[str, Any]]) -> None:

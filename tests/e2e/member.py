@@ -5,6 +5,7 @@ Every element that a worker pushes is drawn from (seed, message, worker), so the
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Mapping
@@ -53,6 +54,13 @@ def endpoint(told: Mapping[str, Any], timeout: float) -> Endpoint:
     return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
 
 
+@functools.cache
+def line_up() -> None:
+    """Once in a process: wait for the others, so that nobody's patience begins before the slowest has started."""
+    print(json.dumps({"ready": True}), flush=True)
+    sys.stdin.readline()
+
+
 def run(task: Mapping[str, Any], end: Endpoint) -> list[str]:
     """Push and pull every message at once; returns what was wrong."""
     role, wid = task["told"]["role"], task["told"]["wid"]
@@ -60,6 +68,7 @@ def run(task: Mapping[str, Any], end: Endpoint) -> list[str]:
     exponent = None if task["dtype"] == "int32" else task["exponent"]
     pushed = [parameters(task, m) if role == "root" else vector(task, m, wid) for m in numbers]
     pulled = [np.zeros_like(parameters(task, m) if role == "worker" else vector(task, m, 0)) for m in numbers]
+    line_up()
     requests = [end.pull(array) for array in pulled]
     requests += [end.push(array) if role == "root" else end.push(array, exponent) for array in pushed]
     print(json.dumps({"started": True}), flush=True)

@@ -76,7 +76,7 @@ def send(headers: list[Header]) -> None:
         sys.executable, "-c", SENDER.format(port=UDP_PORT),
     ]  # fmt: skip
     packets = "\n".join(header.pack().hex() for header in headers)
-    subprocess.run(sender, input=packets, text=True, check=True, cwd=ROOT, timeout=60)
+    subprocess.run(sender, input=packets, text=True, check=True, cwd=ROOT, timeout=200)
 
 
 def converse() -> None:
@@ -88,7 +88,7 @@ def converse() -> None:
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
         command = [*on, "w0", sys.executable, str(ECHO), "ask", "10.0.0.2", "64"]
-        subprocess.run(command, check=True, cwd=ROOT, timeout=60)
+        subprocess.run(command, check=True, cwd=ROOT, timeout=200)
     finally:
         server.kill()
         server.wait()
@@ -125,7 +125,7 @@ def test_a_capture_shows_every_frame_and_field(catchment: Catchment, name: str, 
         converse()
     finally:
         capture.terminate()
-    said = capture.communicate(timeout=60)[1]
+    said = capture.communicate(timeout=200)[1]
     assert capture.returncode == 0, said
     assert f"frames in {path}" in said
 

@@ -54,7 +54,7 @@ print(sent)
 def play(lab: Lab, host: str, script: str, *words: object) -> int:
     """Run an attacker to its end; how many frames it sent."""
     with lab.python(host, "-c", script, *map(str, words)) as process:
-        output, _ = process.communicate(timeout=100)
+        output, _ = process.communicate(timeout=200)
     assert process.returncode == 0, lab.complaints(host).read_text()
     return int(output)
 
@@ -104,7 +104,7 @@ with RawPort() as port:
     print(port.resolve("{parent.ip}", "{asker.ip.ip}"))
 """
     with tree.python("w1", "-c", script) as process:
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=200)
     assert output.split() == [parent.mac]
 
 
@@ -131,6 +131,6 @@ def test_old_generations_stay_outside(lab: Lab, rng: random.Random) -> None:
         own = str(lab.topology.host("w1").ip.ip)
         argv = [stale, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--repeat", "5"]
         with lab.python("w1", *argv, module="sim.traffic.attacker") as process:
-            output, _ = process.communicate(timeout=100)
+            output, _ = process.communicate(timeout=200)
         all_exact({host: member.result() for host, member in members.items()})
         assert (lab.drops() - before)["UNKNOWN_JOB"] >= json.loads(output)["UNKNOWN_JOB"] > 0

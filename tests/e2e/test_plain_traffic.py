@@ -21,7 +21,7 @@ connection.sendall(f"{total} {digest.hexdigest()}".encode())
 CLIENT = """
 import hashlib, random, socket, sys
 data = random.Random(sys.argv[2]).randbytes(int(sys.argv[3]))
-connection = socket.create_connection((sys.argv[1], 7008), timeout=20)
+connection = socket.create_connection((sys.argv[1], 7008), timeout=100)
 connection.sendall(data)
 connection.shutdown(socket.SHUT_WR)
 answer = b""
@@ -72,7 +72,7 @@ with RawPort() as port:
     print(port.resolve("{lab.topology.host("w6").ip.ip}", "{lab.topology.host("w5").ip.ip}"))
 """
     with lab.python("w5", "-c", script) as process:
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=200)
     assert output.split() == [switch.mac, lab.topology.host("w6").mac]
 
 
@@ -83,7 +83,7 @@ def test_our_port_between_two_hosts_is_plain_traffic(lab: Lab) -> None:
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == "ready\n"
     lab.network.run("w2", [sys.executable, "-c", PEER, here, there])
-    assert waiting.communicate(timeout=20)[0] == "not for the switch\n"
+    assert waiting.communicate(timeout=200)[0] == "not for the switch\n"
 
 
 def test_neighbour_tables_hold_the_switch(lab: Lab) -> None:

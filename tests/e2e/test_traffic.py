@@ -47,7 +47,7 @@ def network(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def catchment(*words: str, code: int = 0) -> str:
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=ROOT, timeout=100, check=False)
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
     assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
     return done.stderr if code else done.stdout
 
@@ -59,7 +59,7 @@ def traffic(*words: str) -> subprocess.Popen[str]:
 
 
 def outcome(process: subprocess.Popen[str]) -> Any:
-    output, complaints = process.communicate(timeout=100)
+    output, complaints = process.communicate(timeout=200)
     assert process.returncode == 0, f"{output}\n{complaints}"
     return json.loads(output)
 
