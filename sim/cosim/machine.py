@@ -114,6 +114,7 @@ class Machine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._world.close()
         self._exits.close()
 
     def __getitem__(self, host: str) -> NicHost | MemberHost:

@@ -211,6 +211,7 @@ void bind_world(py::module_& module) {
           owned, py::kw_only(), py::arg("receive"), py::arg("frame"), py::arg("ring_bytes"),
           py::arg("ring_frames"))
       .def("connect", &connect, owned)
+      .def("close", &World::close)
       .def("run", &World::run, Release())
       .def("run_watched", &World::run_watched, Release())
       .def("run_accesses", &World::run_accesses, Release())

@@ -92,6 +92,7 @@ std::size_t World::waiting() const {
 }
 
 void World::step(std::uint64_t clocks) {
+  if (closed_) throw std::logic_error("the machine is closed");
   for (const auto& device : devices_) device->run(now(), clocks);
   clocks_ += clocks;
   events_.run(now());

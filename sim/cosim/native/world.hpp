@@ -34,6 +34,8 @@ class World {
   // latency: a switch its pipeline.
   void allow(Picos lookahead);
 
+  // The devices are gone: whoever runs the clock is told.
+  void close() { closed_ = true; }
   void run(std::uint64_t clocks);
   // Until a watch closes, none is open, or `limit` clocks have passed; looks every 128.
   void run_watched(std::uint64_t limit);
@@ -59,6 +61,7 @@ class World {
   std::vector<std::unique_ptr<Line>> lines_;
   std::vector<std::uint64_t> numbers_;  // events that each line has made
   Events events_;
+  bool closed_ = false;
   bool capturing_ = false;
   std::vector<Sighting> sightings_;
 };

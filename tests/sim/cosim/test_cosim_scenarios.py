@@ -55,7 +55,8 @@ def test_one_lost_frame_costs_a_round_trip_and_no_timeout(rng: random.Random) ->
         machine.cables["w0"].up.lose(int(PacketType.PA), skip=200, count=1)
         _, lossy = gradients(machine, job, parts, DataType.FP32, exponent=3)
         assert machine.cables["w0"].up.counts()["lost"] == 1
-        assert calm.latency < lossy.latency < calm.latency + 100_000
+        assert machine.cables["w0"].up.counts()["resent"] == {int(PacketType.PA): 1, int(PacketType.HB): 0}
+        assert lossy.latency < calm.latency + 10_000  # of the simulation: the same everywhere
 
 
 def test_a_receiver_that_stands_still_stops_its_senders_by_credit(rng: random.Random) -> None:
@@ -204,6 +205,8 @@ def test_what_cannot_be_is_refused(rng: random.Random) -> None:
             with pytest.raises(CosimError, match="rung together"):
                 machine["w1"].push(b"\0" * 64, DataType.FP32)
         assert job.root == "opt"
+    with pytest.raises(RuntimeError, match="the machine is closed"):
+        machine.run(1)
     with pytest.raises(CosimError, match="whole picoseconds"):
         Machine.star(2, link=LinkModel(gbps=3))
     with pytest.raises(CosimError, match="give a probability"):
