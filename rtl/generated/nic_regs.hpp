@@ -37,7 +37,7 @@ constexpr Field kStateHostIdle{2, 1};  // no memory access is under way
 constexpr Field kStateResetting{3, 1};  // a soft reset is under way
 constexpr Field kStateFramesCut{8, 8};  // frames that soft resets cut on their way out, wrapping
 
-// streams: Set while the stream's enable bit is 0.
+// streams: Set while the stream's enable bit is 0; HEADROOM and WID while both are.
 constexpr std::uint32_t kTxGen = 0x040;  // generation of what is sent; 0 is refused: the stream does not begin
 constexpr std::uint32_t kTxBaseSeq = 0x044;  // first sequence number
 constexpr std::uint32_t kTxWindow = 0x048;  // frames in flight; 0 or more than CAPACITY.window counts as that
@@ -46,7 +46,7 @@ constexpr std::uint32_t kRxGen = 0x050;  // generation of what is received
 constexpr std::uint32_t kRxBaseSeq = 0x054;  // first sequence number
 constexpr std::uint32_t kRxWindow = 0x058;  // frames held; 0 or more than CAPACITY.window counts as that
 constexpr std::uint32_t kRxSlots = 0x05c;  // slots T of the switch
-constexpr std::uint32_t kHeadroom = 0x060;  // h = ceil(log2 workers), 0..5
+constexpr std::uint32_t kHeadroom = 0x060;  // h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers
 constexpr std::uint32_t kWid = 0x064;  // worker index in the frames, for people reading a capture
 
 // addresses: Set while both streams are off.
@@ -199,6 +199,7 @@ enum class HostStatistic : std::uint8_t {
   kPullWaitClocks = 28,  // stall: a pull waits for its message
   kVectorWaitClocks = 29,  // stall: a vector waits for a pull
   kPullMemoryClocks = 30,  // stall: a pull waits for memory
+  kRegisterErrors = 31,  // reads and writes that were answered with an error
   kPushBytes = 32,
   kPushLatencySum = 33,  // clocks from request to completion
   kSaturated = 34,  // values cut, the non-finite included

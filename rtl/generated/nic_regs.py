@@ -77,13 +77,14 @@ STATE = Register(
     'what it does now',
 )
 
-# streams: Set while the stream's enable bit is 0.
+# streams: Set while the stream's enable bit is 0; HEADROOM and WID while both are.
 TX_GEN = Register(
     'TX_GEN', 0x040, 1, 'rw',
     (
         Field('value', lsb=0, bits=16, reset=0, signed=False, doc=''),
     ),
     'generation of what is sent; 0 is refused: the stream does not begin',
+    lock='tx',
 )
 TX_BASE_SEQ = Register(
     'TX_BASE_SEQ', 0x044, 1, 'rw',
@@ -91,6 +92,7 @@ TX_BASE_SEQ = Register(
         Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
     ),
     'first sequence number',
+    lock='tx',
 )
 TX_WINDOW = Register(
     'TX_WINDOW', 0x048, 1, 'rw',
@@ -98,6 +100,7 @@ TX_WINDOW = Register(
         Field('value', lsb=0, bits=16, reset=0, signed=False, doc=''),
     ),
     'frames in flight; 0 or more than CAPACITY.window counts as that',
+    lock='tx',
 )
 TX_SLOTS = Register(
     'TX_SLOTS', 0x04c, 1, 'rw',
@@ -105,6 +108,7 @@ TX_SLOTS = Register(
         Field('value', lsb=0, bits=21, reset=0, signed=False, doc=''),
     ),
     'slots T of the switch: no credit may lie further beyond its ack',
+    lock='tx',
 )
 RX_GEN = Register(
     'RX_GEN', 0x050, 1, 'rw',
@@ -112,6 +116,7 @@ RX_GEN = Register(
         Field('value', lsb=0, bits=16, reset=0, signed=False, doc=''),
     ),
     'generation of what is received',
+    lock='rx',
 )
 RX_BASE_SEQ = Register(
     'RX_BASE_SEQ', 0x054, 1, 'rw',
@@ -119,6 +124,7 @@ RX_BASE_SEQ = Register(
         Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
     ),
     'first sequence number',
+    lock='rx',
 )
 RX_WINDOW = Register(
     'RX_WINDOW', 0x058, 1, 'rw',
@@ -126,6 +132,7 @@ RX_WINDOW = Register(
         Field('value', lsb=0, bits=16, reset=0, signed=False, doc=''),
     ),
     'frames held; 0 or more than CAPACITY.window counts as that',
+    lock='rx',
 )
 RX_SLOTS = Register(
     'RX_SLOTS', 0x05c, 1, 'rw',
@@ -133,13 +140,15 @@ RX_SLOTS = Register(
         Field('value', lsb=0, bits=21, reset=0, signed=False, doc=''),
     ),
     'slots T of the switch',
+    lock='rx',
 )
 HEADROOM = Register(
     'HEADROOM', 0x060, 1, 'rw',
     (
         Field('value', lsb=0, bits=3, reset=0, signed=False, doc=''),
     ),
-    'h = ceil(log2 workers), 0..5',
+    'h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers',
+    lock='any',
 )
 WID = Register(
     'WID', 0x064, 1, 'rw',
@@ -147,6 +156,7 @@ WID = Register(
         Field('value', lsb=0, bits=8, reset=0, signed=False, doc=''),
     ),
     'worker index in the frames, for people reading a capture',
+    lock='any',
 )
 
 # addresses: Set while both streams are off.
@@ -156,6 +166,7 @@ LOCAL_MAC = Register(
         Field('value', lsb=0, bits=48, reset=0, signed=False, doc=''),
     ),
     'first byte on the wire in the highest bits',
+    lock='any',
 )
 PEER_MAC = Register(
     'PEER_MAC', 0x088, 2, 'rw',
@@ -163,6 +174,7 @@ PEER_MAC = Register(
         Field('value', lsb=0, bits=48, reset=0, signed=False, doc=''),
     ),
     'the switch',
+    lock='any',
 )
 LOCAL_IP = Register(
     'LOCAL_IP', 0x090, 1, 'rw',
@@ -170,6 +182,7 @@ LOCAL_IP = Register(
         Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
     ),
     'IPv4, first byte in the highest bits',
+    lock='any',
 )
 PEER_IP = Register(
     'PEER_IP', 0x094, 1, 'rw',
@@ -177,6 +190,7 @@ PEER_IP = Register(
         Field('value', lsb=0, bits=32, reset=0, signed=False, doc=''),
     ),
     'the switch',
+    lock='any',
 )
 PORTS = Register(
     'PORTS', 0x098, 1, 'rw',
@@ -185,6 +199,7 @@ PORTS = Register(
         Field('peer', lsb=16, bits=16, reset=51836, signed=False, doc="the switch's"),
     ),
     'UDP',
+    lock='any',
 )
 
 # timing: In clocks of 4 ns; a timer waits at least 64.
@@ -506,6 +521,7 @@ class HostStatistic(IntEnum):
     PULL_WAIT_CLOCKS = 28  # stall: a pull waits for its message
     VECTOR_WAIT_CLOCKS = 29  # stall: a vector waits for a pull
     PULL_MEMORY_CLOCKS = 30  # stall: a pull waits for memory
+    REGISTER_ERRORS = 31  # reads and writes that were answered with an error
     PUSH_BYTES = 32
     PUSH_LATENCY_SUM = 33  # clocks from request to completion
     SATURATED = 34  # values cut, the non-finite included

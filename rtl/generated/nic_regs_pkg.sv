@@ -77,7 +77,7 @@ package nic_regs_pkg;
     logic [31:0] rx_base_seq;  // first sequence number
     logic [15:0] rx_window;  // frames held; 0 or more than CAPACITY.window counts as that
     logic [20:0] rx_slots;  // slots T of the switch
-    logic [2:0] headroom;  // h = ceil(log2 workers), 0..5
+    logic [2:0] headroom;  // h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers
     logic [7:0] wid;  // worker index in the frames, for people reading a capture
     logic [47:0] local_mac;  // first byte on the wire in the highest bits
     logic [47:0] peer_mac;  // the switch
@@ -422,6 +422,28 @@ package nic_regs_pkg;
       12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100,
       12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154,
       12'h158, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // A setting that cannot be written while these streams are on.
+  function automatic logic nic_locked(logic [11:0] address, logic tx, logic rx);
+    case (address)
+      12'h040: return tx;
+      12'h044: return tx;
+      12'h048: return tx;
+      12'h04c: return tx;
+      12'h050: return rx;
+      12'h054: return rx;
+      12'h058: return rx;
+      12'h05c: return rx;
+      12'h060: return tx || rx;
+      12'h064: return tx || rx;
+      12'h080, 12'h084: return tx || rx;
+      12'h088, 12'h08c: return tx || rx;
+      12'h090: return tx || rx;
+      12'h094: return tx || rx;
+      12'h098: return tx || rx;
       default: return 1'b0;
     endcase
   endfunction

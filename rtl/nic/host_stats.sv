@@ -9,6 +9,8 @@ module host_stats
 
     input  host_events_t                 events,
     input  host_stalls_t                 stalls,
+    // a read or write of a register was refused
+    input  logic                         register_refused,
 
     input  logic [HostStatIndexBits-1:0] index,
     // two clocks later
@@ -34,6 +36,7 @@ module host_stats
     happens[HOST_STAT_PULL_UNANSWERABLE[4:0]] = events.pull_unanswerable;
     happens[HOST_STAT_BUS_ERRORS[4:0]]      = events.bus_error;
     happens[HOST_STAT_RECORDS_LOST[4:0]]    = events.done && events.done_lost;
+    happens[HOST_STAT_REGISTER_ERRORS[4:0]] = register_refused;
     happens[HOST_STAT_PUSH_MEMORY_CLOCKS[4:0]]    = stalls.push_memory;
     happens[HOST_STAT_PUSH_TRANSPORT_CLOCKS[4:0]] = stalls.push_transport;
     happens[HOST_STAT_PULL_WAIT_CLOCKS[4:0]]      = stalls.pull_waits;

@@ -22,6 +22,7 @@ package nic_pkg;
     HOST_STAT_PULL_WAIT_CLOCKS      = 6'd28,  // stall: a pull waits for its message
     HOST_STAT_VECTOR_WAIT_CLOCKS    = 6'd29,  // stall: a vector waits for a pull
     HOST_STAT_PULL_MEMORY_CLOCKS    = 6'd30,  // stall: a pull waits for memory
+    HOST_STAT_REGISTER_ERRORS       = 6'd31,  // reads and writes that were answered with an error
     HOST_STAT_PUSH_BYTES            = 6'd32,
     HOST_STAT_PUSH_LATENCY_SUM      = 6'd33,  // clocks from request to completion
     HOST_STAT_SATURATED             = 6'd34,  // values cut, the non-finite included

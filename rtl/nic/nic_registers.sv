@@ -40,6 +40,8 @@ module nic_registers
     // events for IRQ, as its bits
     input  logic [InterruptBits-1:0]     interrupt_set,
     output logic                         irq,
+    // for a clock: a read or write was answered with an error
+    output logic                         refused,
 
     // counters: the values come two clocks after the index
     output logic [StatIndexBits-1:0]     stat_index,
@@ -56,6 +58,14 @@ module nic_registers
   logic [AddressBits-1:0] rd_addr;
   logic [31:0]            rd_data;
   logic                   rd_error;
+  logic                   wr_error;
+  logic                   rd_reg;
+
+  // The transport takes a stream's settings as they are while it runs.
+  wire locked = nic_locked(wr_addr, control.control_tx_enable, control.control_rx_enable);
+
+  assign wr_error = !nic_writable(wr_addr) || locked;
+  assign refused  = (wr_en && wr_error) || (rd_reg && rd_error);
 
   axil_regs #(.ADDR_WIDTH(AddressBits)) slave (
       .clk,
@@ -83,7 +93,7 @@ module nic_registers
       .wr_addr,
       .wr_data,
       .wr_strb,
-      .wr_error(!nic_writable(wr_addr)),
+      .wr_error,
       .rd_en,
       .rd_addr,
       .rd_data,
@@ -104,7 +114,7 @@ module nic_registers
       strobe        <= '0;
       interrupt_reg <= '0;
     end else begin
-      if (wr_en) control <= nic_write(control, wr_addr, wr_data, wr_strb);
+      if (wr_en && !locked) control <= nic_write(control, wr_addr, wr_data, wr_strb);
       if (core_rst) begin
         control.control_tx_enable <= 1'b0;
         control.control_rx_enable <= 1'b0;
@@ -137,8 +147,6 @@ module nic_registers
     if (counted) rd_data = rd_addr[2] ? high_reg : counter[31:0];
     rd_error = !readable_reg && !counted;
   end
-
-  logic rd_reg;
 
   always_ff @(posedge clk) begin
     register_reg <= nic_read(control, answers, rd_addr);

@@ -129,6 +129,7 @@ module nic_shell
   logic [63:0]                  push_missed_reg;
   logic [63:0]                  pull_missed_reg;
   logic [7:0]                   frames_cut_reg;
+  logic                         register_refused;
 
   nic_registers registers (
       .clk,
@@ -159,6 +160,7 @@ module nic_shell
       .status,
       .interrupt_set,
       .irq,
+      .refused(register_refused),
       .stat_index,
       .stat_value,
       .host_stat_index,
@@ -268,6 +270,7 @@ module nic_shell
       .rst(core_rst),
       .events,
       .stalls,
+      .register_refused,
       .index(host_stat_index),
       .value(host_stat_value)
   );

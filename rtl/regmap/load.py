@@ -6,13 +6,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rtl.regmap.model import (
     Block,
     Enumeration,
     EnumValue,
     Field,
+    Lock,
     Record,
     RecordField,
     Register,
@@ -50,7 +51,7 @@ def _fields(entry: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-def _register(entry: Mapping[str, Any], address: int) -> Register:
+def _register(entry: Mapping[str, Any], address: int, lock: str) -> Register:
     name = entry["name"]
     if entry["access"] not in ("rw", "ro", "wo", "w1c"):
         raise RegisterMapError(f"register {name}: access {entry['access']!r} is none of rw, ro, wo, w1c")
@@ -63,7 +64,12 @@ def _register(entry: Mapping[str, Any], address: int) -> Register:
         field.place(field.reset)
     if end > 2 * WORD or (end > WORD and len(fields) > 1):
         raise RegisterMapError(f"register {name}: {end} bits; two words hold one field of at most 64")
-    return Register(name, address, 1 if end <= WORD else 2, entry["access"], fields, entry["doc"])
+    held = next((value for value in get_args(Lock) if value == entry.get("lock", lock)), None)
+    if held is None or (held and entry["access"] != "rw"):
+        raise RegisterMapError(
+            f"register {name}: lock {entry.get('lock', lock)!r} is none of tx, rx, any, or the register is no setting"
+        )
+    return Register(name, address, 1 if end <= WORD else 2, entry["access"], fields, entry["doc"], held)
 
 
 def _enumeration(entry: Mapping[str, Any]) -> Enumeration:
@@ -135,7 +141,7 @@ def load(path: Path = SOURCE) -> RegisterMap:
         registers = []
         for entry in block["register"]:
             address = entry.get("at", address)
-            registers.append(_register(entry, address))
+            registers.append(_register(entry, address, block.get("lock", "")))
             address += 4 * registers[-1].words
         blocks.append(Block(block["name"], block["doc"], tuple(registers)))
     tables = tuple(

@@ -10,8 +10,8 @@ from rtl.regmap.systemverilog import BANNER
 _ACCESS = """\
 Every register is a 32-bit word on AXI4-Lite; a wider one takes two, the low word first. Access: `rw` is a setting, `ro`
 is what the hardware says, `wo` is a command (reads as zero), `w1c` stays until a one is written to it. A write may
-select bytes. Reserved bits are ignored and read as zero. An address without a register, and a write to a `ro` one, is
-answered with SLVERR and changes nothing."""
+select bytes. Reserved bits are ignored and read as zero. An address without a register, a write to a `ro` one, and a
+write to a setting of a stream that is on, is answered with SLVERR, changes nothing, and counts as REGISTER_ERRORS."""
 
 
 def _bits(field: Field) -> str:

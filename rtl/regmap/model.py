@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Access = Literal["rw", "ro", "wo", "w1c"]
+# Which stream a setting belongs to: it cannot be written while that one, or either of them, is on.
+Lock = Literal["", "tx", "rx", "any"]
 
 
 class RegisterMapError(Exception):
@@ -50,6 +52,7 @@ class Register:
     access: Access
     fields: tuple[Field, ...]
     doc: str = ""
+    lock: Lock = ""
 
     def pack(self, **values: int) -> int:
         """The register's bits; fields that are not named hold their reset value.

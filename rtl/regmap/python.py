@@ -21,6 +21,7 @@ def _register(register: Register) -> list[str]:
         *fields,
         "    ),",
         f"    {register.doc!r},",
+        *([f"    lock={register.lock!r},"] if register.lock else []),
         ")",
     ]
 

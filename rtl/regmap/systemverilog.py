@@ -71,6 +71,19 @@ def _read_cases(registers: Iterable[Register], address_bits: int) -> list[str]:
     return lines
 
 
+def _locks(name: str, registers: Iterable[Register], address_bits: int) -> list[str]:
+    lines = [
+        "  // A setting that cannot be written while these streams are on.",
+        f"  function automatic logic {name}(logic [{address_bits - 1}:0] address, logic tx, logic rx);",
+        "    case (address)",
+    ]
+    for register in registers:
+        if register.lock:
+            addresses = ", ".join(f"{address_bits}'h{address:03x}" for address, _ in _words(register))
+            lines.append(f"      {addresses}: return {'tx || rx' if register.lock == 'any' else register.lock};")
+    return [*lines, "      default: return 1'b0;", "    endcase", "  endfunction", ""]
+
+
 def _membership(name: str, doc: str, registers: Iterable[Register], address_bits: int) -> list[str]:
     addresses = [a for register in registers for a, _ in _words(register)]
     rows = [
@@ -163,6 +176,7 @@ def emit(registers: RegisterMap) -> str:
     lines += _membership(f"{n}_readable", "A register that can be read; tables not.", registers.registers, bits)
     writable = [r for r in registers.registers if r.access != "ro"]
     lines += _membership(f"{n}_writable", "A register that can be written.", writable, bits)
+    lines += _locks(f"{n}_locked", settings, bits)
     for table in registers.tables:
         lines += [
             f"  function automatic logic in_{table.name.lower()}({address});",

@@ -29,6 +29,7 @@ def test_what_is_committed_is_fresh(tmp_path: Path) -> None:
         ("at = 0x1c0", "at = 0x2000", "more than 12 bits"),
         ('name = "pull_done"', 'name = "pull_done", lsb = 0', "pull_done overlaps"),
         ('access = "wo"', 'access = "write"', "none of rw"),
+        ('lock = "tx"', 'lock = "both"', "none of tx, rx, any"),
         ("bits = 32, reset = 25000", "bits = 8, reset = 25000", "outside 0..255"),
         ('type = "stat_t"', 'type = "nothing_t"', "no enumeration nothing_t"),
         ('type = "record_t"', 'type = "gone_t"', "no packed struct gone_t"),

@@ -71,7 +71,7 @@ def test_every_16_bit_word_at_every_exponent(dtype: DataType, workers: int) -> N
 def test_fp32_and_int32_to_lanes(stages: int, halves: int, numbers: np.random.Generator, rng: random.Random) -> None:
     for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
         check_to_int(
-            near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 33), stages=stages, halves=halves
+            near(numbers, exponent, 4000), DataType.FP32, exponent, rng.randrange(1, 129), stages=stages, halves=halves
         )
     check_to_int(some_lanes(numbers, 999).view(np.uint32), DataType.INT32, 5, 4, stages=stages, halves=halves)
 
@@ -82,7 +82,7 @@ def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator,
         if dtype in (DataType.FP16, DataType.BF16) and not halves:
             continue
         for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
-            lanes, workers = some_lanes(numbers, 2001), rng.randrange(1, 33)
+            lanes, workers = some_lanes(numbers, 2001), rng.randrange(1, 129)
             check_to_float(lanes, dtype, exponent, workers, stages=stages, halves=halves)
 
 
@@ -97,7 +97,7 @@ def test_messages_of_all_lengths_and_types_one_after_another(
         count = rng.choice([1, 15, 16, 17, 31, 32, 33, 48, rng.randrange(1, 200)])
         words = numbers.integers(0, 1 << 16, count * 2, dtype=np.uint16).view(np.uint8)
         words = words[: count * np.dtype(WORDS[dtype]).itemsize].view(WORDS[dtype])
-        jobs.append((dtype, rng.randrange(-128, 128), rng.randrange(1, 33), words))
+        jobs.append((dtype, rng.randrange(-128, 128), rng.randrange(1, 129), words))
     seed = rng.getrandbits(32)
     beats = np.concatenate([beats_of(words.tobytes(), how(*kind)) for *kind, words in jobs])
     out, _ = to_int(beats, gaps, seed)

@@ -302,6 +302,10 @@ def test_a_register_that_is_not_there_is_an_error(rng: random.Random) -> None:
             nic.write(regs.ID.address, 1)
         with pytest.raises(BusError, match="error 2"):
             nic.write(regs.STATISTICS.address, 1)
+        with pytest.raises(BusError, match="error 2"):
+            nic.write(regs.TX_GEN.address, 1)  # its stream is on
+        there.hosts[0].port.run(100)
+        assert there.hosts[0].driver.statistic(regs.HostStatistic.REGISTER_ERRORS) == 6
         nic.write(regs.RTO.address, 0xAABB_CCDD)
         nic.write(regs.RTO.address, 0x1122_3344, strobes=0b0101)
         assert nic.read(regs.RTO.address) == 0xAA22_CC44

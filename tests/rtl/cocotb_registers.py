@@ -1,0 +1,110 @@
+"""Runs inside the simulator: nic_registers behind a master of cocotbext-axi."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+from rtl.generated import nic_regs as regs
+from rtl.regmap.model import Register
+
+SETTINGS = [register for register in regs.REGISTERS if register.access == "rw" and register is not regs.CONTROL]
+
+
+def locked(register: Register, control: int) -> bool:
+    tx, rx = bool(control & 1), bool(control & 2)
+    return {"": False, "tx": tx, "rx": rx, "any": tx or rx}[register.lock]
+
+
+def kept(register: Register, word: int, value: int) -> int:
+    """What a word of a setting holds after `value` was written to it."""
+    mask = 0
+    for field in register.fields:
+        mask |= ((1 << field.bits) - 1) << field.lsb
+    return value & (mask >> 32 * word) & 0xFFFF_FFFF
+
+
+async def anything(bus: AxiLiteMaster, rng: random.Random, words: dict[int, int], seen: Counter[str]) -> int:
+    """Writes and reads of all kinds; how many must have been refused. `words`: what the settings hold."""
+    control, refused = 0, 0
+    for _ in range(400):
+        kind = rng.choices(("control", "setting", "read only", "nowhere"), (1, 7, 1, 1))[0]
+        if kind == "control":
+            control = rng.randrange(8)
+            assert (await bus.write(regs.CONTROL.address, bytes([control, 0, 0, 0]))).resp == AxiResp.OKAY
+        elif kind == "setting":
+            register = rng.choice(SETTINGS)
+            word = rng.randrange(register.words)
+            address = register.address + 4 * word
+            value = rng.choice([0, 0xFFFF_FFFF, rng.getrandbits(32)])
+            answer = await bus.write(address, value.to_bytes(4, "little"))
+            kind = "locked" if locked(register, control) else "written"
+            assert answer.resp == (AxiResp.SLVERR if kind == "locked" else AxiResp.OKAY), register.name
+            if kind == "written":
+                words[address] = kept(register, word, value)
+            refused += kind == "locked"
+            got = await bus.read(address, 4)
+            assert got.resp == AxiResp.OKAY
+            assert int.from_bytes(got.data, "little") == words[address], f"{register.name}: {value:#x}"
+        elif kind == "read only":
+            refused += 1
+            address = rng.choice([regs.ID, regs.STATE, regs.PUSH_FREE]).address
+            assert (await bus.write(address, b"\1\0\0\0")).resp == AxiResp.SLVERR
+        else:
+            refused += 2
+            address = rng.choice([0x02C, 0x3FC, 0xFFC])
+            assert (await bus.read(address, 4)).resp == AxiResp.SLVERR
+            assert (await bus.write(address, bytes(4))).resp == AxiResp.SLVERR
+        seen[kind] += 1
+    return refused
+
+
+@cocotb.test()
+async def settings_hold_and_refusals_count(dut: Any) -> None:
+    """Any value to any register, streams on and off: it is kept, or refused with SLVERR and changes nothing."""
+    rng = random.Random(int(os.environ["CATCHMENT_SEED"]))
+    for name in ("core_rst", "status", "interrupt_set", "stat_value", "host_stat_value"):
+        getattr(dut, name).value = 0
+    Clock(dut.clk, 4, "ns").start()
+    dut.rst.value = 1
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    counted = 0
+    seen: Counter[str] = Counter()
+
+    async def count() -> None:
+        nonlocal counted
+        while True:
+            await RisingEdge(dut.clk)
+            counted += bool(dut.refused.value)
+
+    cocotb.start_soon(count())
+    words: dict[int, int] = {}
+    for register in SETTINGS:
+        for word in range(register.words):
+            words[register.address + 4 * word] = int.from_bytes(
+                (await bus.read(register.address + 4 * word, 4)).data, "little"
+            )
+    refused = await anything(bus, rng, words, seen)
+    for _ in range(4):
+        await RisingEdge(dut.clk)
+    assert counted == refused
+    assert all(seen[what] > 10 for what in ("locked", "written", "read only", "nowhere")), seen
+    # A soft reset ends the streams, and so unlocks; settings stay.
+    await bus.write(regs.CONTROL.address, b"\3\0\0\0")
+    dut.core_rst.value = 1
+    await RisingEdge(dut.clk)
+    dut.core_rst.value = 0
+    assert (await bus.read(regs.CONTROL.address, 4)).data[0] & 3 == 0
+    assert (await bus.write(regs.TX_GEN.address, b"\7\0\0\0")).resp == AxiResp.OKAY
+    assert int.from_bytes((await bus.read(regs.RTO.address, 4)).data, "little") == words[regs.RTO.address]
+    dut._log.info("coverage: %s", dict(seen))
