@@ -33,9 +33,9 @@ from sim.shm_lab import LUWU, ROOT, ShmLab
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = tuple(KIB << shift for shift in range(0, 17, 2))
-LANES, SLOTS = 256, 1024
+LANES, SLOTS = 1024, 512
 # A ring takes a whole window, and its cells lie close together.
-PORTS = f"cells={SLOTS},bytes=1152"
+PORTS = f"cells={SLOTS},bytes={4 * LANES + 128}"
 SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 LOSS = 0.01
@@ -103,7 +103,7 @@ def gloo(ranks: int) -> Iterator[Ranks]:
 def shared_memory(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
     """Through shared-memory ports, `loss` of the frames lost on each port in each direction."""
     names = [f"w{i}" for i in range(ranks)]
-    with ShmLab(names, lanes=LANES, slots=SLOTS, options=PORTS) as lab:
+    with ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS) as lab:
         told = lab.allreduce(names, slots=SLOTS)
         if loss:
             lose(lab.fabric, lab.topology, loss)

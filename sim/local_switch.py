@@ -26,10 +26,11 @@ from controlplane.jobs import JobPlan
 from sim.shm_lab import ShmLab
 from wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
-SLOTS = 1024
-LANES = 256
+SLOTS = 512
+LANES = 1024
 PATIENCE = 60.0
 _LONGEST_LINE = 4096
+_MTU = 9000  # of memory: as long as the plan needs
 
 
 class LocalSwitch:
@@ -139,7 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hosts = [f"w{rank}" for rank in range(options.ranks)]
     with (
         tempfile.TemporaryDirectory(prefix="catchment-") as folder,
-        ShmLab(hosts, lanes=options.lanes, slots=options.slots, options=_rings(options.lanes, options.slots)) as lab,
+        ShmLab(
+            hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=_rings(options.lanes, options.slots)
+        ) as lab,
     ):
         job = lab.allreduce(hosts, slots=options.slots, name="torch")
         socket = Path(folder) / "socket"

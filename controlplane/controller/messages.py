@@ -23,6 +23,7 @@ def description(plan: JobPlan, host: str) -> Any:
         local=_address(told["local"]),
         switch=_address(told["switch"]),
         streams=streams,
+        port=told.get("port", ""),
     )
 
 
@@ -44,6 +45,7 @@ def described(message: Any) -> dict[str, Any]:
         "wid": message.wid,
         "local": [message.local.ip, message.local.port],
         "switch": [message.switch.ip, message.switch.port],
+        **({"port": message.port} if message.port else {}),
         **streams,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -78,6 +78,7 @@ class JobPlan:
         tree: the switches, top first.
         streams: one or two.
         rail: the rail it runs on; None where the topology has none.
+        memory: the path of a host's shared-memory port, for those that have one.
     """
 
     name: str
@@ -93,6 +94,7 @@ class JobPlan:
     tree: tuple[Branch, ...]
     streams: tuple[StreamPlan, ...]
     rail: str | None = None
+    memory: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def luwu(
@@ -252,6 +254,7 @@ class JobPlan:
             tree=tuple(tree),
             streams=tuple(streams),
             rail=rail,
+            memory={m: topology.host(m).shm for m in members if topology.host(m).shm},
         )  # fmt: skip
 
     def renewed(self, allocator: Allocator) -> Self:
@@ -269,8 +272,9 @@ class JobPlan:
     def describe(self, host: str) -> dict[str, Any]:
         """What a host's endpoint needs, as plain JSON values.
 
-        Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), and one
-        key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`.
+        Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), one
+        key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`, and port ("shm:PATH")
+        where the topology says that the switch shares memory with this host.
 
         Raises:
             JobError: the host is not in the job.
@@ -301,6 +305,7 @@ class JobPlan:
             "wid": self.workers.index(host) if host in self.workers else 0,
             "local": [ip, self.ports[host]],
             "switch": [switch_ip, UDP_PORT],
+            **({"port": f"shm:{self.memory[host]}"} if host in self.memory else {}),
             **streams,
         }
 

@@ -64,6 +64,8 @@ class Host:
         mac: its hardware address.
         link: the switch port that it is on.
         others: the same host on its other rails, in the file's order.
+        shm: path of the socket at which the switch shares memory with the host, which is on its machine; empty where
+            the port is a network interface.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Host:
     mac: str
     link: PortRef
     others: tuple[Host, ...] = ()
+    shm: str = ""
 
     @property
     def nics(self) -> tuple[Host, ...]:

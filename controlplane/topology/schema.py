@@ -15,6 +15,8 @@ switches:
     device_id: 1
 hosts:
   w0: {ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}
+  w2:                       # on the switch's own machine: its port is memory, s1 runs with --port 3=shm:/run/s1/w2
+    {ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3, shm: /run/s1/w2}
   w1:                       # several NICs: a list, each on another rail
     - {ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}
     - {ip: 10.1.0.2/24, mac: 02:00:00:01:00:02, link: s9:2}
@@ -204,7 +206,7 @@ class _Builder:
         return replace(nics[0], others=tuple(nics[1:]))
 
     def _nic(self, name: str, section: Section, switches: Mapping[str, Switch]) -> Host:
-        section.finish(("ip", "mac", "link"))
+        section.finish(("ip", "mac", "link", "shm"))
         ip, mac = section.interface("ip"), section.mac("mac")
         self._claim(f"address {ip.ip}", name, partial(section.error_at, "ip"))
         self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
@@ -212,7 +214,19 @@ class _Builder:
         switch = switches[link.switch]
         if switch.ip not in ip.network:
             raise section.error_at("ip", f"{ip} cannot reach its switch {switch.name} ({switch.ip}): other network")
-        return Host(name, ip, mac, link)
+        return Host(name, ip, mac, link, shm=self._shm(section, switch))
+
+    def _shm(self, section: Section, switch: Switch) -> str:
+        path = section.text("shm", "")
+        if not path:
+            return ""
+        fail = partial(section.error_at, "shm")
+        if not path.startswith("/") or "," in path:
+            raise fail(f"{path!r} is not the whole path of a socket (without a comma)")
+        if switch.target is not Target.EMBEDDED:
+            raise fail(f"{switch.name} is no embedded switch; others have no shared memory")
+        self._claim(f"shared-memory port {path}", "another NIC", fail)
+        return path
 
     def _port(self, text: str, switches: Mapping[str, Switch], fail: _Fail) -> PortRef:
         switch, _, port = text.partition(":")

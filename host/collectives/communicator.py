@@ -40,7 +40,8 @@ class Communicator:
         local: own address, port 0 for any.
         switch: the switch's address.
         port: ``auto``, ``udp`` or ``shm:PATH``.  ``auto`` takes the shared-memory port that the environment variable
-            CATCHMENT_SHM_PORT names (``{rank}`` in it is replaced), if there is one, else UDP.
+            CATCHMENT_SHM_PORT names (``{rank}`` in it is replaced), if there is one, then the one announced, else UDP.
+        announced: ``shm:PATH`` where the control plane says that the switch shares memory with this host.
         timeout: seconds without any progress of a pending operation after which it fails.
         scaling: of operations that do not say.
         window: how many vectors may be in flight; the stream's slots unless given.
@@ -58,12 +59,13 @@ class Communicator:
         local: Address,
         switch: Address,
         port: str = "auto",
+        announced: str = "",
         timeout: float = 10.0,
         scaling: Scaling = Block(),  # noqa: B008  frozen
         window: int | None = None,
         spin: float = 200e-6,
     ) -> None:
-        path = chosen_path(port, rank)
+        path = chosen_path(port, rank, announced)
         if not 0 <= rank < stream.workers:
             raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
         if not timeout > 0:
@@ -120,6 +122,7 @@ class Communicator:
         return cls(
             Stream(**told["sums"]),
             rank=told["wid"],
+            announced=told.get("port", ""),
             **{"local": tuple(told["local"]), "switch": tuple(told["switch"]), **options},
         )
 
@@ -131,6 +134,7 @@ class Communicator:
         return cls(
             description.streams["sums"],
             rank=description.wid,
+            announced=description.port,
             **{"local": description.local, "switch": description.switch, **options},
         )
 

@@ -14,30 +14,33 @@ ENVIRONMENT = "CATCHMENT_SHM_PORT"
 """Path of the shared-memory port of this rank; ``{rank}`` in it is replaced."""
 
 
-def chosen_path(port: str, rank: int) -> str | None:
+def chosen_path(port: str, rank: int, announced: str = "") -> str | None:
     """The shared-memory port to attach to, None for UDP.
 
     Args:
         port: ``auto``, ``udp`` or ``shm:PATH``.
         rank: for the template in the environment.
+        announced: ``shm:PATH`` if the control plane says that the switch shares memory with this host.
 
     Raises:
         CollectiveError: kind ``argument``.
     """
     if port == "udp":
         return None
-    if port == "auto":
-        path = os.environ.get(ENVIRONMENT, "").replace("{rank}", str(rank))
-        return path if path and _is_socket(Path(path)) else None
     try:
-        return shm_path(port)
+        if port != "auto":
+            return shm_path(port)
+        paths = [os.environ.get(ENVIRONMENT, "").replace("{rank}", str(rank))]
+        paths += [shm_path(announced)] if announced else []
+        return next((path for path in paths if path and is_socket(Path(path))), None)
     except EndpointError as error:
         raise CollectiveError(
             error.message, kind="argument", hint='give "auto", "udp" or "shm:PATH", the path of the switch\'s port'
         ) from error
 
 
-def _is_socket(path: Path) -> bool:
+def is_socket(path: Path) -> bool:
+    """Whether there is a socket at a path, as a switch of this machine makes one."""
     try:
         return stat.S_ISSOCK(path.stat().st_mode)
     except OSError:

@@ -29,6 +29,7 @@ class Description:
         switch: address of its switch.
         streams: by name: gradients and parameters, or sums.
         epoch: how often the generations were replaced, from 1.
+        port: "shm:PATH" where the switch shares memory with this host, if both are on one machine; else empty.
     """
 
     job: str
@@ -40,6 +41,7 @@ class Description:
     switch: Address
     streams: Mapping[str, Stream]
     epoch: int
+    port: str = ""
 
     @classmethod
     def of(cls, message: Any, epoch: int) -> Self:
@@ -56,7 +58,10 @@ class Description:
             for s in message.streams
         }
         local, switch = ((a.ip, a.port) for a in (message.local, message.switch))
-        return cls(message.job, message.kind, message.host, message.role, message.wid, local, switch, streams, epoch)
+        return cls(
+            message.job, message.kind, message.host, message.role, message.wid,
+            local, switch, streams, epoch, message.port,
+        )  # fmt: skip
 
     def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:
         """An all-reducer for this part of a job on p4sgd.p4; further arguments and errors as `AllReducer`.

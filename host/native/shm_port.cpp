@@ -20,12 +20,6 @@ ShmPort::ShmPort(const std::string& path, const UdpAddress& local, const UdpAddr
             " bytes cannot carry the protocol; start the switch with a larger bytes=N",
         true);
   }
-  const std::size_t lines = (frame_bytes_ + sizeof(Line) - 1) / sizeof(Line);
-  buffer_.resize(kBatch * lines);
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    in_[i].data = &buffer_[i * lines];
-    in_[i].room = static_cast<std::uint32_t>(frame_bytes_);
-  }
 }
 
 std::uint8_t* ShmPort::stage() {
@@ -47,7 +41,7 @@ bool ShmPort::flush() {
 }
 
 std::span<const std::span<const std::uint8_t>> ShmPort::receive() {
-  const int count = catchment_shm_receive(port_.get(), in_.data(), kBatch);
+  const int count = catchment_shm_peek(port_.get(), in_.data(), kBatch);
   more_ = count == kBatch;
   note(count);
   std::size_t kept = 0;

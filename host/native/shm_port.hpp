@@ -48,9 +48,6 @@ class ShmPort final : public Port {
   struct Detach {
     void operator()(catchment_shm* port) const { catchment_shm_detach(port); }
   };
-  struct alignas(64) Line {
-    std::array<std::uint8_t, 64> bytes;
-  };
 
   void note(int status);
 
@@ -60,7 +57,6 @@ class ShmPort final : public Port {
   std::uint8_t* staged_ = nullptr;
   bool full_ = false;  // since the last flush
 
-  std::vector<Line> buffer_;
   std::array<catchment_shm_frame, kBatch> in_{};
   std::array<std::span<const std::uint8_t>, kBatch> payloads_{};
   bool more_ = false;

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from host.collectives import CollectiveError, Communicator, Scaling
+from host.collectives.ports import is_socket
 from host.torch_distributed.seat import Loss
 
 
@@ -17,7 +18,8 @@ class FileSeat:
     """This host's place in the job of a file that `catchment job show NAME --json` wrote.
 
     Which member this host is: `host`, or the only one whose address is of this host; where several are (a machine
-    that plays many), the one with the index `rank`.  A member may have an entry `port` ("shm:PATH").
+    that plays many), the one with the index `rank`.  A member may have an entry `port` ("shm:PATH"), which is taken if
+    a switch of this machine has a socket there.
 
     Raises:
         CollectiveError: kind ``argument``: the file is no such job, or this host is not in it.
@@ -44,8 +46,7 @@ class FileSeat:
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        told = dict(self._member)
-        return Communicator.of_job(told, port=told.pop("port", "auto"), timeout=timeout, scaling=scaling)
+        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling)
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Nobody watches over such a job: a rank that is gone is noticed when an operation times out."""
@@ -65,10 +66,15 @@ def _own(
         if host not in members:
             raise _wrong(f"host {host} is not in the job of {path}", f"in it are: {', '.join(members)}")
         return members[host]
-    ours = [worker for worker in workers if "port" in worker or _is_own(worker["local"][0])]
+    ours = [worker for worker in workers if _shares_memory(worker) or _is_own(worker["local"][0])]
     if not ours:
         raise _wrong(f"no member of the job of {path} has an address of this host", "set CATCHMENT_HOST to its name")
     return ours[0] if len(ours) == 1 else workers[rank]
+
+
+def _shares_memory(worker: Mapping[str, Any]) -> bool:
+    kind, _, path = str(worker.get("port", "")).partition(":")
+    return kind == "shm" and is_socket(Path(path))
 
 
 def _is_own(address: str) -> bool:

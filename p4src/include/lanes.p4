@@ -8,8 +8,10 @@
 #include "../../wire/generated/lanes_64.p4"
 #elif LANES == 256
 #include "../../wire/generated/lanes_256.p4"
+#elif LANES == 1024
+#include "../../wire/generated/lanes_1024.p4"
 #else
-#error "LANES must be 8, 64 or 256"
+#error "LANES must be 8, 64, 256 or 1024"
 #endif
 
 #endif  // CATCHMENT_LANES_CHOICE_P4

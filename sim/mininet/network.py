@@ -134,7 +134,8 @@ class MininetNetwork:
         if name not in self._addresses:
             self._addresses[name] = free_address() if switch.grpc == AUTO_ADDRESS else switch.grpc
         address = self._addresses[name]
-        command = COMMANDS[switch.target](address, switch.device_id, self.interfaces(name))
+        ports = self.interfaces(name) | self._memory(name)
+        command = COMMANDS[switch.target](address, switch.device_id, ports)
         log = self.log_folder / f"{name}.log"
         self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
         self._killed.discard(name)
@@ -207,8 +208,14 @@ class MininetNetwork:
         return SwitchClient.connect(self.address(switch), device, name=switch, **options)
 
     def interfaces(self, switch: str) -> dict[int, str]:
-        """Port number -> interface in this namespace, e.g. for a capture."""
-        return {port: interface_name(self.name, switch, port) for port in self.topology.ports(switch)}
+        """Port number -> interface in this namespace, e.g. for a capture; a port that is memory has none."""
+        cables = [port for port in self.topology.ports(switch) if port not in self._memory(switch)]
+        return {port: interface_name(self.name, switch, port) for port in cables}
+
+    def _memory(self, switch: str) -> dict[int, str]:
+        """Port number -> what the switch is told of a port whose host shares memory with it."""
+        nics = [nic for host in self.topology.hosts.values() for nic in host.nics]
+        return {nic.link.port: f"shm:{nic.shm}" for nic in nics if nic.shm and nic.link.switch == switch}
 
     # Hosts
 
@@ -272,6 +279,8 @@ class MininetNetwork:
             node = net.addHost(host.name, ip=None)
             commands = host_commands()
             for number, nic in enumerate(host.nics):
+                if nic.shm:
+                    continue
                 own, name = host_interface(number), interface_name(self.name, nic.link.switch, nic.link.port)
                 net.addLink(
                     node, net.getNodeByName(nic.link.switch), port2=nic.link.port,

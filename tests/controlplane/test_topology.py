@@ -48,6 +48,9 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert s2.program == (tmp_path / "../x.p4").resolve()
     assert topology.ports("s1") == {1: topology.host("w0"), 9: PortRef("s2", 8)}
     assert topology.ports("s2") == {1: topology.host("w1"), 8: PortRef("s1", 9)}
+    assert topology.host("w1").shm == ""
+    shared = load(tmp_path, GOOD.replace("link: s2:1", "link: s2:1, shm: /run/w1"))
+    assert shared.host("w1").shm == "/run/w1"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
@@ -68,7 +71,7 @@ def test_there_are_examples() -> None:
         ("mtu: 9000", "mut: 9000", 1, "mut is unknown; known: name, mtu, switches, hosts, links, racks, rails"),
         ("mtu: 9000", "mtu: [9000]", 1, "mtu: must be a single value"),
         ("mtu: 9000", "name: a/b", 1, "'a/b' may hold letters"),
-        ("lanes: 8", "lanes: 65", 9, "switches.s1.lanes: 65 is not one of 8, 64, 256"),
+        ("lanes: 8", "lanes: 65", 9, "switches.s1.lanes: 65 is not one of 8, 64, 256, 1024"),
         ("lanes: 8", "slots: 100", 9, "switches.s1.slots: 100 is not a power of two"),
         ("target: bmv2", "target: tofino", 8, "switches.s1.target: tofino is not one of: embedded, bmv2"),
         ("127.0.0.1:9559", "127.0.0.1", 7, "switches.s1.grpc: 127.0.0.1 is neither `auto` nor host:port"),
@@ -85,6 +88,9 @@ def test_there_are_examples() -> None:
         ("link: s1:1", "link: s1", 12, "hosts.w0.link: s1 is not switch:port, as in s1:1"),
         ("link: s1:1", "link: s3:1", 12, "hosts.w0.link: no switch 's3'; there are: s1, s2"),
         ("link: s1:1", "link: s1:510", 12, "port 510 is not between 1 and 509"),
+        ("link: s2:1", "link: s2:1, shm: run/w1", 13, "hosts.w1.shm: 'run/w1' is not the whole path of a socket"),
+        ("link: s2:1", "link: s2:1, shm: '/run/w1,mode=777'", 13, "is not the whole path of a socket"),
+        ("link: s1:1", "link: s1:1, shm: /run/w0", 12, "hosts.w0.shm: s1 is no embedded switch"),
         ("[s1:9, s2:8]", "[s1:1, s2:8]", 15, "port s1:1 is already used by another link"),
         ("[s1:9, s2:8]", "[s1:9]", 15, "links: must be [switch:port, switch:port]"),
         ("[s1:9, s2:8]", "[s1:9, s1:8]", 15, "joins a switch to itself"),

@@ -121,7 +121,7 @@ def test_saturation_is_told_only_when_there_is_some(numbers: np.random.Generator
     assert sum(push.saturated for push in pushes) == 0
 
 
-@pytest.mark.parametrize("lanes", [8, 64, 256])
+@pytest.mark.parametrize("lanes", [8, 64, 256, 1024])
 def test_every_vector_size_and_jumbo_parameters(lanes: int, numbers: np.random.Generator) -> None:
     up = Stream(gen=7, workers=2, lanes=lanes)
     down = Stream(gen=8, workers=2, param_bytes=8192)

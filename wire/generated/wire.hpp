@@ -16,7 +16,7 @@ inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kLaneBytes = 4;
 inline constexpr std::size_t kDefaultLanes = 64;
-inline constexpr std::size_t kMaxLanes = 256;
+inline constexpr std::size_t kMaxLanes = 1024;
 inline constexpr std::size_t kMaxWorkers = 32;
 inline constexpr std::size_t kMaxParamBytes = 8192;
 

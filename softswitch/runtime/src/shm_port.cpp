@@ -14,10 +14,11 @@ namespace catchment::softswitch {
 
 namespace {
 
-constexpr std::uint32_t kAlign = shm::kLine;
 constexpr ::mode_t kAnyMode = 0777;
 
-std::uint32_t padded(std::uint32_t length) { return (length + kAlign - 1) / kAlign * kAlign; }
+std::uint32_t padded(std::uint32_t length) {
+  return (length + shm::kLine - 1) / shm::kLine * shm::kLine;
+}
 
 Status wrong(const std::string& option) {
   return {StatusCode::invalid_argument, "'" + option +
@@ -92,8 +93,7 @@ ShmPort::ShmPort(const std::string& target, const ShmTarget& parsed, const PortC
       context_(context),
       geometry_(parsed.geometry),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      listener_(parsed.path, parsed.mode),
-      buffer_(kBatch * padded(context.max_frame_bytes) / kAlign) {
+      listener_(parsed.path, parsed.mode) {
   watch(epoll_.get(), listener_.descriptor());
 }
 
@@ -105,24 +105,21 @@ Received ShmPort::receive(std::vector<rt::InputFrame>& frames) {
     armed_ = false;
     channel_->disarm();  // a wake-up that is under way is taken back by check_link()
   }
+  channel_->release();  // what the last call handed out
   Received out;
   shm::Consumer& in = channel_->in();
-  const std::uint32_t most = context_.max_frame_bytes;
-  auto* at = reinterpret_cast<std::uint8_t*>(buffer_.data());
   for (auto left = std::min<std::uint32_t>(in.available(), kBatch); left != 0; --left) {
-    const std::uint32_t length = in.take(at, most);
-    if (length == 0) {
+    const std::span<const std::uint8_t> frame = in.next();
+    if (frame.empty()) {
       break;
     }
-    if (length > most) {
+    if (frame.size() > context_.max_frame_bytes) {
       ++out.too_long;
       continue;
     }
-    frames.push_back({at, length, context_.number});
-    at += padded(length);
+    frames.push_back({frame.data(), static_cast<std::uint32_t>(frame.size()), context_.number});
     ++out.frames;
   }
-  channel_->release();
   if (channel_->in().fault()) {
     out.error = EPROTO;
   }

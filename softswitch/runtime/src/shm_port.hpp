@@ -54,10 +54,6 @@ class ShmPort final : public Port {
   std::optional<shm::Channel> channel_;
   shm::PeerIdentity peer_;
   std::uint64_t epoch_ = 0;
-  struct alignas(shm::kLine) Line {
-    std::uint8_t bytes[shm::kLine];
-  };
-  std::vector<Line> buffer_;  // the frames of one receive(), one after the other
   bool armed_ = false;
   std::atomic<bool> full_ = false;  // send() found no room
 };

@@ -77,6 +77,13 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_send(catchment_shm* port, const catchment
 CATCHMENT_SHM_PUBLIC int catchment_shm_receive(catchment_shm* port, catchment_shm_frame* frames,
                                                int count);
 
+/* As catchment_shm_receive(), without the copy: sets `data` to where the frame lies in the ring, and
+ * `room` and `length` to its length.  It stays there until the next catchment_shm_peek() or
+ * catchment_shm_receive(), so call one before every sleep.  A broken switch may change the bytes
+ * while you look: do not read again what you have checked. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_peek(catchment_shm* port, catchment_shm_frame* frames,
+                                            int count);
+
 /* Writes a frame in place: reserve room for frame_bytes (NULL: full or detached), write, commit the
  * length; the switch sees what was committed at the next flush (or send).  An unflushed commit is
  * forgotten when the switch goes away. */

@@ -72,6 +72,10 @@ int catchment_shm_receive(catchment_shm* port, catchment_shm_frame* frames, int 
   return guarded(port, [&](auto& peer) { return peer.receive(frames, count); });
 }
 
+int catchment_shm_peek(catchment_shm* port, catchment_shm_frame* frames, int count) {
+  return guarded(port, [&](auto& peer) { return peer.peek(frames, count); });
+}
+
 void* catchment_shm_reserve(catchment_shm* port) {
   void* room = nullptr;
   guarded(port, [&](auto& peer) {

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "address.hpp"
 
@@ -131,6 +133,9 @@ bool Peer::attached() {
 }
 
 void Peer::let_go(catchment_shm_status status, const std::string& why) {
+  if (lent_) {
+    retired_ = std::move(channel_);  // somebody may still look at its frames
+  }
   channel_.reset();
   armed_ = 0;
   reserved_ = false;
@@ -237,6 +242,40 @@ int Peer::send(const catchment_shm_frame* frames, int count) {
 }
 
 int Peer::receive(catchment_shm_frame* frames, int count) {
+  const int done =
+      incoming(frames, count, [](std::span<const std::uint8_t> cell, catchment_shm_frame& frame) {
+        if (cell.size() > frame.room) {
+          return false;
+        }
+        std::memcpy(frame.data, cell.data(), cell.size());
+        return true;
+      });
+  give_back();
+  return done;
+}
+
+int Peer::peek(catchment_shm_frame* frames, int count) {
+  give_back();
+  const int done =
+      incoming(frames, count, [](std::span<std::uint8_t> cell, catchment_shm_frame& frame) {
+        frame.data = cell.data();
+        frame.room = static_cast<std::uint32_t>(cell.size());
+        return true;
+      });
+  lent_ = done > 0;
+  return done;
+}
+
+void Peer::give_back() {
+  lent_ = false;
+  retired_.reset();
+  if (channel_) {
+    channel_->release();
+  }
+}
+
+template <class Handover>
+int Peer::incoming(catchment_shm_frame* frames, int count, Handover hand_over) {
   if (count < 0 || (count > 0 && frames == nullptr)) {
     return refuse("receive needs room for frames and for how many");
   }
@@ -247,18 +286,17 @@ int Peer::receive(catchment_shm_frame* frames, int count) {
   int done = 0;
   for (std::uint32_t waiting = in.available(); waiting != 0 && done < count; --waiting) {
     catchment_shm_frame& frame = frames[done];
-    const std::uint32_t length = in.take(static_cast<std::uint8_t*>(frame.data), frame.room);
-    if (length == 0) {
+    const std::span<std::uint8_t> cell = in.next();
+    if (cell.empty()) {
       break;
     }
-    if (length > frame.room) {
+    if (!hand_over(cell, frame)) {
       ++info_.too_long;
       continue;
     }
-    frame.length = length;
+    frame.length = static_cast<std::uint32_t>(cell.size());
     ++done;
   }
-  channel_->release();
   info_.received += static_cast<std::uint64_t>(done);
   if (done == 0) {
     return faulty();

@@ -21,6 +21,7 @@ class Peer {
 
   int send(const catchment_shm_frame* frames, int count);
   int receive(catchment_shm_frame* frames, int count);
+  int peek(catchment_shm_frame* frames, int count);
   void* reserve();
   int commit(std::uint32_t length);
   int flush();
@@ -48,6 +49,11 @@ class Peer {
   bool check_link();
   /// After the other side's wake-up, or once in a while.
   bool settle();
+  /// Passes up to `count` of the frames that wait to `hand_over`, which says whether it took one.
+  template <class Handover>
+  int incoming(catchment_shm_frame* frames, int count, Handover hand_over);
+  /// Gives the cells of all frames that were passed back to the switch.
+  void give_back();
   /// Lets go when the ring is faulty; the status to return.
   int faulty();
   int refuse(const std::string& why);
@@ -59,11 +65,13 @@ class Peer {
   Descriptor timer_;
   Descriptor connecting_;
   std::optional<Channel> channel_;
+  std::optional<Channel> retired_;  // the one before, while the caller looks at its frames
   Patience patience_;
   Clock::duration pause_{};  // before the next try
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;
   bool reserved_ = false;
+  bool lent_ = false;  // the caller looks at frames in their cells
   catchment_shm_status why_detached_ = CATCHMENT_SHM_DETACHED;
   bool hopeless_ = false;  // the first attachment will not succeed by waiting
   std::string error_;

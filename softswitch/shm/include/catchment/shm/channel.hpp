@@ -25,7 +25,7 @@ class Channel {
   [[nodiscard]] Link& link() { return link_; }
   /// Reserve, commit, and publish() when a batch is complete.
   [[nodiscard]] Producer& out() { return out_; }
-  /// Take, and release() when a batch is done.
+  /// Take with next(), and release() when a batch is done.
   [[nodiscard]] Consumer& in() { return in_; }
 
   /// Shows what was committed to the other side, and wakes it if it sleeps.

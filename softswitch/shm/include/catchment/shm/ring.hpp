@@ -2,10 +2,11 @@
 // in private memory, the other's position and every length are read once and checked.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <string>
 
 #include "catchment/shm/layout.hpp"
@@ -33,6 +34,9 @@ struct Fault {
   [[nodiscard]] std::string text() const;
 };
 
+/// Bytes of a cell that are fetched ahead: a frame of 256 lanes.
+inline constexpr std::size_t kPrefetched = 18 * kLine;
+
 class Producer {
  public:
   explicit Producer(const RingView& ring) : ring_(ring) {}
@@ -49,6 +53,7 @@ class Producer {
   void commit(std::uint32_t length) {
     std::atomic_ref(ring_.lengths[place()]).store(length, std::memory_order_relaxed);
     ++staged_;
+    prefetch(length);
   }
   /// Shows what is queued to the other side; false when there was nothing.
   bool publish() {
@@ -69,6 +74,14 @@ class Producer {
 
  private:
   [[nodiscard]] std::size_t place() const { return staged_ & (ring_.geometry.cells - 1); }
+  /// The consumer has the cells in its cache: the next one comes while a frame is being made.
+  void prefetch(std::uint32_t length) const {
+    std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
+    const std::size_t bytes = std::min<std::size_t>(length, kPrefetched);
+    for (std::size_t at = 0; at < bytes; at += kLine) {
+      __builtin_prefetch(cell + at, 1);
+    }
+  }
   /// Looks how far the consumer is; whether there is room.
   bool look() {
     const std::uint64_t read = std::atomic_ref(*ring_.read).load(std::memory_order_acquire);
@@ -91,8 +104,6 @@ class Producer {
 };
 
 class Consumer {
-  static constexpr std::size_t kPrefetch = 6;  // lines: a frame of 64 lanes
-
  public:
   explicit Consumer(const RingView& ring) : ring_(ring) {}
 
@@ -106,23 +117,21 @@ class Consumer {
     written_ = written;
     return static_cast<std::uint32_t>(written_ - position_);
   }
-  /// Copies the next of the available frames to `into` unless it is longer than `most`, and passes
-  /// it. Returns its length, or 0 when the ring is faulty.
-  std::uint32_t take(std::uint8_t* into, std::uint32_t most) {
+  /// Passes the next of the available frames, which stays in its cell until release(); nothing when
+  /// the ring is faulty. The producer may change the bytes meanwhile, if it is broken or hostile:
+  /// what is checked must not be read again.
+  std::span<std::uint8_t> next() {
     const std::size_t place = position_ & (ring_.geometry.cells - 1);
     // Read once: what is checked is what is used.
     const std::uint32_t length =
         std::atomic_ref(ring_.lengths[place]).load(std::memory_order_relaxed);
     if (length - 1 >= ring_.geometry.cell_bytes) {
       fault_ = {Fault::Kind::length, length, position_, ring_.geometry.cell_bytes};
-      return 0;
+      return {};
     }
-    prefetch(place + 1);
-    if (length <= most) {
-      std::memcpy(into, ring_.cells + place * ring_.geometry.cell_bytes, length);
-    }
+    prefetch(place + 1, length);
     ++position_;
-    return length;
+    return {ring_.cells + place * ring_.geometry.cell_bytes, length};
   }
   /// Gives what was taken back to the producer; false when there was nothing.
   bool release() {
@@ -140,13 +149,13 @@ class Consumer {
   [[nodiscard]] const Fault& fault() const { return fault_; }
 
  private:
-  /// The beginning of another cell is on its way while one is copied.
-  void prefetch(std::size_t place) const {
+  /// Another cell, whose frame may be as long, is on its way while one is read.
+  void prefetch(std::size_t place, std::uint32_t length) const {
     const std::uint8_t* const cell =
         ring_.cells + (place & (ring_.geometry.cells - 1)) * ring_.geometry.cell_bytes;
-    for (std::size_t line = 0; line < kPrefetch && line * kLine < ring_.geometry.cell_bytes;
-         ++line) {
-      __builtin_prefetch(cell + line * kLine);
+    const std::size_t bytes = std::min<std::size_t>(length, kPrefetched);
+    for (std::size_t at = 0; at < bytes; at += kLine) {
+      __builtin_prefetch(cell + at);
     }
   }
 

@@ -1,0 +1,106 @@
+"""Frames looked at where they lie: they stay there, cost the ring its cells, and outlive the switch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from softswitch.shm import Port
+from softswitch.shm import library as c
+
+if TYPE_CHECKING:
+    from shm_switch import Launch
+
+pytest_plugins = ["shm_switch"]
+
+BATCH = 64
+SECOND = 1_000_000
+
+
+class Looker:
+    """A port of the C library whose frames are not copied."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = c.library()
+        self._library.catchment_shm_peek.argtypes = self._library.catchment_shm_receive.argtypes
+        self.handle = self._library.catchment_shm_attach(str(path).encode(), 60_000, None, None, 0)
+        assert self.handle is not None
+        self.frames = (c.Frame * BATCH)()
+
+    def peek(self) -> int:
+        return int(self._library.catchment_shm_peek(self.handle, self.frames, BATCH))
+
+    def wait(self) -> int:
+        return int(self._library.catchment_shm_wait(self.handle, 1, 60 * SECOND))
+
+    def read(self, count: int) -> list[bytes]:
+        return [ctypes.string_at(frame.data, frame.length) for frame in self.frames[:count]]
+
+    def detach(self) -> None:
+        self._library.catchment_shm_detach(self.handle)
+
+
+@pytest.fixture
+def looker(launch: Launch, folder: Path) -> Iterator[Looker]:
+    launch(",cells=8,bytes=128")
+    made = Looker(folder / "2")
+    yield made
+    made.detach()
+
+
+def frame(number: int) -> bytes:
+    return bytes(12) + number.to_bytes(4, "big") * 12
+
+
+def test_frames_come_in_order_from_where_they_lie(looker: Looker, folder: Path) -> None:
+    seen: list[bytes] = []
+    with Port.attach(folder / "1") as sender:
+        for first in range(0, 400, 4):  # the ring of 8 cells goes round many times
+            sender.send([frame(n) for n in range(first, first + 4)], timeout=60.0)
+            while len(seen) < first + 4:
+                assert looker.wait() > 0
+                count = looker.peek()
+                assert count >= 0
+                seen += looker.read(count)
+    assert seen == [frame(n) for n in range(400)]
+
+
+def test_what_was_peeked_at_stays_until_the_next_look(looker: Looker, folder: Path) -> None:
+    with Port.attach(folder / "1") as sender:
+        sender.send([frame(n) for n in range(8)], timeout=60.0)
+        seen = 0
+        while seen < 8:
+            assert looker.wait() > 0
+            count = looker.peek()
+            last = looker.read(count)
+            seen += count
+        # The cells are not given back yet: as many of these frames wait in the switch.
+        sender.send([frame(n) for n in range(100, 108)], timeout=60.0)
+        assert looker.read(count) == last
+        later: list[bytes] = []
+        while len(later) < 8:
+            count = looker.peek()  # first: a sleep would wait for room that is lent
+            assert count > 0 or looker.wait() > 0
+            later += looker.read(count)
+        assert later == [frame(n) for n in range(100, 108)]
+
+
+def test_the_memory_outlives_its_switch(launch: Launch, folder: Path) -> None:
+    switch = launch()
+    looker = Looker(folder / "2")
+    with Port.attach(folder / "1") as sender:
+        sender.send(frame(7), timeout=60.0)
+        assert looker.wait() > 0
+        assert looker.peek() == 1
+    switch.kill()
+    switch.stop()
+    library = c.library()
+    while library.catchment_shm_check(looker.handle) == 0:  # notices, and lets go of the switch
+        pass
+    assert looker.read(1) == [frame(7)]
+    assert looker.peek() < 0
+    looker.detach()
