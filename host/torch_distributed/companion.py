@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from datetime import timedelta
 from typing import Any, Final, final
@@ -19,6 +20,8 @@ class Companion:
     """Gloo among the same ranks, made with the group and used when an operation needs it.
 
     Connections are made when they are first used, so a network that gloo cannot use harms nobody who does not need it.
+    A gloo lives as long as the process: its end waits for its threads, which may be waiting for Python's lock, and
+    whoever drops the last reference (DDP's reducer, when a model outlives its group) may hold that lock.
     """
 
     def __init__(
@@ -65,4 +68,6 @@ def _connect(store: Store, rank: int, size: int, timeout: timedelta, address: st
         device = gloo.create_default_device(lazy_init=True)
     options._devices = [device]
     options._timeout = timeout
-    return gloo(store, rank, size, options)
+    made = gloo(store, rank, size, options)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+    return made

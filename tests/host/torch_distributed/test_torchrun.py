@@ -31,3 +31,11 @@ def test_the_demo_trains_under_torchrun() -> None:
     assert len(losses) == 3 and losses[-1] < losses[0] < 6
     weights = re.findall(r"rank \d: weights (\w{16})", said)
     assert len(weights) == 2 and len(set(weights)) == 1
+
+
+def test_fsdp2_on_a_mesh_trains_under_torchrun() -> None:
+    said = torchrun("tests/host/torch_distributed/sharded.py", ranks=4)
+    losses = [float(loss) for loss in re.findall(r"loss (\S+)", said)]
+    assert len(losses) == 2 and losses[1] < 0.8 * losses[0], said
+    norms = re.findall(r"rank \d: norm (\S+)", said)
+    assert len(norms) == 4 and len(set(norms)) == 1, said
