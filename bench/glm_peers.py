@@ -19,6 +19,8 @@ from host.glm import GlmError, LocalRunner, Report, Training, prepare, train
 
 EPOCHS = 8
 _MOST_EPOCHS = 40
+_SMALL = 10_000
+"""Samples below which everything is run thrice and the best time counts."""
 _OUR_RATES = (0.5, 2.0, 8.0, 32.0)
 """Times the rate that a training chooses by itself."""
 _SGD_RATES = (0.01, 0.1, 1.0, 10.0)
@@ -47,17 +49,24 @@ class Comparison:
 
 def compare(data: NamedSamples) -> Comparison:
     """All of them on one set, each with its best setting of a few."""
-    reports, how, preparation = _ours(data)
+    repeats = range(3 if data.samples.matrix.shape[0] < _SMALL else 1)
+    runs = [_ours(data) for _ in repeats]
+    reports, preparation = runs[0][0], min(run[2] for run in runs)
+    ours = min((Reached(sum(report.seconds for report in run[0]), run[1]) for run in runs), key=_seconds)
     target = reports[-1].loss
     labels = np.where(data.samples.labels == data.samples.labels.max(), 1, -1)
     forms = _forms(data)
     return Comparison(
         target,
-        Reached(sum(report.seconds for report in reports), how),
+        ours,
         preparation,
-        _sgd(forms, labels, target),
-        _liblinear(forms, labels, target),
+        min((_sgd(forms, labels, target) for _ in repeats), key=_seconds),
+        min((_liblinear(forms, labels, target) for _ in repeats), key=_seconds),
     )
+
+
+def _seconds(reached: Reached) -> float:
+    return float("inf") if reached.seconds is None else reached.seconds
 
 
 def _ours(data: NamedSamples) -> tuple[list[Report], str, float]:

@@ -60,7 +60,7 @@ class Worker:
 def train_epoch(workers: Sequence[Worker], ends: Sequence[int], multiplier: int, shift: int) -> None:
     """One epoch of workers in this process; a mini-batch ends at each sample of `ends`."""
 
-def parse_libsvm(text: Any, base: int) -> tuple[
-    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]
-]:
+def parse_libsvm(
+    text: Any, base: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Labels, rows' offsets, columns and values; ValueError with args (line, what is wrong)."""

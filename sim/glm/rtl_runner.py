@@ -75,8 +75,7 @@ class RtlRunner:
             settings = hardware_training(training.numbers, step, training.loss)
             for worker in workers:
                 worker.start(settings)
-            done = epoch * per_epoch
-            fabric.settle(on_sums=lambda sums, done=done: self._progress((done + sums) / (per_epoch * training.epochs)))
+            fabric.settle(on_sums=self._share_of(epoch * per_epoch, per_epoch * training.epochs))
             counts = [worker.counts() for worker in workers]
             if any(count.error for count in counts):
                 raise GlmError("a memory answered with an error", "that is a bug of the simulation")
@@ -90,6 +89,9 @@ class RtlRunner:
             }
             weights = self._weights(prepared, workers)
             on_epoch(Epoch(weights, time.perf_counter() - begin, saturated, facts))
+
+    def _share_of(self, before: int, all_sums: int) -> Callable[[int], None]:
+        return lambda sums: self._progress((before + sums) / all_sums)
 
     def _progress(self, share: float) -> None:
         if self._on_progress is not None:

@@ -124,23 +124,25 @@ def _forward_seconds(workload: Workload, setting: Setting) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The constants of a worker, in clocks.
+    """The constants of a worker, in clocks; those of rtl/glm as its tests measure them.
 
     Args:
         forward: from a micro-batch's last plane to its sums' frame leaving the worker.
         backward: from the sums of all workers arriving to the first plane that is replayed.
         update: from a chunk's last replayed plane to its weights being read.
         gap: between micro-batches in forward, and in backward propagation.
-        row_clocks: a chunk takes at least so many: its weights are read by rows.
+        row_clocks: a chunk takes at least so many: its weights are read in four rows.
         replay_words: planes that wait between forward and backward propagation, of an engine.
+        start: from the start to the first plane, less what the last weight is written before it could be read.
     """
 
-    forward: int = 20
-    backward: int = 20
-    update: int = 10
+    forward: int = 23
+    backward: int = 9
+    update: int = 24
     gap: int = 0
-    row_clocks: int = 1
+    row_clocks: int = 4
     replay_words: int = 8192
+    start: int = 12
 
 
 def chunk_clocks(bits: int, pipeline: Pipeline) -> int:
@@ -156,18 +158,16 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
         slots: chunks of an engine.
         bits: planes that are read.
         all_reduce: clocks from a worker's frame leaving to the sums arriving.
-        pipeline: the worker's constants.
+        pipeline: the worker's constants; its replay memory holds a micro-batch at least.
     """
     length = slots * chunk_clocks(bits, pipeline)
-    ahead = max(1, pipeline.replay_words // (slots * bits))
+    room = max(length, pipeline.replay_words * chunk_clocks(bits, pipeline) // bits)
     forward_free, backward_free, credit = 0, 0, 0
     begun: list[int] = []  # when each micro-batch's backward propagation began
     done = []
     for size in sizes:
         for _ in range(size):
-            # The replay memory gives way as planes are replayed.
-            room = begun[-ahead] if len(begun) >= ahead else 0
-            start = max(forward_free, credit, room)
+            start = max(forward_free, credit, _room_from(begun, length, room))
             forward_free = start + length + pipeline.gap
             sums = start + length + pipeline.forward + all_reduce + pipeline.backward
             begin = max(backward_free, sums)
@@ -175,8 +175,20 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
             begun.append(begin)
         # The first chunk's weights are written while the others' gradients are still being added up.
         credit = begun[-1] + chunk_clocks(bits, pipeline) + pipeline.update
-        done.append(begun[-1] + length + pipeline.update)
+        done.append(pipeline.start + begun[-1] + length + pipeline.update)
     return done
+
+
+def _room_from(begun: list[int], length: int, room: int) -> int:
+    """When the next micro-batch may begin so that each of its planes finds the place of one that was replayed."""
+    first = len(begun) * length - room  # the plane whose place its first one takes
+    if first + length <= 0:
+        return 0
+    older, into = divmod(first, length)
+    held_up = begun[older] + into if older >= 0 else 0
+    if into:
+        held_up = max(held_up, begun[older + 1] - (length - into))
+    return held_up
 
 
 def mini_batch_sizes(samples: int, batch: int) -> list[int]:

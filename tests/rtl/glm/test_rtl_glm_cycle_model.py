@@ -1,0 +1,47 @@
+"""The cycle model (sim/golden/glm_cycles.py) tells the hardware's clocks within 2%."""
+
+from __future__ import annotations
+
+import random
+from contextlib import ExitStack
+
+import pytest
+from glm_case import SMALL, Case
+
+from rtl.harness.glm_worker import VerilatedWorker
+from sim.glm_rtl.fabric import GlmFabric, SlotJob, Weather, model_switch
+from sim.glm_rtl.training import hardware_training
+from sim.golden import glm_cycles as cycles
+
+PIPELINE = cycles.Pipeline(replay_words=SMALL.replay_words)
+
+
+def _measured(case: Case, hop: int) -> tuple[int, int]:
+    """Clocks of an epoch of a lone worker, and of its first all-reduce: from frame out to answer in."""
+    job = SlotJob(1, slots=SMALL.slots, rto=100_000)
+    with ExitStack() as exits:
+        worker = exits.enter_context(VerilatedWorker(SMALL, case.golden[0].words, case.rows))
+        worker.pace(latency=10)
+        worker.join(job.rounds(0))
+        worker.weights = case.start[0]
+        fabric = GlmFabric([worker], model_switch(job), case.rng, Weather(hop=hop), step=1)
+        worker.start(hardware_training(case.numbers, case.step, case.loss))
+        received = 0
+        while worker.busy:
+            fabric.advance()
+            received = received or worker.last_received
+        return worker.counts().clocks, received - worker.events("sent")[0]
+
+
+@pytest.mark.parametrize(
+    ("bits", "chunks", "sizes", "hop"),
+    [(4, 7, (64, 32), 60), (2, 3, (160, 40), 40), (8, 4, (80, 40), 10), (4, 9, (128, 64), 100)],
+)
+def test_an_epoch_takes_what_the_model_says(
+    bits: int, chunks: int, sizes: tuple[int, int], hop: int, rng: random.Random
+) -> None:
+    """Many micro-batches and few, more in flight than the replay memory holds, fewer planes than rows."""
+    samples, batch = sizes
+    clocks, all_reduce = _measured(Case(rng, bits, features=64 * chunks, samples=samples, batch=batch), hop)
+    batches = cycles.mini_batch_sizes(samples, batch)
+    assert cycles.mini_batches(batches, chunks, bits, all_reduce, PIPELINE)[-1] == pytest.approx(clocks, rel=0.02)
