@@ -227,3 +227,23 @@ def test_a_switch_that_forgot_is_told_again() -> None:
         assert now < 10_000
     assert seen[0] == (0, False, True)
     assert seen[-1] == (0, True, True)
+
+
+def test_a_switch_that_becomes_slow_is_measured_anew() -> None:
+    """From a fifth of a millisecond to forty: after a few rounds nothing is sent twice any more."""
+    slots = _machines.SlotRing(0, 1, 1, 5_000_000, 1_000_000, 50_000_000, 1)
+    now, repeats = 0, []
+    for round_trip in [200_000] * 50 + [40_000_000] * 60:
+        seq = slots.begin(now)
+        repeated = 0
+        for event in (slots.on_sum, slots.on_confirmation):
+            answer = now + round_trip
+            while slots.deadline < answer:
+                now = slots.deadline
+                repeated += slots.take_retry(now) is not None
+            now = answer
+            assert event(seq, now) == "taken"
+        repeats.append(repeated)
+    assert repeats[:50] == [0] * 50
+    assert sum(repeats[50:]) > 0, "nothing was late: this test tests nothing"
+    assert repeats[-30:] == [0] * 30
