@@ -1,11 +1,12 @@
 // Backward propagation of an engine: replays the planes that the forward propagation read, gathers them to features, and
-// multiplies these by the samples' scales: 16 lanes a clock, each the sum over 8 banks (Algorithm 1, line 32).
+// multiplies these by the samples' scales: 16 lanes a clock, each the sum over 8 banks and over the mini-batch so far
+// (Algorithm 1, line 32).
 // Bank k lags bank k - 1 by a clock and lanes 16 t .. 16 t + 15 lag by t, so that the sums pass from one multiplier to the
 // next and rows leave one a clock.
 //
 //   clock 0       a chunk's last plane is issued
 //   clock 2+k+t   bank k's features of row t are whole; the row's position enters the pipeline at 2+t
-//   clock 13+t    row t of the products is at `m_products`
+//   clock 13+t    row t of the sums is at `m_sums`
 module backward
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -25,14 +26,18 @@ module backward
     input  scales_t                   scales_in,
     output logic                      scales_taken,
 
-    // eleven clocks ahead of its products
+    // eleven clocks ahead of its sums
     output logic                      row_valid,
     output logic [ChunkIndexBits+1:0] row_index,
     // of its micro-batch in its mini-batch
     output logic                      row_first,
     output logic                      row_last,
 
-    output gradient_t [RowLanes-1:0]  m_products
+    // ten clocks behind the row's position: what its products are added to, unless it begins anew
+    input  gradient_t [RowLanes-1:0]  so_far,
+    input  logic                      so_far_valid,
+    // a clock later
+    output gradient_t [RowLanes-1:0]  m_sums
 );
 
   // ---- order of work ------------------------------------------------------------------------------------------
@@ -163,7 +168,7 @@ module backward
   end
 
   for (genvar i = 0; i < RowLanes; i++) begin : gen_lane
-    product_column column (.clk, .scales, .features(features[i]), .sum(m_products[i]));
+    product_column column (.clk, .scales, .features(features[i]), .base(so_far[i]), .with_base(so_far_valid), .sum(m_sums[i]));
   end
 
 endmodule : backward

@@ -76,7 +76,7 @@ module engine
 
   assign scales_room = scales_level < 5'd8;
 
-  sync_fifo #(.WIDTH($bits(scales_t)), .DEPTH(16), .RAM_STYLE("distributed")) scales_fifo (
+  sync_fifo #(.WIDTH($bits(scales_t)), .DEPTH(16), .RAM_STYLE("block")) scales_fifo (
       .clk, .rst(rst || start),
       .s_data(s_scales), .s_valid(s_scales_valid), .s_ready(),
       .m_data(scales), .m_valid(scales_valid), .m_ready(scales_ready),
@@ -90,13 +90,16 @@ module engine
   logic [ChunkIndexBits+1:0] row_index;
   logic                      row_first;
   logic                      row_last;
-  gradient_t [RowLanes-1:0]  products;
+  gradient_t [RowLanes-1:0]  so_far;
+  logic                      so_far_valid;
+  gradient_t [RowLanes-1:0]  gradients;
 
   backward behind (
       .clk, .rst, .training, .start, .busy(backward_busy),
       .s_word(replay), .s_word_valid(replay_valid), .s_word_ready(replay_ready),
       .scales_entered(s_scales_valid), .scales_in(scales), .scales_taken(scales_ready),
-      .row_valid, .row_index, .row_first, .row_last, .m_products(products)
+      .row_valid, .row_index, .row_first, .row_last,
+      .so_far, .so_far_valid, .m_sums(gradients)
   );
 
   logic [IndexBits-1:0] update_row;
@@ -106,7 +109,8 @@ module engine
 
   gradient_row #(.MODEL_ROWS(MODEL_ROWS)) update (
       .clk, .rst, .shift(training.update_shift),
-      .row_valid, .row_index(row_index[IndexBits-1:0]), .row_first, .row_last, .products,
+      .row_valid, .row_index(row_index[IndexBits-1:0]), .row_first, .row_last,
+      .so_far, .so_far_valid, .sums(gradients),
       .weight_row(update_row), .weights(model_out),
       .write(update_write), .write_row(update_write_row), .write_weights(update_weights),
       .saturated, .busy(update_busy)

@@ -157,7 +157,7 @@ module forward
   end
 
 
-  sync_fifo #(.WIDTH($bits(sums_t)), .DEPTH(SUMS), .RAM_STYLE("distributed")) queue (
+  sync_fifo #(.WIDTH($bits(sums_t)), .DEPTH(SUMS), .RAM_STYLE("block")) queue (
       .clk,
       .rst(rst || start),
       .s_data(sums),

@@ -1,9 +1,9 @@
 // Gradient accumulation and model update of an engine, a row of 16 lanes a clock (P4SGD, IV-A2).
-// The products of a row come eleven clocks after its position.  The first micro-batch of a mini-batch begins the sums anew;
-// the last one takes them from the weights: x - rhe(g >> shift), cut to the ends (Algorithm 1, line 35).
+// The first micro-batch of a mini-batch begins the sums anew; the last one takes them from the weights:
+// x - rhe(g >> shift), cut to the ends (Algorithm 1, line 35).
 //
-//   clock 0   position        clock 11  products, and the sums so far      clock 12  sums: into their memory
-//   clock 13..15  shifted     clock 16  taken from the weights             clock 17  cut: written
+//   clock 0   position        clock 10  the sums so far           clock 11  sums: into their memory
+//   clock 12..14  shifted     clock 15  taken from the weights    clock 16  cut: written
 module gradient_row
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -19,7 +19,10 @@ module gradient_row
     input  logic [IndexBits-1:0]     row_index,
     input  logic                     row_first,
     input  logic                     row_last,
-    input  gradient_t [RowLanes-1:0] products,
+    // the sums of the mini-batch so far, ten clocks behind the position; a clock later those with the row's products
+    output gradient_t [RowLanes-1:0] so_far,
+    output logic                     so_far_valid,
+    input  gradient_t [RowLanes-1:0] sums,
 
     // the weights of row `weight_row` arrive two clocks later
     output logic [IndexBits-1:0]     weight_row,
@@ -34,11 +37,11 @@ module gradient_row
     output logic                     busy
 );
 
-  localparam int unsigned AtRead   = 9;   // the memory of sums is read
-  localparam int unsigned AtSum    = 11;
-  localparam int unsigned AtWrite  = 12;
-  localparam int unsigned AtWeight = 13;  // the weights are asked for
-  localparam int unsigned AtEnd    = 17;
+  localparam int unsigned AtRead   = 8;   // the memory of sums is read
+  localparam int unsigned AtSum    = 10;
+  localparam int unsigned AtWrite  = 11;
+  localparam int unsigned AtWeight = 12;  // the weights are asked for
+  localparam int unsigned AtEnd    = 16;
 
   typedef struct packed {
     logic                 valid;
@@ -62,23 +65,16 @@ module gradient_row
   assign busy = row_valid || |valids;
 
   // ---- the sums of the mini-batch so far ---------------------------------------------------------------------------
-  gradient_t [RowLanes-1:0] so_far;
-  gradient_t [RowLanes-1:0] sum_reg;
-
-  row_ram #(.WIDTH(RowLanes * GradientBits), .DEPTH(MODEL_ROWS)) sums (
+  row_ram #(.WIDTH(RowLanes * GradientBits), .DEPTH(MODEL_ROWS)) totals (
       .clk,
       .write(place_reg[AtWrite].valid && !place_reg[AtWrite].last),
       .write_row(place_reg[AtWrite].index),
-      .write_data(sum_reg),
+      .write_data(sums),
       .read_row(place_reg[AtRead].index),
       .read_data(so_far)
   );
 
-  always_ff @(posedge clk) begin
-    for (int unsigned i = 0; i < RowLanes; i++) begin
-      sum_reg[i] <= products[i] + (place_reg[AtSum].first ? '0 : so_far[i]);
-    end
-  end
+  assign so_far_valid = !place_reg[AtSum].first;
 
   // ---- the update -------------------------------------------------------------------------------------------------
   logic [RowLanes-1:0] cut;
@@ -91,7 +87,7 @@ module gradient_row
     logic                           cut_reg;
 
     rounding_shift #(.WIDTH(GradientBits), .SHIFT_BITS(6)) shifter (
-        .clk, .shift, .d(sum_reg[i]), .q(loss), .up
+        .clk, .shift, .d(sums[i]), .q(loss), .up
     );
 
     wire signed [WeightBits-1:0] old = weights[WeightBits*i+:WeightBits];

@@ -1,5 +1,5 @@
-// a * b + before_sum, three clocks after a and b, one after `before_sum`: a DSP48E2 with all its registers, its sum from the
-// multiplier below by the column's own wires.  Open mappers do not move registers and additions into a DSP48E2, so it is
+// a * b + before_sum + base, three clocks after a and b, one after the others: a DSP48E2 with its registers, `before_sum` from
+// the multiplier below by the column's own wires.  Only the last of a column has a base.  Open mappers do not move registers and additions into a DSP48E2, so it is
 // named for them; everything else sees what it does.
 module multiply_add
   import glm_numbers_pkg::*;
@@ -14,6 +14,8 @@ module multiply_add
     input  scale_t            a,
     input  logic [Planes-1:0] b,
     input  gradient_t         before_sum,
+    input  gradient_t         base,
+    input  logic              with_base,
     output gradient_t         sum
 );
 
@@ -26,9 +28,9 @@ module multiply_add
       .CREG(0), .DREG(0), .ADREG(0), .INMODEREG(0), .OPMODEREG(0), .ALUMODEREG(0), .CARRYINREG(0), .CARRYINSELREG(0),
       .AMULTSEL("A"), .BMULTSEL("B"), .A_INPUT("DIRECT"), .B_INPUT("DIRECT"), .USE_MULT("MULTIPLY"), .USE_SIMD("ONE48")
   ) dsp (
-      .CLK(clk), .A(30'(a)), .B({2'b0, b}), .C('0), .D('0),
-      // W: 0, Z: 0 or PCIN, Y and X: the product
-      .OPMODE({2'b00, CHAINED ? 3'b001 : 3'b000, 2'b01, 2'b01}), .ALUMODE(4'b0000), .INMODE(5'b00000),
+      .CLK(clk), .A(30'(a)), .B({2'b0, b}), .C(base), .D('0),
+      // W: 0 or C, Z: 0 or PCIN, Y and X: the product
+      .OPMODE({LAST && with_base ? 2'b11 : 2'b00, CHAINED ? 3'b001 : 3'b000, 2'b01, 2'b01}), .ALUMODE(4'b0000), .INMODE(5'b00000),
       .CARRYIN(1'b0), .CARRYINSEL(3'b000), .PCIN(before_sum), .PCOUT(chained), .P(result),
       .ACIN('0), .BCIN('0), .CARRYCASCIN(1'b0), .MULTSIGNIN(1'b0),
       .CEA1(1'b0), .CEA2(1'b1), .CEB1(1'b0), .CEB2(1'b1), .CEM(1'b1), .CEP(1'b1),
@@ -48,11 +50,11 @@ module multiply_add
     a_reg       <= a;
     b_reg       <= b;
     product_reg <= a_reg * $signed({1'b0, b_reg});
-    sum_reg     <= GradientBits'(product_reg) + (CHAINED ? before_sum : '0);
+    sum_reg     <= GradientBits'(product_reg) + (CHAINED ? before_sum : '0) + (LAST && with_base ? base : '0);
   end
   assign sum = sum_reg;
 
-  wire unused = &{1'b0, LAST, before_sum};
+  wire unused = &{1'b0, before_sum, base, with_base};
 `endif
 
 endmodule : multiply_add

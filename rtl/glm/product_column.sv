@@ -7,6 +7,9 @@ module product_column
     input  logic                         clk,
     input  scales_t                      scales,
     input  logic [Banks-1:0][Planes-1:0] features,
+    // added in the last clock, if `with_base`
+    input  gradient_t                    base,
+    input  logic                         with_base,
     output gradient_t                    sum
 );
 
@@ -17,7 +20,8 @@ module product_column
 
   for (genvar k = 0; k < Banks; k++) begin : gen_bank
     multiply_add #(.CHAINED(k != 0), .LAST(k == Banks - 1)) cell_k (
-        .clk, .a(scales[k]), .b(features[k]), .before_sum(sums[k]), .sum(sums[k+1])
+        .clk, .a(scales[k]), .b(features[k]), .before_sum(sums[k]), .base, .with_base,
+        .sum(sums[k+1])
     );
   end
 

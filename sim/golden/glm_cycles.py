@@ -138,7 +138,7 @@ class Pipeline:
 
     forward: int = 23
     backward: int = 9
-    update: int = 24
+    update: int = 23
     gap: int = 0
     row_clocks: int = 4
     replay_words: int = 8192
