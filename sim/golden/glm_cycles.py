@@ -161,6 +161,7 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
         pipeline: the worker's constants; its replay memory holds a micro-batch at least.
     """
     length = slots * chunk_clocks(bits, pipeline)
+    idle = chunk_clocks(bits, pipeline) - bits  # a chunk's last clocks, without a plane
     room = max(length, pipeline.replay_words * chunk_clocks(bits, pipeline) // bits)
     forward_free, backward_free, credit = 0, 0, 0
     begun: list[int] = []  # when each micro-batch's backward propagation began
@@ -169,13 +170,13 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
         for _ in range(size):
             start = max(forward_free, credit, _room_from(begun, length, room))
             forward_free = start + length + pipeline.gap
-            sums = start + length + pipeline.forward + all_reduce + pipeline.backward
+            sums = start + length - idle + pipeline.forward + all_reduce + pipeline.backward
             begin = max(backward_free, sums)
             backward_free = begin + length + pipeline.gap
             begun.append(begin)
         # The first chunk's weights are written while the others' gradients are still being added up.
-        credit = begun[-1] + chunk_clocks(bits, pipeline) + pipeline.update
-        done.append(pipeline.start + begun[-1] + length + pipeline.update)
+        credit = begun[-1] + bits + pipeline.update
+        done.append(pipeline.start + begun[-1] + length - idle + pipeline.update)
     return done
 
 
