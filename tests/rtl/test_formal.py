@@ -9,7 +9,7 @@ import pytest
 from rtl.formal.prove import FormalError, Mutant, Proof, proofs, run
 
 PROOFS = {proof.name: proof for proof in proofs()}
-SAMPLE = ("skid_buffer", "arbiter_rr", "segmenter")
+SAMPLE = ("skid_buffer", "arbiter_rr", "segmenter", "read_bursts")
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rtl.netlist import NetlistError, measure
+from rtl.synth import TARGETS, Target, synthesize
 
 
 def cell(kind: str, outputs: dict[str, list[int | str]], inputs: dict[str, list[int | str]]) -> dict[str, Any]:
@@ -64,3 +65,11 @@ def test_a_path_of_a_hundred_thousand_cells_that_all_meet_again_is_measured() ->
         made for i in range(steps) for made in (lut(2 * i + 12, 2 * i + 10, 2 * i + 11), lut(2 * i + 13, 2 * i + 10))
     ]
     assert measure(netlist(*cells), "top").levels == steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [t for t in TARGETS if t.lut_aim is not None], ids=lambda target: target.name)
+def test_the_aims_of_area_hold(target: Target) -> None:
+    area = synthesize(target)
+    assert area.lut <= (target.lut_aim or 0)
+    assert target.ff_aim is None or area.ff <= target.ff_aim

@@ -81,7 +81,7 @@ def test_lanes_to_floats(stages: int, halves: int, numbers: np.random.Generator,
     for dtype in (*FLOATS, DataType.INT32):
         if dtype in (DataType.FP16, DataType.BF16) and not halves:
             continue
-        for exponent in (-128, 127, 0, *(rng.randrange(-128, 128) for _ in range(20))):
+        for exponent in (-128, 127, 0, -24, -27, *(rng.randrange(-128, 128) for _ in range(20))):
             lanes, workers = some_lanes(numbers, 2001), rng.randrange(1, 129)
             check_to_float(lanes, dtype, exponent, workers, stages=stages, halves=halves)
 
