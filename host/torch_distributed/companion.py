@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import os
 from datetime import timedelta
 from typing import Any, Final, final
@@ -13,6 +13,8 @@ from torch._C._distributed_c10d import Store
 from host.collectives import CollectiveError
 
 _INTERFACE: Final = "GLOO_SOCKET_IFNAME"
+_KEPT: Final[list[Any]] = []
+atexit.register(_KEPT.clear)
 
 
 @final
@@ -20,7 +22,7 @@ class Companion:
     """Gloo among the same ranks, made with the group and used when an operation needs it.
 
     Connections are made when they are first used, so a network that gloo cannot use harms nobody who does not need it.
-    A gloo lives as long as the process: its end waits for its threads, which may be waiting for Python's lock, and
+    A gloo lives until the interpreter exits: its end waits for its threads, which may be waiting for Python's lock, and
     whoever drops the last reference (DDP's reducer, when a model outlives its group) may hold that lock.
     """
 
@@ -69,5 +71,5 @@ def _connect(store: Store, rank: int, size: int, timeout: timedelta, address: st
     options._devices = [device]
     options._timeout = timeout
     made = gloo(store, rank, size, options)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+    _KEPT.append(made)
     return made

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from crew import PATIENCE, ROOT
 
 
@@ -33,6 +34,7 @@ def test_the_demo_trains_under_torchrun() -> None:
     assert len(weights) == 2 and len(set(weights)) == 1
 
 
+@pytest.mark.slow
 def test_fsdp2_on_a_mesh_trains_under_torchrun() -> None:
     said = torchrun("tests/host/torch_distributed/sharded.py", ranks=4)
     losses = [float(loss) for loss in re.findall(r"loss (\S+)", said)]
