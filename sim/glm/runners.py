@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from enum import StrEnum
 
@@ -10,14 +9,6 @@ from host.glm import GlmError, LocalRunner, Prepared, Runner
 from host.glm.numbers import BANKS
 from sim.glm.labs import LabKind
 from sim.glm.network_runner import NetworkRunner, OnProgress
-
-RTL_RUNNER = "sim.glm.rtl_runner"
-"""Module with `RtlRunner(*, on_progress)`, a `host.glm.Runner` whose workers are rtl/glm in co-simulation.
-
-It gets each worker's samples by `host.glm.weave.weave(prepared.encoded.columns(part).planes(), prepared.shares)` and
-`prepared.labels`, the steps by `prepared.steps`, and gives an `Epoch` after each: the weights of all features in
-order, and what it measured in `facts` ("clocks" of the epoch, "clocks_per_micro_batch").
-"""
 
 
 class WorkerKind(StrEnum):
@@ -46,7 +37,7 @@ def make_runner(
     """The runner for these choices.
 
     Raises:
-        GlmError: they do not go together, or the hardware is not there.
+        GlmError: they do not go together.
     """
     if not 0 <= drop < 1:
         raise GlmError(f"a share of {drop} of the frames", "give at least 0 and below 1")
@@ -62,11 +53,6 @@ def make_runner(
 def _rtl_runner(prepared: Prepared, on_progress: OnProgress | None) -> Runner:
     if prepared.training.micro_batch != BANKS:
         raise GlmError(f"micro-batches of {prepared.training.micro_batch} samples", f"the hardware has {BANKS} banks")
-    try:
-        module = importlib.import_module(RTL_RUNNER)
-    except ModuleNotFoundError as error:
-        if error.name != RTL_RUNNER:
-            raise
-        raise GlmError("there are no workers in hardware here", "take --worker software") from None
-    runner: Runner = module.RtlRunner(on_progress=on_progress)
-    return runner
+    from sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
+
+    return RtlRunner(on_progress=on_progress)
