@@ -56,6 +56,7 @@ def test_the_verb_reports_a_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 @pytest.mark.slow  # a build of each NIC of its own
+@pytest.mark.timeout(1800)
 def test_waveforms_of_every_nic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -180,6 +180,7 @@ def test_all_reduce_between_hardware_and_software(rng: random.Random) -> None:
 
 
 @pytest.mark.slow  # NICs and a switch program of its own
+@pytest.mark.timeout(1800)
 def test_memory_with_gaps_and_long_vectors(rng: random.Random) -> None:
     """A NIC and a switch program of 256 lanes."""
     pace = Pace(latency=300, read_stall=60, write_stall=60, address_stall=60)
