@@ -35,7 +35,12 @@ def _measured(case: Case, hop: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("bits", "chunks", "sizes", "hop"),
-    [(4, 7, (64, 32), 60), (2, 3, (80, 40), 40), (8, 4, (80, 40), 10), (4, 9, (64, 64), 100)],
+    [
+        (4, 7, (64, 32), 60),
+        (2, 3, (80, 40), 40),
+        pytest.param(8, 4, (80, 40), 10, marks=pytest.mark.slow),
+        pytest.param(4, 9, (64, 64), 100, marks=pytest.mark.slow),
+    ],
 )
 def test_an_epoch_takes_what_the_model_says(
     bits: int, chunks: int, sizes: tuple[int, int], hop: int, rng: random.Random
