@@ -35,7 +35,8 @@ class RoundTimer {
 
   // When to ask again after `attempts` frames went unanswered.
   Nanos deadline(std::uint32_t attempts, Nanos now) {
-    const Nanos wait = std::min(base() << std::min(attempts + backoff_, 8U), limits_.most);
+    const Nanos most = limits_.most << std::min(attempts / kOften, kMostPatience);
+    const Nanos wait = std::min(base() << std::min(attempts + backoff_, kMostShift), most);
     random_ = random_ * 1'664'525U + 1'013'904'223U;
     return now + wait + wait / 4 * (random_ >> 16) / 65'536;
   }
@@ -48,6 +49,11 @@ class RoundTimer {
 
  private:
   static constexpr std::uint32_t kMostBackoff = 6;
+  static constexpr std::uint32_t kMostShift = 12;
+  // Who asked so often in vain waits up to eight times the limit: many workers that repeat at the
+  // limit can alone be more than a slow switch takes.
+  static constexpr std::uint32_t kOften = 8;
+  static constexpr std::uint32_t kMostPatience = 3;
 
   RetransmitLimits limits_;
   std::uint32_t random_;

@@ -6,6 +6,7 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -247,3 +248,17 @@ def test_a_switch_that_becomes_slow_is_measured_anew() -> None:
     assert repeats[:50] == [0] * 50
     assert sum(repeats[50:]) > 0, "nothing was late: this test tests nothing"
     assert repeats[-30:] == [0] * 30
+
+
+def test_who_asks_in_vain_asks_ever_more_seldom() -> None:
+    """Up to eight times the limit: else workers that repeat could alone be more than a slow switch takes."""
+    most = 50_000_000
+    slots = _machines.SlotRing(0, 1, 1, 5_000_000, 1_000_000, most, 1)
+    slots.begin(0)
+    times = [0]
+    while len(times) < 40:
+        times.append(slots.deadline)
+        slots.take_retry(times[-1])
+    waits = [after - before for before, after in pairwise(times)]
+    assert max(waits[:8]) <= 1.25 * most
+    assert all(8 * most <= wait <= 10 * most for wait in waits[-8:])

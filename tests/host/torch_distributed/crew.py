@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).parent
-PATIENCE = 240.0
+PATIENCE = 480.0
 
 
 @dataclass(frozen=True, slots=True)

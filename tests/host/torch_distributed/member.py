@@ -32,7 +32,7 @@ def main() -> None:
     """Run the cases."""
     module, rank, size, store, timeout = Path(sys.argv[1]), *map(int, sys.argv[2:4]), sys.argv[4], float(sys.argv[5])
     # A rank that hangs shows where, before its parent loses patience.
-    faulthandler.dump_traceback_later(1.5 * timeout, exit=True)
+    faulthandler.dump_traceback_later(3 * timeout, exit=True)
     torch.set_num_threads(1)
     dist.init_process_group(
         "catchment", init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
