@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import report
+from bench import glm_table3, report
 from sim.golden import glm_cycles as cycles
 
 PIPELINE = cycles.Pipeline()
@@ -25,9 +25,14 @@ Iteration = Callable[[cycles.Workload, cycles.Setting], float]
 
 def measure(folder: Path) -> tuple[list[report.Figure], list[str]]:
     """Figures and notes; plots go to `folder`."""
-    figures = [*_ideal_clocks(), *_parallelism(folder)]
-    figures += _scaling(folder) + _mini_batches(folder)
-    notes = [
+    figures = _ideal_clocks()
+    notes = [_constant()]
+    for part in (glm_table3.all_reduce, glm_table3.area):
+        found, said = part()
+        figures += found
+        notes += said
+    figures += _parallelism(folder) + _scaling(folder) + _mini_batches(folder)
+    notes += [
         f"cycle model: {cycles.CLOCK_HZ / 1e6:.0f} MHz, all-reduce {cycles.PAPER_NETWORK.latency * 1e6:.1f} us"
         f" + {cycles.PAPER_NETWORK.bandwidth / 1e9:.0f} Gb/s (both as the paper states), pipeline {PIPELINE}",
         "figures 10 to 12 of the paper have no numbers in its text, only the trends that the plots' titles name",
@@ -50,6 +55,21 @@ def _ideal_clocks() -> list[report.Figure]:
         clocks = (done[1] - alone[1]) / 512
         found.append(report.Figure(f"{workload.name}: a micro-batch", clocks, "clocks", "ideal", ideal, 1.0))
     return found
+
+
+def _constant() -> str:
+    """What a mini-batch takes beyond its micro-batches: the same for all workloads, or the hardware is at fault."""
+    setting, all_reduce = cycles.Setting(), 300
+    found = set()
+    for workload in cycles.PAPER_WORKLOADS:
+        shares = setting.shares(workload)
+        done = cycles.mini_batches([8, 8], shares.engine_chunks, setting.bits, all_reduce, PIPELINE)
+        found.add(done[1] - done[0] - 8 * cycles.pass_clocks(shares, setting.bits) - all_reduce)
+    return (
+        f"clocks at 8 workers x 8 engines x {setting.bits} bits: ideal is ceil(D / 4096) * bits; nothing is added"
+        f" between micro-batches, all-reduce + {' or '.join(map(str, sorted(found)))} clocks once a mini-batch"
+        " (tests/rtl/glm/test_rtl_glm_clocks.py, test_rtl_glm_cycle_model.py)"
+    )
 
 
 def _parallelism(folder: Path) -> list[report.Figure]:

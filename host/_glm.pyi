@@ -61,6 +61,9 @@ def train_epoch(workers: Sequence[Worker], ends: Sequence[int], multiplier: int,
     """One epoch of workers in this process; a mini-batch ends at each sample of `ends`."""
 
 def parse_libsvm(
-    text: Any, base: int
+    text: Any, base: int, features: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Labels, rows' offsets, columns and values; ValueError with args (line, what is wrong)."""
+    """Labels, rows' offsets, columns and values; ValueError with args (line, what is wrong).
+
+    Indices are base to base + features - 1.
+    """

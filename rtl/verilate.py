@@ -63,6 +63,16 @@ def lint_all() -> list[str]:
     return names
 
 
+def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
+    """Where `build` keeps its product: by content, so that a file there is what it would make."""
+    parameters = dict(parameters or {})
+    digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
+    headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
+    for path in (*closure(top), bench, *headers):
+        digest.update(path.read_bytes())
+    return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
+
+
 def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
     """A shared object of `top` and the C++ file `bench`, kept under build/rtl/ by content.
 
@@ -73,16 +83,10 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
     Raises:
         RtlError: with the tool's complaint.
     """
-    parameters = dict(parameters or {})
-    digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
-    files = closure(top)
-    headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
-    for path in (*files, bench, *headers):
-        digest.update(path.read_bytes())
-    folder = BUILD / f"{top}-{digest.hexdigest()[:16]}"
-    library = folder / f"{bench.stem}.so"
+    library = library_path(top, bench, parameters, waves=waves)
     if library.is_file():
         return library
+    folder = library.parent
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     work.mkdir(parents=True, exist_ok=True)
     _run(
@@ -93,8 +97,8 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
             # The wheel's makefile does not know how this compiler is told to use a precompiled header.
             "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",
             "-o", library.name,
-            *(f"-G{name}={value}" for name, value in parameters.items()),
-            LINT_RULES, *files, bench.resolve(), "--top", top,
+            *(f"-G{name}={value}" for name, value in (parameters or {}).items()),
+            LINT_RULES, *closure(top), bench.resolve(), "--top", top,
         ]
     )  # fmt: skip
     try:

@@ -64,13 +64,17 @@ def train(  # noqa: PLR0917
     ] = "model",
     worker: Annotated[str, typer.Option(help="software: C++; rtl: the hardware in co-simulation.")] = "software",
     lab: Annotated[
-        str | None, typer.Option(help="mininet (root's default), shm (shared memory), or local (no switch).")
+        str | None,
+        typer.Option(help="Of software workers: mininet (root's default), shm (shared memory), local (no switch)."),
     ] = None,
     drop: Annotated[float, typer.Option(help="Share of frames that the switch loses on purpose.")] = 0.0,
     timeout: Annotated[float, typer.Option(help="Seconds without any sum after which workers give up.")] = 120.0,
     positive: Annotated[float | None, typer.Option(help="This class against all others.")] = None,
     labels: LabelsOption = None,
     zero_based: ZeroBasedOption = False,
+    features: Annotated[
+        int | None, typer.Option(help="How many there are, if samples to come have more than DATA.")
+    ] = None,
     test: Annotated[Path | None, typer.Option(help="Samples to measure the model with; the same format.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The model; DATA.model.npz here if left out.")
@@ -88,7 +92,6 @@ def train(  # noqa: PLR0917
     from sim.glm.runners import WorkerKind, default_lab, make_runner  # noqa: PLC0415
 
     with _told():
-        where = default_lab() if lab is None else _choice(LabKind, lab, "--lab")
         training = glm.Training(
             loss=_choice(glm.Loss, loss, "--loss"),
             workers=workers,
@@ -105,17 +108,21 @@ def train(  # noqa: PLR0917
             parallel=_choice(glm.Parallel, parallel, "--parallel"),
         )
         kind = _choice(WorkerKind, worker, "--worker")
+        asked = None if lab is None else _choice(LabKind, lab, "--lab")
+        where = asked if kind == WorkerKind.RTL else asked or default_lab()
         model_path = output or Path(f"{data.name.partition('.')[0] or 'glm'}.model.npz")
         plot_path = plot or model_path.with_suffix(".svg")
         for path in filter(None, (model_path, plot_path, sklearn)):
             if not path.absolute().parent.is_dir():
                 raise GlmCommandError(f"{path}: there is no folder {path.parent}")
-        samples = glm.read_samples(data, labels=labels, zero_based=zero_based)
+        samples = glm.read_samples(data, labels=labels, features=features, zero_based=zero_based)
         held_out = test and glm.read_samples(test, features=samples.matrix.shape[1], zero_based=zero_based)
         prepared = glm.prepare(samples, training, positive=positive)
         model, reports = _run(
             prepared,
-            lambda on_progress: make_runner(kind, where, prepared, drop=drop, timeout=timeout, on_progress=on_progress),
+            lambda on_progress, on_notice: make_runner(
+                kind, where, prepared, drop=drop, timeout=timeout, on_progress=on_progress, on_notice=on_notice
+            ),
         )
         model.save(model_path)
         save_plot(plot_path, data.name, training.loss, reports)
@@ -187,8 +194,11 @@ def _choice(kind: type[_Choice], value: str, option: str) -> _Choice:
         raise typer.BadParameter(f"{value!r}: one of {', '.join(kind)}", param_hint=option) from None
 
 
-def _run(prepared: Prepared, make: Callable[[Callable[[float], None]], Runner]) -> tuple[Model, list[Report]]:
-    """Train with a bar on standard error."""
+_Make = Callable[[Callable[[float], None], Callable[[str], None]], "Runner"]
+
+
+def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
+    """Train with a bar on standard error; notices go there as lines."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
@@ -205,7 +215,7 @@ def _run(prepared: Prepared, make: Callable[[Callable[[float], None]], Runner]) 
             said = f"epoch {report.epoch}/{epochs}  loss {report.loss:.5f}  {score} {report.score:.4f}"
             bar.update(task, completed=report.epoch, facts=said)
 
-        runner = make(lambda share: bar.update(task, completed=share * epochs))
+        runner = make(lambda share: bar.update(task, completed=share * epochs), bar.console.print)
         return glm.train(prepared, runner, on_report)
 
 
@@ -247,24 +257,27 @@ def _document(prepared: Prepared, reports: list[Report]) -> dict[str, Any]:
 
 def _print(document: dict[str, Any]) -> None:
     options = document["options"]
+    timed = any("all_reduce_seconds" in row for row in document["epochs"])
     rows = [
         (
             row["epoch"],
             f"{row['loss']:.5f}",
             f"{row.get('accuracy', row.get('r2')):.4f}",
             f"{row['seconds']:.3f}",
-            f"{1e6 * row['all_reduce_seconds']:.0f}" if "all_reduce_seconds" in row else "",
+            *([f"{1e6 * row['all_reduce_seconds']:.3g}" if "all_reduce_seconds" in row else ""] if timed else []),
             row["saturated"] or "",
         )
         for row in document["epochs"]
     ]
     score = "R squared" if options["loss"] == "squares" else "accuracy"
+    where = ", ".join(filter(None, (document["worker"], document["lab"])))
     title = (
         f"{document['samples']:,} samples, {document['features']:,} features; {options['workers']} workers"
-        f" ({document['worker']}, {document['lab']}), {options['bits']} bits, mini-batch {options['batch']},"
+        f" ({where}), {options['bits']} bits, mini-batch {options['batch']},"
         f" rate {options['rate']:.4g}"
     )
-    print_table(title, ("epoch", f"{options['loss']} loss", score, "seconds", "us an all-reduce", "saturated"), rows)
+    columns = ("epoch", f"{options['loss']} loss", score, "seconds", *(["us an all-reduce"] if timed else []))
+    print_table(title, (*columns, "saturated"), rows)
     if "test" in document:
         typer.echo("test: " + "; ".join(f"{name} {value:.4f}" for name, value in document["test"].items()))
     typer.echo(f"{document['model']}, {document['plot']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from host.glm.samples import Floats, rows_of
 from host.glm.targets import Targets
 
 _FORMAT = "catchment glm 1"
+_WANTED = "name a model that `glm train` saved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +126,17 @@ class Model:
             GlmError: it cannot be read, or is none of ours.
         """
         try:
+            if path.is_file() and not zipfile.is_zipfile(path):
+                raise ValueError("not an .npz file")
             with np.load(path, allow_pickle=False) as arrays:
                 found = {name: arrays[name] for name in arrays.files}
             return _checked(found)
         except OSError as error:
-            raise GlmError(f"{path}: {error.strerror or error}", "name a model that `glm train` saved") from None
-        except (ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
-            raise GlmError(f"{path} is no model: {error}", "name a model that `glm train` saved") from None
+            raise GlmError(f"{path}: {error.strerror or error}", _WANTED) from None
+        except KeyError as error:
+            raise GlmError(f"{path} is no model: it has no array {error}", _WANTED) from None
+        except (ValueError, TypeError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise GlmError(f"{path} is no model: {error}", _WANTED) from None
 
 
 def _checked(found: dict[str, Any]) -> Model:
@@ -141,9 +147,13 @@ def _checked(found: dict[str, Any]) -> Model:
     bias = bool(found["bias"])
     if weights.dtype != np.int32 or weights.shape != (len(low) + bias,) or low.shape != span.shape or low.ndim != 1:
         raise ValueError("its arrays do not fit one another")
+    if not np.isfinite(low).all() or not np.isfinite(span).all() or (span < 0).any():
+        raise ValueError("its ranges of features are no ranges")
     if not 1 <= bits <= PLANES or not FRACTION_LEAST <= fraction <= FRACTION_MOST:
         raise ValueError(f"it has features of {bits} bits, weights of {fraction} fraction bits")
-    classes = found["classes"]
-    offset, scale = (float(value) for value in found["target"])
+    classes, target = (np.asarray(found[name], np.float64) for name in ("classes", "target"))
+    if classes.shape not in {(0,), (2,)} or target.shape != (2,) or not np.isfinite(target).all():
+        raise ValueError("its classes and targets are not two numbers each")
+    offset, scale = (float(value) for value in target)
     targets = Targets((float(classes[0]), float(classes[1])) if len(classes) else None, offset, scale)
     return Model(weights, Loss(str(found["loss"])), bits, fraction, Normaliser(low, span, bias), targets)

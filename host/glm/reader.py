@@ -15,10 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from host.glm.errors import GlmError
+from host.glm.numbers import ENGINE_WEIGHTS, ENGINES_MAX
 from host.glm.samples import Floats, Samples, rows_of
+from wire.generated.constants import MAX_WORKERS
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+MOST_FEATURES = MAX_WORKERS * ENGINES_MAX * ENGINE_WEIGHTS
+"""Of a file: a single index must not decide how much memory a model takes."""
 
 
 def read_samples(
@@ -34,13 +38,15 @@ def read_samples(
     Args:
         path: LIBSVM text (also .gz, .bz2, .xz), or an .npz of `scipy.sparse.save_npz`.
         labels: a .npy with the labels of an .npz; None when the .npz has an array ``labels`` of its own.
-        features: how many there are; by default as many as the file names.
+        features: how many there are; by default as many as the file names, up to MOST_FEATURES.
         zero_based: the text's first feature is 0, not 1.
         unlabelled: an .npz may be without labels.
 
     Raises:
         GlmError: it cannot be read; a mistake in the text is named with its line.
     """
+    if features is not None and not 1 <= features <= MOST_FEATURES:
+        raise GlmError(f"{features} features", f"give 1 to {MOST_FEATURES}")
     if path.suffix == ".npz":
         matrix, found = _read_npz(path, labels)
         matrix = _widened(matrix, features, path)
@@ -63,11 +69,11 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
     except _DAMAGED as error:
         raise GlmError(f"{path}: {_reason(error)}", "give a readable file") from None
     try:
-        found, offsets, columns, values = _glm.parse_libsvm(text, 0 if zero_based else 1)
+        most = MOST_FEATURES if features is None else features
+        found, offsets, columns, values = _glm.parse_libsvm(text, 0 if zero_based else 1, most)
     except ValueError as error:
         line, what = error.args
-        hint = "; with --zero-based the first is 0" if what.startswith("index 0 ") else ""
-        raise GlmError(f"{path}:{line}: {what}{hint}") from None
+        raise GlmError(f"{path}:{line}: {what}{_index_hint(what, features)}") from None
     if not len(found):
         raise GlmError(f"{path}: no samples", "each line is a label and index:value pairs")
     width = int(columns.max()) + 1 if len(columns) else 0
@@ -77,13 +83,28 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
     return Samples.of(_widened(matrix, features, path), found)
 
 
+def _index_hint(what: str, features: int | None) -> str:
+    """What to do about an index out of range."""
+    if what.startswith("index 0 "):
+        return "; with --zero-based the first is 0"
+    if not what.startswith("index ") or "is not in" not in what or what.startswith("index -"):
+        return ""
+    if features is None:
+        return f"; no more fit {MAX_WORKERS} workers"
+    return "; a model has the features of the file it was trained on, or as many as --features said"
+
+
 def _read_npz(path: Path, labels: Path | None) -> tuple[sp.csr_array, Floats | None]:
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise GlmError("it is no .npz file", "give what scipy.sparse.save_npz writes")
         matrix = rows_of(sp.load_npz(path))
         if labels is None:
             with np.load(path, allow_pickle=False) as arrays:
                 return matrix, arrays.get("labels")
         return matrix, np.load(labels, allow_pickle=False)
+    except GlmError as error:
+        raise GlmError(f"{path}: {error.message}", error.hint) from None
     except (*_DAMAGED, ValueError, KeyError) as error:
         where = path if labels is None else f"{path} with {labels}"
         raise GlmError(f"{where}: {_reason(error)}", "give what scipy.sparse.save_npz and numpy.save write") from None
@@ -94,7 +115,8 @@ def _widened(matrix: sp.csr_array, features: int | None, path: Path) -> sp.csr_a
         return matrix
     if matrix.shape[1] > features:
         raise GlmError(
-            f"{path}: feature {matrix.shape[1]} of {features}", "give the number of features it was made with"
+            f"{path}: {matrix.shape[1]} features, not {features}",
+            "a model has the features of the file it was trained on, or as many as --features said",
         )
     return sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], features))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from host.glm.errors import GlmError
 
 Floats = NDArray[np.float64]
+_INDEXED = tuple(getattr(sp, f"{form}_{kind}") for form in ("csr", "csc", "bsr") for kind in ("array", "matrix"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def rows_of(matrix: Any) -> sp.csr_array:
         GlmError: as for `Samples.of`.
     """
     try:
+        if isinstance(matrix, _INDEXED):
+            matrix.check_format(full_check=True)  # scipy's own code trusts the indices, which may come from a file
         rows = sp.csr_array(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise GlmError(

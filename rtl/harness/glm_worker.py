@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.verilate import build
+from rtl.verilate import build, library_path
 from wire.generated.constants import UDP_PORT
 
 ROW = 16
@@ -23,6 +23,7 @@ EVENTS = ("scales", "full", "sent", "sums")
 CHUNK = 64
 PLANES = 16
 _ROOM = 2048
+_HARNESS = Path(__file__).with_name("glm_harness.cpp")
 
 
 class HarnessError(Exception):
@@ -90,6 +91,19 @@ class Build:
     buffer_words: int = 256
     slots: int = 64
 
+    @property
+    def parameters(self) -> dict[str, int]:
+        """As the module names them."""
+        return {
+            "ENGINES": self.engines, "MODEL_ROWS": self.model_rows, "REPLAY_WORDS": self.replay_words,
+            "BUFFER_WORDS": self.buffer_words, "SLOTS": self.slots,
+        }  # fmt: skip
+
+    @property
+    def compiled(self) -> bool:
+        """It is there; else its first worker compiles it, which takes a minute or more."""
+        return library_path("glm_worker", _HARNESS, self.parameters).is_file()
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -124,11 +138,7 @@ def _words(fields: Sequence[tuple[int, int]]) -> ctypes.Array[ctypes.c_uint32]:
 
 @cache
 def _library(shape: Build) -> ctypes.CDLL:
-    parameters = {
-        "ENGINES": shape.engines, "MODEL_ROWS": shape.model_rows, "REPLAY_WORDS": shape.replay_words,
-        "BUFFER_WORDS": shape.buffer_words, "SLOTS": shape.slots,
-    }  # fmt: skip
-    library = ctypes.CDLL(str(build("glm_worker", Path(__file__).with_name("glm_harness.cpp"), parameters)))
+    library = ctypes.CDLL(str(build("glm_worker", _HARNESS, shape.parameters)))
     library.glm_new.restype = ctypes.c_void_p
     for name in ("glm_now", "glm_last_received", "glm_broken_laws"):
         getattr(library, name).restype = ctypes.c_uint64

@@ -19,11 +19,14 @@ from sim.demo.members import ProcessMember, module_command
 from sim.glm.labs import Lab, LabKind, open_lab
 from sim.glm.member import EPOCH, PROGRESS
 from sim.glm.task import Task, write_share
-from wire.generated.constants import SUPPORTED_LANES
+from wire.generated.constants import HEADER_BYTES, IPV4_BYTES, LANE_BYTES, SUPPORTED_LANES, UDP_BYTES
 
 _SILENCE = 300.0
 """Seconds without news from any worker after which a training has failed; they tell of progress all the time."""
 _SPIN = 200e-6
+_MTU = 1500
+"""Of the labs' links."""
+_MOST_LANES = max(n for n in SUPPORTED_LANES if IPV4_BYTES + UDP_BYTES + HEADER_BYTES + n * LANE_BYTES <= _MTU)
 
 OnProgress = Callable[[float], None]
 
@@ -49,7 +52,7 @@ class NetworkRunner:
     def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
         """Run a training; `on_epoch` hears of each epoch."""
         training = prepared.training
-        lanes = min(SUPPORTED_LANES) if training.parallel == Parallel.MODEL else max(SUPPORTED_LANES)
+        lanes = min(SUPPORTED_LANES) if training.parallel == Parallel.MODEL else _MOST_LANES
         try:
             with ExitStack() as exits:
                 folder = Path(exits.enter_context(TemporaryDirectory(prefix="catchment-glm-")))

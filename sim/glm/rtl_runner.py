@@ -17,6 +17,7 @@ from rtl.harness.glm_worker import ROW, Build, HarnessError, VerilatedWorker
 from rtl.verilate import RtlError
 from sim.glm_rtl.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
 from sim.glm_rtl.training import hardware_training
+from sim.golden.glm_cycles import CLOCK_HZ
 
 _HOP = 100
 """Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""
@@ -28,11 +29,21 @@ class RtlRunner:
     """All workers of a training as Verilated hardware in this process; the first run of a shape compiles it.
 
     Args:
+        loss: probability that a frame is lost between a worker and the switch.
         on_progress: hears what share of the training is done.
+        on_notice: hears of what takes long before the training begins.
     """
 
-    def __init__(self, on_progress: Callable[[float], None] | None = None) -> None:
+    def __init__(
+        self,
+        on_progress: Callable[[float], None] | None = None,
+        *,
+        loss: float = 0.0,
+        on_notice: Callable[[str], None] | None = None,
+    ) -> None:
         self._on_progress = on_progress
+        self._on_notice = on_notice
+        self._weather = Weather(loss=loss, hop=_HOP)
 
     def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
         """Run a training; `on_epoch` hears of each epoch.
@@ -46,6 +57,10 @@ class RtlRunner:
         shape = build_for(prepared)
         job = SlotJob(training.workers, slots=shape.slots, rto=20 * _HOP)
         labels = _padded(prepared.labels)
+        if self._on_notice is not None and not shape.compiled:
+            self._on_notice(
+                f"compiling the hardware: a worker of {_counted(shape.engines, 'engine')}; a minute or more, once"
+            )
         try:
             with ExitStack() as exits:
                 workers = []
@@ -56,7 +71,7 @@ class RtlRunner:
                     worker.join(job.rounds(wid))
                     worker.weights = np.zeros((training.engines, worker.chunks * CHUNK), np.int64)
                     workers.append(worker)
-                fabric = GlmFabric(workers, embedded_switch(job), weather=Weather(hop=_HOP))
+                fabric = GlmFabric(workers, embedded_switch(job), weather=self._weather)
                 self._epochs(prepared, workers, fabric, on_epoch)
         except (HarnessError, RtlError, StalledError) as error:
             raise GlmError(str(error)) from error
@@ -68,7 +83,7 @@ class RtlRunner:
         fabric: GlmFabric,
         on_epoch: Callable[[Epoch], None],
     ) -> None:
-        training, saturated = prepared.training, 0
+        training, saturated, lost = prepared.training, 0, 0
         per_epoch = micro_batches(len(prepared.labels))
         for epoch, step in enumerate(prepared.steps):
             begin, first = time.perf_counter(), fabric.now
@@ -82,11 +97,14 @@ class RtlRunner:
             saturated += sum(count.saturated for count in counts)
             clocks = max(count.clocks for count in counts)
             facts = {
+                "all_reduce_seconds": np.mean([_all_reduce_clocks(worker) for worker in workers]) / CLOCK_HZ,
+                "frames_lost": fabric.lost - lost,
                 "clocks": clocks,
                 "clocks_per_micro_batch": clocks / per_epoch,
                 "starved_clocks": max(count.starved for count in counts),
                 "simulated_clocks": fabric.now - first,
             }
+            lost = fabric.lost
             weights = self._weights(prepared, workers)
             on_epoch(Epoch(weights, time.perf_counter() - begin, saturated, facts))
 
@@ -105,6 +123,15 @@ class RtlRunner:
             by_slot = worker.weights.reshape(worker.shape.engines, -1, CHUNK).transpose(1, 0, 2)
             parts.append(by_slot.reshape(-1)[: len(prepared.shares.of_worker(wid))])
         return np.concatenate(parts).astype(np.int32)
+
+
+def _all_reduce_clocks(worker: VerilatedWorker) -> float:
+    """Mean over an epoch: from a micro-batch's sums being ready to its full activations."""
+    return float(np.mean(worker.events("full")) - np.mean(worker.events("sums")))
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}" + ("" if number == 1 else "s")
 
 
 def build_for(prepared: Prepared) -> Build:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 
 from host.glm import GlmError, LocalRunner, Prepared, Runner
@@ -27,14 +28,15 @@ def default_lab() -> LabKind:
 
 def make_runner(
     worker: WorkerKind,
-    lab: LabKind,
+    lab: LabKind | None,
     prepared: Prepared,
     *,
     drop: float = 0.0,
     timeout: float = 120.0,
     on_progress: OnProgress | None = None,
+    on_notice: Callable[[str], None] | None = None,
 ) -> Runner:
-    """The runner for these choices.
+    """The runner for these choices; `lab` is of software workers, None: `default_lab`.
 
     Raises:
         GlmError: they do not go together.
@@ -42,7 +44,11 @@ def make_runner(
     if not 0 <= drop < 1:
         raise GlmError(f"a share of {drop} of the frames", "give at least 0 and below 1")
     if worker == WorkerKind.RTL:
-        return _rtl_runner(prepared, on_progress)
+        _check_hardware(lab, prepared)
+        from sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
+
+        return RtlRunner(on_progress, loss=drop, on_notice=on_notice)
+    lab = lab or default_lab()
     if lab == LabKind.LOCAL:
         if drop:
             raise GlmError("no frames are lost in one process", "take --lab shm or --lab mininet")
@@ -50,9 +56,11 @@ def make_runner(
     return NetworkRunner(lab, loss=drop, timeout=timeout, on_progress=on_progress)
 
 
-def _rtl_runner(prepared: Prepared, on_progress: OnProgress | None) -> Runner:
+def _check_hardware(lab: LabKind | None, prepared: Prepared) -> None:
     if prepared.training.micro_batch != BANKS:
         raise GlmError(f"micro-batches of {prepared.training.micro_batch} samples", f"the hardware has {BANKS} banks")
-    from sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
-
-    return RtlRunner(on_progress=on_progress)
+    if lab is not None:
+        raise GlmError(
+            f"--lab {lab} with simulated hardware, whose switch is in the same process",
+            "leave --lab out, or take --worker software",
+        )

@@ -145,6 +145,12 @@ class Pipeline:
     start: int = 12
 
 
+NIC_OUT_CLOCKS: Final = 12
+"""Of rtl/glm: from the last bank's sum to the last beat of its frame at the MAC."""
+NIC_BACK_CLOCKS: Final = 3
+"""Of rtl/glm: from the last beat of the sum's frame to the full activations."""
+
+
 def chunk_clocks(bits: int, pipeline: Pipeline) -> int:
     """Clocks that a chunk takes in an engine."""
     return max(bits, pipeline.row_clocks)

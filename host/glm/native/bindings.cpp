@@ -66,14 +66,14 @@ void epoch(const std::vector<Worker*>& workers, const std::vector<std::int64_t>&
   train_epoch(workers, ends, multiplier, shift);
 }
 
-py::tuple parse(const py::buffer& text, std::int32_t base) {
+py::tuple parse(const py::buffer& text, std::int32_t base, std::int32_t features) {
   const py::buffer_info info = text.request();
   const std::string_view view(static_cast<const char*>(info.ptr),
                               static_cast<std::size_t>(info.size * info.itemsize));
   SampleLines lines;
   {
     const py::gil_scoped_release release;
-    lines = parse_libsvm(view, base);
+    lines = parse_libsvm(view, base, features);
   }
   return py::make_tuple(array_of(lines.labels), array_of(lines.offsets), array_of(lines.columns),
                         array_of(lines.values));
@@ -132,7 +132,7 @@ PYBIND11_MODULE(_glm, module) {
       PyErr_SetObject(PyExc_ValueError, why.ptr());
     }
   });
-  module.def("parse_libsvm", &parse, py::arg("text"), py::arg("base"));
+  module.def("parse_libsvm", &parse, py::arg("text"), py::arg("base"), py::arg("features"));
 }
 
 }  // namespace catchment::glm

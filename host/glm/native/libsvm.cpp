@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 namespace catchment::glm {
 namespace {
@@ -46,7 +45,8 @@ bool parse(std::string_view token, Number& number) {
 
 class LineParser {
  public:
-  LineParser(SampleLines& lines, std::int32_t base) : lines_(lines), base_(base) {}
+  LineParser(SampleLines& lines, std::int32_t base, std::int32_t features)
+      : lines_(lines), base_(base), features_(features) {}
 
   void parse_line(std::string_view rest, std::size_t number) {
     rest = rest.substr(0, rest.find('#'));
@@ -76,9 +76,10 @@ class LineParser {
     if (!parse(token.substr(0, colon), index)) {
       throw SyntaxError(line, quoted(token) + " has no integer before its colon");
     }
-    if (index < base_ || index - base_ >= std::numeric_limits<std::int32_t>::max()) {
+    if (index < base_ || index - base_ >= features_) {
+      const std::int64_t last = std::int64_t{base_} + features_ - 1;
       throw SyntaxError(line, "index " + std::to_string(index) + " is not in " +
-                                  std::to_string(base_) + " to 2147483646");
+                                  std::to_string(base_) + " to " + std::to_string(last));
     }
     if (index - base_ <= before) {
       throw SyntaxError(line, "index " + std::to_string(index) + " after " +
@@ -96,14 +97,15 @@ class LineParser {
 
   SampleLines& lines_;
   std::int32_t base_;
+  std::int32_t features_;
 };
 
 }  // namespace
 
-SampleLines parse_libsvm(std::string_view text, std::int32_t base) {
+SampleLines parse_libsvm(std::string_view text, std::int32_t base, std::int32_t features) {
   SampleLines lines;
   lines.offsets.push_back(0);
-  LineParser parser(lines, base);
+  LineParser parser(lines, base, features);
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     parser.parse_line(text.substr(0, end), number);

@@ -23,7 +23,8 @@ class SyntaxError : public std::runtime_error {
   std::size_t line;  // 1 is the first
 };
 
-// Empty lines and what follows # are left out; a qid:n pair is, too.  Throws SyntaxError.
-SampleLines parse_libsvm(std::string_view text, std::int32_t base);
+// Empty lines and what follows # are left out; a qid:n pair is, too.  Indices are base to
+// base + features - 1.  Throws SyntaxError.
+SampleLines parse_libsvm(std::string_view text, std::int32_t base, std::int32_t features);
 
 }  // namespace catchment::glm

@@ -93,11 +93,17 @@ def test_files_that_are_no_models(draw: np.random.Generator, tmp_path: Path) -> 
         "bits": np.array(77),
         "loss": np.array("absolute"),
         "span": np.zeros(2),
+        "low": np.full_like(found["low"], np.nan),
+        "classes": np.ones(1),
+        "target": np.ones(3),
     }
     for name, value in damages.items():
         np.savez(path, **{**found, name: value})
         with pytest.raises(GlmError, match="is no model"):
             Model.load(path)
+    np.savez(path, **{**found, "span": -found["span"]})
+    with pytest.raises(GlmError, match="no ranges"):
+        Model.load(path)
     whole = tmp_path / "whole.npz"
     np.savez(whole, **found)
     path.write_bytes(whole.read_bytes()[:300])

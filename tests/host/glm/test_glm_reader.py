@@ -54,9 +54,10 @@ def test_the_format_s_freedoms(tmp_path: Path) -> None:
         ("1 1:1\nx 1:1\n", 2, "'x' is no label"),
         ("1 1:1\n\n1 2:3 1:4\n", 3, "index 1 after 2: indices must rise"),
         ("1 2:3 2:4\n", 1, "index 2 after 2"),
-        ("1 1:1\n1 0:1\n", 2, r"index 0 is not in 1 to 2147483646; with --zero-based"),
+        ("1 1:1\n1 0:1\n", 2, r"index 0 is not in 1 to 67108864; with --zero-based"),
         ("1 -3:1\n", 1, "index -3 is not in"),
         ("1 99999999999:1\n", 1, "index 99999999999 is not in"),
+        ("1 67108864:1\n0 67108865:1\n", 2, "index 67108865 is not in 1 to 67108864; no more fit 32 workers"),
         ("1 3\n", 1, "'3' is no index:value pair"),
         ("1 3:\n", 1, "'3:' has no finite number"),
         ("1 a:3\n", 1, "'a:3' has no integer"),
@@ -109,7 +110,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             read_samples(_write(tmp_path, b"not what the name says", name))
     with pytest.raises(GlmError, match=r"data\.libsvm\.gz"):
         read_samples(_write(tmp_path, gzip.compress(b"1 1:1\n" * 1000)[:-20], "data.libsvm.gz"))
-    with pytest.raises(GlmError, match="feature 9 of 5"):
+    with pytest.raises(GlmError, match=r":1: index 9 is not in 1 to 5; a model has"):
         read_samples(_write(tmp_path, "1 9:1\n"), features=5)
     with pytest.raises(GlmError, match="labels of their own"):
         read_samples(_write(tmp_path, "1 9:1\n"), labels=tmp_path / "y.npy")
@@ -131,6 +132,16 @@ def test_matrices_that_scipy_saved(tmp_path: Path) -> None:
     np.save(labels, np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(GlmError, match=r"y\.npy"):
         read_samples(path, labels=labels)
+
+
+@pytest.mark.parametrize("damage", [{"indices": [0, 99, 2]}, {"indptr": [0, 1, 9, 3]}, {"indptr": [0, 2, 1, 3]}])
+def test_a_matrix_s_indices_are_not_trusted(tmp_path: Path, damage: dict[str, list[int]]) -> None:
+    good = {"indices": [0, 1, 2], "indptr": [0, 1, 2, 3]}
+    path = tmp_path / "x.npz"
+    arrays = {name: np.array(value, np.int32) for name, value in {**good, **damage}.items()}
+    np.savez(path, **arrays, data=np.ones(3), shape=(3, 3), format=b"csr", labels=np.array([0, 1, 0]))
+    with pytest.raises(GlmError, match=r"x\.npz: "):
+        read_samples(path)
 
 
 @pytest.mark.parametrize(

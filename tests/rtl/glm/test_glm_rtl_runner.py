@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ import scipy.sparse as sp
 
 from host.glm import GlmError, LocalRunner, Loss, Parallel, Samples, Training, prepare, train
 from rtl.harness.glm_worker import Build
+from rtl.verilate import RtlError
+from sim.glm.labs import LabKind
 from sim.glm.rtl_runner import RtlRunner, build_for
+from sim.glm.runners import WorkerKind, make_runner
 
 
 def samples_of(rng: random.Random, count: int, features: int, *, values: bool = False) -> Samples:
@@ -32,6 +36,40 @@ def test_both_workers_give_the_same_model(loss: Loss, rng: random.Random) -> Non
     assert [r.saturated for r in reports] == [r.saturated for r in expected_reports]
     assert shares == sorted(shares) and shares[-1] == 1.0
     assert all(report.facts["clocks_per_micro_batch"] > 0 for report in reports[1:])
+
+
+def test_lost_frames_change_nothing_and_a_built_shape_says_nothing(rng: random.Random) -> None:
+    prepared = prepare(samples_of(rng, 40, 150), Training(workers=2, batch=8, epochs=2))
+    said: list[str] = []
+    runner = make_runner(WorkerKind.RTL, None, prepared, drop=0.1, on_notice=said.append)
+    fresh = not build_for(prepared).compiled
+    model, reports = train(prepared, runner)
+    assert np.array_equal(model.weights, train(prepared, LocalRunner())[0].weights)
+    assert sum(report.facts["frames_lost"] for report in reports[1:]) > 0
+    # two hops of 100 clocks at least, and the worker's own
+    assert all(report.facts["all_reduce_seconds"] > 210 * 4e-9 for report in reports[1:])
+    assert len(said) == fresh and build_for(prepared).compiled
+
+
+def test_the_build_is_told_of(rng: random.Random, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before the compiler runs, which here fails at once."""
+    monkeypatch.setattr("rtl.verilate.BUILD", tmp_path)
+    monkeypatch.setattr("rtl.harness.glm_worker._library", _no_compiler)
+    prepared = prepare(samples_of(rng, 16, 30), Training(engines=3, batch=8))
+    said: list[str] = []
+    with pytest.raises(GlmError, match="no compiler"):
+        train(prepared, RtlRunner(on_notice=said.append))
+    assert len(said) == 1 and "a worker of 3 engines" in said[0]
+
+
+def _no_compiler(shape: Build) -> None:
+    raise RtlError("no compiler")
+
+
+def test_a_lab_is_for_software(rng: random.Random) -> None:
+    prepared = prepare(samples_of(rng, 16, 30), Training(batch=8))
+    with pytest.raises(GlmError, match="--lab shm with simulated hardware"):
+        make_runner(WorkerKind.RTL, LabKind.SHM, prepared)
 
 
 def test_what_hardware_does_not_do_is_refused(rng: random.Random) -> None:

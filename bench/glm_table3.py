@@ -1,0 +1,60 @@
+"""The hardware's all-reduce beside the paper's 1.2 us, and its area beside Table III."""
+
+from __future__ import annotations
+
+from bench.report import Figure
+from host.glm.numbers import BANKS, ENGINES_MAX
+from rtl.synth import TARGETS, measured
+from sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO, LinkModel, SwitchModel
+from sim.golden import glm_cycles as cycles
+from wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+
+NIC_LIMIT = 40
+"""Clocks that the NIC may take of an all-reduce."""
+_FRAME = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES + BANKS * LANE_BYTES
+_TRANSPORT = {"lut": 10_000, "ff": 27_000}
+_ENGINES = {"lut": 188_000, "ff": 904_000, "dsp": 4096}
+"""Table III: of the network transport, and of eight engines."""
+
+
+def all_reduce() -> tuple[list[Figure], list[str]]:
+    """8 x int32 over 8 workers: the NIC's clocks as rtl/glm's tests measure them, links and switch by parameters."""
+    link, switch = LinkModel(), SwitchModel()
+    clocks = cycles.NIC_OUT_CLOCKS + cycles.NIC_BACK_CLOCKS
+    nic = clocks * CLOCK_NS
+    wire = (_FRAME + GAP_BYTES) * link.byte_picos / PICOS_PER_NANO
+    whole = nic + 2 * (wire + link.latency_ns) + switch.pipeline_ns
+    figures = [
+        Figure("all-reduce of 8 x int32, 8 workers", whole / 1000, "us", "paper, V-B", 1.2, 1.0),
+        Figure("the NIC's share of it", clocks, "clocks", "limit", NIC_LIMIT, 1.0),
+    ]
+    note = (
+        f"all-reduce: NIC {cycles.NIC_OUT_CLOCKS} + {cycles.NIC_BACK_CLOCKS} clocks = {nic} ns (measured by"
+        f" tests/rtl/glm/test_rtl_glm_clocks.py); twice {_FRAME} bytes at {link.gbps:.0f} Gb/s = {wire:.1f} ns,"
+        f" {link.ports_ns:.0f} ns in ports and {link.cable_ns:.0f} ns of cable; {switch.pipeline_ns:.0f} ns in the"
+        " switch (parameters: docs/cosim.md)"
+    )
+    return figures, [note]
+
+
+def area() -> tuple[list[Figure], list[str]]:
+    """What `make synth` has measured; else how to."""
+    targets = {target.top: target for target in TARGETS}
+    figures, missing = [], []
+    for top, count, name, paper in (
+        ("round_client", 1, "rounds", _TRANSPORT),
+        ("engine", ENGINES_MAX, f"{ENGINES_MAX} engines", _ENGINES),
+    ):
+        found = measured(targets[top])
+        if found is None:
+            missing.append(top)
+            continue
+        row = found.row()
+        figures += [
+            Figure(f"{name}: {kind.upper()}", count * row[kind], "", "Table III", value, 1.0)
+            for kind, value in paper.items()
+        ]
+    if not missing:
+        return figures, ["area: Yosys, family xcup; eight times an engine"]
+    command = f"python -m rtl.synth {' '.join(missing)}"
+    return figures, [f"area: not measured here yet: `{command}` (minutes), then run this again"]
