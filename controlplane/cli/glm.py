@@ -255,6 +255,11 @@ def _document(prepared: Prepared, reports: list[Report]) -> dict[str, Any]:
     }
 
 
+def _micros(seconds: float) -> str:
+    micros = 1e6 * seconds
+    return f"{micros:,.0f}" if micros >= 100 else f"{micros:.2f}"
+
+
 def _print(document: dict[str, Any]) -> None:
     options = document["options"]
     timed = any("all_reduce_seconds" in row for row in document["epochs"])
@@ -264,7 +269,7 @@ def _print(document: dict[str, Any]) -> None:
             f"{row['loss']:.5f}",
             f"{row.get('accuracy', row.get('r2')):.4f}",
             f"{row['seconds']:.3f}",
-            *([f"{1e6 * row['all_reduce_seconds']:.3g}" if "all_reduce_seconds" in row else ""] if timed else []),
+            *([_micros(row["all_reduce_seconds"]) if "all_reduce_seconds" in row else ""] if timed else []),
             row["saturated"] or "",
         )
         for row in document["epochs"]
