@@ -9,6 +9,7 @@ import time
 from types import TracebackType
 from typing import Self
 
+from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
@@ -64,13 +65,14 @@ class RawPort:
             if frame is None or len(frame) < _FRONT + HEADER_BYTES:
                 continue
             packet = Ether(frame)
+            if UDP not in packet:  # an ICMP error quotes the beginning of ours
+                continue
             if Catchment in packet and packet[Catchment].gen == gen:
                 return packet[Catchment]
             # The receiver's own port need not be the one that Scapy knows the header by.
-            if packet.haslayer("UDP"):
-                header = Catchment(bytes(packet["UDP"].payload))
-                if header.version == 1 and header.gen == gen:
-                    return header
+            header = Catchment(bytes(packet[UDP].payload))
+            if header.version == 1 and header.gen == gen:
+                return header
         return None
 
     def resolve(self, ip: str, own_ip: str, tries: int = 5) -> str:

@@ -350,7 +350,8 @@ async def moves_bytes(dut: Any) -> None:
         for size in SIZES:
             tag += 2
             place = (place + 8191) // 4096 * 4096
-            offset = b.rng.choice([place, place + 64 * b.rng.randrange(64), place + 4032, PAGE - 64])
+            # In turn, so that each size has each place at one of the paces.
+            offset = (place, place + 64 * b.rng.randrange(64), place + 4032, PAGE - 64)[tag // 2 % 4]
             for pull in (False, True):
                 source = (PAGE if pull else 0) + (offset if offset + size < PAGE - 8192 or not pull else place)
                 record = physical(2 * PAGE) + 32 * (tag + pull)
