@@ -18,7 +18,8 @@ pytestmark = pytest.mark.e2e
 def test_training_in_mininet(drop: float, rng: random.Random) -> None:
     draw = np.random.default_rng(rng.randrange(1 << 32))
     values = draw.random((150, 200))
-    samples = Samples.of(values, np.where(values @ draw.standard_normal(200) > 0, 1, -1))
+    scores = values @ draw.standard_normal(200)
+    samples = Samples.of(values, np.where(scores > np.median(scores), 1, -1))
     prepared = prepare(samples, Training(loss=Loss.LOGISTIC, workers=4, batch=32, epochs=2))
     wanted, _ = train(prepared, LocalRunner())
     model, reports = train(prepared, NetworkRunner(LabKind.MININET, loss=drop))

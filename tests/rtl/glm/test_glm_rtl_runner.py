@@ -21,7 +21,7 @@ def samples_of(rng: random.Random, count: int, features: int, *, values: bool = 
     numpy = np.random.default_rng(rng.getrandbits(64))
     matrix = numpy.random((count, features)) * (numpy.random((count, features)) < 0.3)
     scores = matrix @ numpy.standard_normal(features)
-    return Samples(sp.csr_array(matrix), scores if values else np.where(scores > 0, 1.0, -1.0))
+    return Samples(sp.csr_array(matrix), scores if values else np.where(scores > np.median(scores), 1.0, -1.0))
 
 
 @pytest.mark.parametrize("loss", list(Loss))

@@ -21,7 +21,8 @@ from sim.glm.runners import WorkerKind, make_runner
 def _samples(rng: random.Random, samples: int, features: int) -> Samples:
     draw = np.random.default_rng(rng.randrange(1 << 32))
     values = draw.random((samples, features)) * (draw.random((samples, features)) < 0.3)
-    return Samples.of(values, np.where(values @ draw.standard_normal(features) > 0, 1, -1))
+    scores = values @ draw.standard_normal(features)
+    return Samples.of(values, np.where(scores > np.median(scores), 1, -1))
 
 
 @pytest.mark.parametrize(
