@@ -134,6 +134,8 @@ class Pipeline:
         row_clocks: a chunk takes at least so many: its weights are read in four rows.
         replay_words: planes that wait between forward and backward propagation, of an engine.
         start: from the start to the first plane, less what the last weight is written before it could be read.
+        window: slots of the all-reduce: so many rounds are under way, from their frame to their confirmation.
+        confirm: beside two all-reduces (sums and confirmation), what a slot is taken before its next frame leaves.
     """
 
     forward: int = 23
@@ -143,6 +145,8 @@ class Pipeline:
     row_clocks: int = 4
     replay_words: int = 8192
     start: int = 12
+    window: int = 64
+    confirm: int = 9
 
 
 NIC_OUT_CLOCKS: Final = 12
@@ -171,13 +175,17 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
     room = max(length, pipeline.replay_words * chunk_clocks(bits, pipeline) // bits)
     forward_free, backward_free, credit = 0, 0, 0
     begun: list[int] = []  # when each micro-batch's backward propagation began
+    left: list[int] = []  # when its frame left
     done = []
     for size in sizes:
         for _ in range(size):
             start = max(forward_free, credit, _room_from(begun, length, room))
             forward_free = start + length + pipeline.gap
-            sums = start + length - idle + pipeline.forward + all_reduce + pipeline.backward
-            begin = max(backward_free, sums)
+            leaves = start + length - idle + pipeline.forward
+            if len(left) >= pipeline.window:
+                leaves = max(leaves, left[-pipeline.window] + 2 * all_reduce + pipeline.confirm)
+            left.append(leaves)
+            begin = max(backward_free, leaves + all_reduce + pipeline.backward)
             backward_free = begin + length + pipeline.gap
             begun.append(begin)
         # The first chunk's weights are written while the others' gradients are still being added up.

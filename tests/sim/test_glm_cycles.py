@@ -56,6 +56,8 @@ def _clock_by_clock(sizes: list[int], slots: int, bits: int, all_reduce: int, p:
     """The same machine as tokens: a plane at a time, chunk by chunk, with explicit memories."""
     written = [0] * slots  # when each chunk's weights can be read
     replay: list[int] = []  # clock at which each word leaves the replay memory
+    slot_free = [0] * p.window  # when each slot of the all-reduce is confirmed
+    rounds = 0
     forward, backward, done, pushed = 0, 0, [], 0
     for size in sizes:
         for k in range(size):
@@ -69,7 +71,10 @@ def _clock_by_clock(sizes: list[int], slots: int, bits: int, all_reduce: int, p:
                     start = max(start, replay[pushed + word - ahead] - word)
             pushed += slots * bits
             forward = start + slots * bits + p.gap
-            begin = max(backward, start + slots * bits + p.forward + all_reduce + p.backward)
+            leaves = max(start + slots * bits + p.forward, slot_free[rounds % p.window])
+            slot_free[rounds % p.window] = leaves + 2 * all_reduce + p.confirm
+            rounds += 1
+            begin = max(backward, leaves + all_reduce + p.backward)
             backward = begin + slots * bits + p.gap
             replay += [begin + word for word in range(slots * bits)]
             if k == size - 1:
@@ -87,6 +92,8 @@ def test_the_pipeline_is_what_tokens_do(rng: random.Random) -> None:
             gap=rng.randrange(3),
             row_clocks=1,
             replay_words=rng.choice([16, 50, 64, 99, 256, 8192]),
+            window=rng.choice([1, 2, 4, 64]),
+            confirm=rng.randrange(12),
         )
         sizes = [rng.randint(1, 6) for _ in range(rng.randint(1, 6))]
         given = (sizes, rng.randint(1, 12), rng.randint(1, 8), rng.randrange(300), pipeline)

@@ -71,13 +71,10 @@ def test_the_next_mini_batch_begins_a_constant_after_the_sums(rng: random.Random
 
 @pytest.mark.parametrize("micro_batches", [1, 2, 5])
 def test_the_cycle_model_says_what_the_hardware_takes(micro_batches: int, rng: random.Random) -> None:
-    """From the end of the first mini-batch to that of the last: within 2 %, and in fact to the clock.
-
-    Not below three chunks: what rounds take in the client when they follow each other so closely is not modelled.
-    """
-    chunks, bits, batch = rng.randrange(3, 8), rng.choice([2, 4, 6]), 8 * micro_batches
+    """From the end of the first mini-batch to that of the last: within 2 %, and in fact to the clock."""
+    chunks, bits, batch = rng.randrange(1, 8), rng.choice([2, 4, 6]), 8 * micro_batches
     seen = events_of(Case(rng, bits, features=64 * chunks, samples=5 * batch, batch=batch))
     all_reduce = seen["received"][0] - seen["sent"][0]
-    done = glm_cycles.mini_batches([micro_batches] * 5, chunks, bits, all_reduce, glm_cycles.Pipeline())
+    done = glm_cycles.mini_batches([micro_batches] * 5, chunks, bits, all_reduce, glm_cycles.Pipeline(window=SLOTS))
     measured = seen["full"][-1] - seen["full"][micro_batches - 1]
     assert abs(measured / (done[-1] - done[0]) - 1) <= 0.02
