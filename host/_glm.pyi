@@ -60,6 +60,45 @@ class Worker:
 def train_epoch(workers: Sequence[Worker], ends: Sequence[int], multiplier: int, shift: int) -> None:
     """One epoch of workers in this process; a mini-batch ends at each sample of `ends`."""
 
+def feature_ranges(
+    offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int32], values: npt.NDArray[np.float64], features: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The least and the largest value of every feature; what is not stored is 0."""
+
+def value_codes(
+    offsets: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int32],
+    values: npt.NDArray[np.float64],
+    low: npt.NDArray[np.float64],
+    span: npt.NDArray[np.float64],
+    largest: int,
+) -> npt.NDArray[np.uint16]:
+    """The code of each stored value: (value - low) / span * largest, cut to 0..largest, rounded half to even."""
+
+def sparse_codes(
+    offsets: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int32],
+    codes: npt.NDArray[np.uint16],
+    order: npt.NDArray[np.int64],
+    of_zero: npt.NDArray[np.uint16],
+    bias: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+    """Offsets, columns and codes that are not 0 of the samples in `order`.
+
+    A feature that is not stored has the code `of_zero`; a last feature has the code `bias`, there is none if 0.
+    """
+
+def dense_codes(
+    offsets: npt.NDArray[np.int64],
+    columns: npt.NDArray[np.int32],
+    codes: npt.NDArray[np.uint16],
+    order: npt.NDArray[np.int64],
+    of_zero: npt.NDArray[np.uint16],
+    bias: int,
+    rows: npt.NDArray[np.uint8] | npt.NDArray[np.uint16],
+) -> None:
+    """As `sparse_codes`, all features of all samples, into `rows`."""
+
 def parse_libsvm(
     text: Any, base: int, features: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]:

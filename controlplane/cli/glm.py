@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,7 +16,8 @@ from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
-    from host.glm import Loss, Model, Prepared, Report, Runner, Samples
+    from host.glm import Model, Prepared, Report, Runner, Samples
+    from host.glm.targets import Targets
 
 app = typer.Typer(help="Generalized linear models: train on workers behind a switch, predict.", no_args_is_help=True)
 
@@ -68,7 +70,10 @@ def train(  # noqa: PLR0917
         typer.Option(help="Of software workers: mininet (root's default), shm (shared memory), local (no switch)."),
     ] = None,
     drop: Annotated[float, typer.Option(help="Share of frames that the switch loses on purpose.")] = 0.0,
-    timeout: Annotated[float, typer.Option(help="Seconds without any sum after which workers give up.")] = 120.0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds without any sum after which software workers give up; 120 if left out."),
+    ] = None,
     positive: Annotated[float | None, typer.Option(help="This class against all others.")] = None,
     labels: LabelsOption = None,
     zero_based: ZeroBasedOption = False,
@@ -88,7 +93,7 @@ def train(  # noqa: PLR0917
     """Train on DATA: `glm train DATA.libsvm --loss logistic --workers 8 --engines 8 --bits 4 --batch 64`."""
     from host import glm  # noqa: PLC0415
     from sim.glm.labs import LabKind  # noqa: PLC0415
-    from sim.glm.plot import save_plot  # noqa: PLC0415
+    from sim.glm.plot import check_plot, save_plot  # noqa: PLC0415
     from sim.glm.runners import WorkerKind, default_lab, make_runner  # noqa: PLC0415
 
     with _told():
@@ -112,12 +117,13 @@ def train(  # noqa: PLR0917
         where = asked if kind == WorkerKind.RTL else asked or default_lab()
         model_path = output or Path(f"{data.name.partition('.')[0] or 'glm'}.model.npz")
         plot_path = plot or model_path.with_suffix(".svg")
-        for path in filter(None, (model_path, plot_path, sklearn)):
-            if not path.absolute().parent.is_dir():
-                raise GlmCommandError(f"{path}: there is no folder {path.parent}")
+        check_plot(plot_path)
+        _check_outputs([path for path in (model_path, plot_path, sklearn) if path], [data, labels, test])
         samples = glm.read_samples(data, labels=labels, features=features, zero_based=zero_based)
         held_out = test and glm.read_samples(test, features=samples.matrix.shape[1], zero_based=zero_based)
         prepared = glm.prepare(samples, training, positive=positive)
+        if held_out and (unknown := _unknown(prepared.targets, held_out)):
+            raise GlmCommandError(f"{test}: labels that {data} does not have: {unknown}")
         model, reports = _run(
             prepared,
             lambda on_progress, on_notice: make_runner(
@@ -127,9 +133,7 @@ def train(  # noqa: PLR0917
         model.save(model_path)
         save_plot(plot_path, data.name, training.loss, reports)
         if sklearn is not None:
-            import joblib  # noqa: PLC0415  only where it is asked for
-
-            joblib.dump(model.to_sklearn(), sklearn)
+            _dump(model.to_sklearn(), sklearn)
         tested = held_out and _measured(model, model.decision_function(held_out.matrix), held_out)
     document = {
         "data": str(data),
@@ -167,15 +171,21 @@ def predict(  # noqa: PLR0917
         samples = glm.read_samples(data, labels=labels, features=features, zero_based=zero_based, unlabelled=True)
         activations = trained.decision_function(samples.matrix)
         predictions = activations if scores else trained.targets.predictions(activations)
-        measured = _measured(trained, activations, samples) if samples.labelled else {}
+        unknown = _unknown(trained.targets, samples) if samples.labelled else ""
+        measured = _measured(trained, activations, samples) if samples.labelled and not unknown else {}
     lines = [f"{value:.10g}" for value in predictions]
     if output is not None:
         try:
             output.write_text("\n".join(lines) + "\n", encoding="ascii")
         except OSError as error:
             raise GlmCommandError(f"{output}: {error.strerror}") from None
+    if unknown:
+        classes = " and ".join(f"{each:g}" for each in trained.targets.classes or ())
+        typer.echo(f"{data}: no accuracy, as it has labels other than {classes}: {unknown}", err=True)
     if as_json:
-        found = {"predictions": str(output) if output else [float(line) for line in lines]}
+        # One class against all others: the others have no name of their own.
+        values = [None if isnan(value := float(line)) else value for line in lines]
+        found = {"predictions": str(output) if output else values}
         print_json({"samples": len(lines), **measured, **found})
         return
     if output is None:
@@ -203,13 +213,14 @@ def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
 
     from host import glm  # noqa: PLC0415
+    from host.glm.targets import score_name  # noqa: PLC0415
 
     text, facts = TextColumn("{task.description}"), TextColumn("{task.fields[facts]}")
     columns = (text, BarColumn(), facts, TimeElapsedColumn(), TimeRemainingColumn())
     epochs = prepared.training.epochs
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=epochs, facts="starting")
-        score = _score_name(prepared.training.loss)
+        score = score_name(prepared.training.loss)
 
         def on_report(report: Report) -> None:
             said = f"epoch {report.epoch}/{epochs}  loss {report.loss:.5f}  {score} {report.score:.4f}"
@@ -219,22 +230,48 @@ def _run(prepared: Prepared, make: _Make) -> tuple[Model, list[Report]]:
         return glm.train(prepared, runner, on_report)
 
 
-def _score_name(loss: Loss) -> str:
-    return "r2" if loss.value == "squares" else "accuracy"
+def _check_outputs(outputs: list[Path], inputs: list[Path | None]) -> None:
+    """Refuse what could not be written, before the training rather than after it."""
+    read = [path.resolve() for path in inputs if path]
+    for path in outputs:
+        if not path.absolute().parent.is_dir():
+            raise GlmCommandError(f"{path}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise GlmCommandError(f"{path}: it is a folder; name a file")
+        if path.resolve() in read:
+            raise GlmCommandError(f"{path}: it would overwrite what is read; name another file")
+
+
+def _dump(estimator: Any, path: Path) -> None:
+    import joblib  # noqa: PLC0415  only where it is asked for
+
+    try:
+        joblib.dump(estimator, path)
+    except OSError as error:
+        raise GlmCommandError(f"{path}: {error.strerror}") from None
+
+
+def _unknown(targets: Targets, samples: Samples) -> str:
+    """Labels that are none of the model's, named; nothing if there are none."""
+    from host.glm.targets import named  # noqa: PLC0415
+
+    return named(targets.unknown(samples.labels))
 
 
 def _measured(model: Model, activations: Any, samples: Samples) -> dict[str, float]:
-    from host.glm.targets import mean_loss, score  # noqa: PLC0415
+    from host.glm.targets import mean_loss, score, score_key  # noqa: PLC0415
 
     labels = model.targets.encode(samples.labels)
     return {
         "loss": mean_loss(model.loss, activations, labels),
-        _score_name(model.loss): score(model.loss, activations, labels),
+        score_key(model.loss): score(model.loss, activations, labels),
     }
 
 
 def _document(prepared: Prepared, reports: list[Report]) -> dict[str, Any]:
-    score = _score_name(prepared.training.loss)
+    from host.glm.targets import score_key  # noqa: PLC0415
+
+    score = score_key(prepared.training.loss)
     samples, features = prepared.encoded.shape
     return {
         "samples": samples,
@@ -261,27 +298,35 @@ def _micros(seconds: float) -> str:
 
 
 def _print(document: dict[str, Any]) -> None:
+    from host.glm.targets import score_key, score_name  # noqa: PLC0415
+
     options = document["options"]
+    score = score_key(options["loss"])
     timed = any("all_reduce_seconds" in row for row in document["epochs"])
     rows = [
         (
             row["epoch"],
             f"{row['loss']:.5f}",
-            f"{row.get('accuracy', row.get('r2')):.4f}",
+            f"{row[score]:.4f}",
             f"{row['seconds']:.3f}",
             *([_micros(row["all_reduce_seconds"]) if "all_reduce_seconds" in row else ""] if timed else []),
             row["saturated"] or "",
         )
         for row in document["epochs"]
     ]
-    score = "R squared" if options["loss"] == "squares" else "accuracy"
     where = ", ".join(filter(None, (document["worker"], document["lab"])))
     title = (
         f"{document['samples']:,} samples, {document['features']:,} features; {options['workers']} workers"
         f" ({where}), {options['bits']} bits, mini-batch {options['batch']},"
         f" rate {options['rate']:.4g}"
     )
-    columns = ("epoch", f"{options['loss']} loss", score, "seconds", *(["us an all-reduce"] if timed else []))
+    columns = (
+        "epoch",
+        f"{options['loss']} loss",
+        score_name(options["loss"]),
+        "seconds",
+        *(["us an all-reduce"] if timed else []),
+    )
     print_table(title, (*columns, "saturated"), rows)
     if "test" in document:
         typer.echo("test: " + "; ".join(f"{name} {value:.4f}" for name, value in document["test"].items()))

@@ -15,6 +15,7 @@ from host.glm.samples import Floats
 _DENSE_FROM = 0.2
 """Share of non-zero codes from which rows are held whole: a sparse code costs six bytes and a gather."""
 _BLOCK_ROWS = 512
+_BYTE = 8
 
 Codes = NDArray[np.uint16]
 
@@ -63,13 +64,10 @@ class Encoded:
         blocks = (self.rows[begin : begin + _BLOCK_ROWS] for begin in range(0, self.shape[0], _BLOCK_ROWS))
         return np.asarray(np.concatenate([block.astype(np.float64) @ weights for block in blocks]) * unit)
 
-    def squared_norms(self) -> Floats:
-        """The squared length of every sample."""
-        unit = 4.0**-self.bits
-        if isinstance(self.rows, sp.csr_array):
-            squares = self.rows.astype(np.float64).power(2)
-            return np.asarray(squares.sum(axis=1)).ravel() * unit
-        return np.asarray(np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64) * unit)
+    def mean_squared_length(self) -> float:
+        """Of the samples."""
+        codes = self.rows.data if isinstance(self.rows, sp.csr_array) else self.rows.ravel()
+        return float(np.einsum("i,i->", codes, codes, dtype=np.float64) * 4.0**-self.bits / self.shape[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,70 +87,63 @@ class Normaliser:
 
     @classmethod
     def fit(cls, matrix: sp.csr_array, *, bias: bool = True) -> Normaliser:
-        """The ranges of the features of `matrix`, the zeros that it does not store included."""
-        low = np.asarray(matrix.min(axis=0).todense(), np.float64).ravel()
-        high = np.asarray(matrix.max(axis=0).todense(), np.float64).ravel()
-        return cls(low, high - low, bias)
+        """The ranges of the features of `matrix`, the zeros that it does not store included.
+
+        Raises:
+            GlmError: a range is beyond what a float can say.
+        """
+        from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+
+        offsets, columns = _places(matrix)
+        low, high = _glm.feature_ranges(offsets, columns, matrix.data, matrix.shape[1])
+        with np.errstate(over="ignore"):
+            span = high - low
+        if not np.isfinite(span).all():
+            worst = int(np.argmin(np.isfinite(span)))
+            raise GlmError(
+                f"feature {worst} (the first is 0) is {low[worst]:g} to {high[worst]:g}, which is no range of floats",
+                "scale it",
+            )
+        return cls(low, span, bias)
 
     @property
     def features(self) -> int:
         """Of a sample, the bias not counted."""
         return len(self.low)
 
-    def encode(self, matrix: sp.csr_array, bits: int) -> Encoded:
+    def encode(self, matrix: sp.csr_array, bits: int, order: NDArray[np.int64] | None = None) -> Encoded:
         """Codes of `bits` bits: (value - low) / span * (2**bits - 1), rounded half to even.
+
+        Args:
+            matrix: shape (samples, features), its indices sorted and without duplicates.
+            bits: 1 to 16.
+            order: which sample each row is of; None: all as they are.
 
         Raises:
             GlmError: another number of features.
         """
+        from host import _glm  # noqa: PLC0415
+
         samples, features = matrix.shape
         if features != self.features:
             raise GlmError(f"samples of {features} features", f"these numbers are for {self.features}")
-        codes = self._codes(matrix.data, matrix.indices, bits)
-        of_zero = self._codes(np.zeros(features), np.arange(features), bits)
-        full = np.flatnonzero(of_zero)
-        filled = (len(full) * samples + np.count_nonzero(codes) + samples) / (samples * (features + 1))
-        if filled >= _DENSE_FROM:
-            return Encoded(self._dense(matrix, codes, of_zero, bits), bits)
-        return Encoded(self._sparse(matrix, codes, of_zero, full, bits), bits)
-
-    def _codes(self, values: Floats, columns: NDArray[np.int32] | NDArray[np.int64], bits: int) -> Codes:
         largest = (1 << bits) - 1
-        span = self.span[columns]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            share = np.where(span > 0, (values - self.low[columns]) / span, 0.0)
-        return np.asarray(np.rint(np.clip(share, 0.0, 1.0) * largest), np.uint16)
+        offsets, columns = _places(matrix)
+        codes = _glm.value_codes(offsets, columns, matrix.data, self.low, self.span, largest)
+        every = np.arange(features, dtype=np.int32)
+        ends = np.array([0, features], np.int64)
+        of_zero = _glm.value_codes(ends, every, np.zeros(features), self.low, self.span, largest)
+        order = np.arange(samples) if order is None else order
+        bias = largest if self.bias else 0
+        filled = np.count_nonzero(of_zero) * samples + np.count_nonzero(codes) + samples
+        if filled >= _DENSE_FROM * samples * (features + 1):
+            rows = np.empty((len(order), features + self.bias), np.uint8 if bits <= _BYTE else np.uint16)
+            _glm.dense_codes(offsets, columns, codes, order, of_zero, bias, rows)
+            return Encoded(rows, bits)
+        places, indices, data = _glm.sparse_codes(offsets, columns, codes, order, of_zero, bias)
+        return Encoded(sp.csr_array((data, indices, places), shape=(len(order), features + self.bias)), bits)
 
-    def _dense(self, matrix: sp.csr_array, codes: Codes, of_zero: Codes, bits: int) -> NDArray[np.uint8] | Codes:
-        samples, features = matrix.shape
-        dtype = np.uint8 if bits <= 8 else np.uint16
-        rows = np.empty((samples, features + self.bias), dtype)
-        rows[:, :features] = of_zero
-        rows[np.repeat(np.arange(samples), np.diff(matrix.indptr)), matrix.indices] = codes
-        if self.bias:
-            rows[:, features] = (1 << bits) - 1
-        return rows
 
-    def _sparse(
-        self, matrix: sp.csr_array, codes: Codes, of_zero: Codes, full: NDArray[np.int64], bits: int
-    ) -> sp.csr_array:
-        samples, features = matrix.shape
-        rows = sp.csr_array((codes, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
-        if len(full):
-            # Columns whose zeros have a code are held whole.
-            whole = np.broadcast_to(of_zero[full], (samples, len(full))).copy()
-            place = np.full(features, -1)
-            place[full] = np.arange(len(full))
-            inside = place[matrix.indices] >= 0
-            where = np.repeat(np.arange(samples), np.diff(matrix.indptr))[inside]
-            whole[where, place[matrix.indices[inside]]] = codes[inside]
-            rows.data[inside] = 0
-            rows.eliminate_zeros()
-            spread = sp.coo_array(whole)
-            rows = rows + sp.csr_array((spread.data, (spread.row, full[spread.col])), shape=matrix.shape)
-        rows.eliminate_zeros()
-        if self.bias:
-            constant = sp.csr_array(np.full((samples, 1), (1 << bits) - 1, np.uint16))
-            rows = sp.hstack([rows, constant], format="csr")
-        rows.sort_indices()
-        return sp.csr_array(rows, dtype=np.uint16)
+def _places(matrix: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The offsets and columns of its values, as C++ takes them."""
+    return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)

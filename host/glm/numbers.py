@@ -96,6 +96,17 @@ class Numbers:
         """A dot product of planes and weights, shifted right by this, is an activation."""
         return self.fraction + self.bits - ACTIVATION_FRACTION
 
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The least learning rate that there is a step for, and where they end."""
+        low, high = (math.ldexp(self.batch, self._unit_shift - places) for places in (GRADIENT_BITS, 0))
+        return low, high
+
+    @property
+    def _unit_shift(self) -> int:
+        """What an update shifts a gradient by at a step of 1/2 or more and below 1, less the step's own exponent."""
+        return ACTIVATION_FRACTION + self.bits - self.fraction
+
     def check_features(self, features: int) -> None:
         """Refuse a worker's share of the features whose dot product may exceed its accumulator.
 
@@ -135,10 +146,9 @@ class Step:
         multiplier = round(math.ldexp(mantissa, MULTIPLIER_BITS))
         if multiplier == 1 << MULTIPLIER_BITS:
             multiplier, exponent = multiplier >> 1, exponent + 1
-        lowest = ACTIVATION_FRACTION + numbers.bits - numbers.fraction
-        shift = lowest - exponent
+        shift = numbers._unit_shift - exponent
         if not 0 <= shift < GRADIENT_BITS:
-            low, high = (math.ldexp(numbers.batch, lowest - places) for places in (GRADIENT_BITS, 0))
+            low, high = numbers.rates
             raise GlmError(
                 f"a learning rate of {rate} with mini-batches of {numbers.batch}",
                 f"these numbers have steps for rates of at least {low:.3g} and below {high:.3g}",

@@ -47,13 +47,16 @@ class Targets:
         found = np.unique(labels)
         if positive is not None:
             if positive not in found or len(found) < 2:
-                raise GlmError(f"class {positive:g} and others are needed; there are {_named(found)}")
+                raise GlmError(f"class {positive:g} and others are needed; there are {named(found)}")
             others = found[found != positive]
             return cls((float(others[0]) if len(others) == 1 else float("nan"), float(positive)))
         if len(found) != 2:
+            counted = "1 class" if len(found) == 1 else f"{len(found)} classes"
             raise GlmError(
-                f"{len(found)} classes ({_named(found)}) for the loss {loss.value}, which takes two",
-                "one against the others: --positive CLASS; numbers: --loss squares",
+                f"{counted} ({named(found)}) for the loss {loss.value}, which takes two",
+                "give samples of both"
+                if len(found) == 1
+                else "one against the others: --positive CLASS; numbers: --loss squares",
             )
         return cls((float(found[0]), float(found[1])))
 
@@ -63,6 +66,12 @@ class Targets:
             return np.where(labels == self.classes[1], 1, -1).astype(np.int32)
         exact = np.rint((labels - self.offset) / self.scale * (1 << ACTIVATION_FRACTION))
         return np.clip(exact, -TARGET_LIMIT, TARGET_LIMIT).astype(np.int32)
+
+    def unknown(self, labels: Floats) -> Floats:
+        """Labels that are none of the classes, in order; nothing if all others are one class, or for least squares."""
+        if self.classes is None or np.isnan(self.classes[0]):
+            return np.empty(0)
+        return np.setdiff1d(labels, self.classes)
 
     def predictions(self, activations: Floats) -> Floats:
         """The class, or the target, of activations."""
@@ -90,6 +99,17 @@ def score(loss: Loss, activations: Floats, labels: NDArray[np.int32]) -> float:
     return float(np.mean((activations > 0) == (labels > 0)))
 
 
-def _named(classes: Floats) -> str:
+def score_name(loss: Loss) -> str:
+    """What `score` is, for people."""
+    return "R squared" if loss == Loss.SQUARES else "accuracy"
+
+
+def score_key(loss: Loss) -> str:
+    """What `score` is, for programs."""
+    return "r2" if loss == Loss.SQUARES else "accuracy"
+
+
+def named(classes: Floats) -> str:
+    """The first of them, for a message."""
     shown = ", ".join(f"{each:g}" for each in classes[:_NAMED_CLASSES])
     return shown + (", ..." if len(classes) > _NAMED_CLASSES else "")

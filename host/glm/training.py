@@ -19,6 +19,8 @@ from host.glm.shares import Shares
 from host.glm.targets import Targets, mean_loss, score
 
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
+_LARGEST_OF = 0.999
+"""Of where the rates end: that end itself has no step."""
 
 
 class Parallel(StrEnum):
@@ -41,7 +43,8 @@ class Training:
         batch: samples of a mini-batch.
         micro_batch: samples of an all-reduce, a multiple of 8; does not change the model.
         epochs: how often all samples are gone through.
-        rate: learning rate gamma; None: the inverse of the loss's curvature times the samples' mean squared length.
+        rate: learning rate gamma; None: the inverse of the loss's curvature times the samples' mean squared length,
+            or the largest that there is a step for.
         decay: the rate of epoch e = 0, 1, ... is rate / (1 + decay * e).
         fraction: fraction bits of the weights.
         bias: with a constant feature.
@@ -134,10 +137,11 @@ def prepare(samples: Samples, training: Training, *, positive: float | None = No
         np.random.default_rng(training.seed).shuffle(order)
     targets = Targets.fit(training.loss, samples.labels, positive=positive)
     normaliser = Normaliser.fit(samples.matrix, bias=training.bias)
-    encoded = normaliser.encode(samples.matrix[order], training.bits)
+    encoded = normaliser.encode(samples.matrix, training.bits, order)
     if training.rate is None:
-        curvature = _CURVATURE[training.loss] * float(encoded.squared_norms().mean())
-        training = replace(training, rate=1.0 / curvature if curvature > 0 else 1.0)
+        curvature = _CURVATURE[training.loss] * encoded.mean_squared_length()
+        _, end = training.numbers.rates
+        training = replace(training, rate=min(1.0 / curvature if curvature > 0 else 1.0, _LARGEST_OF * end))
     prepared = Prepared(training, encoded, targets.encode(samples.labels[order]), normaliser, targets)
     training.numbers.check_features(len(prepared.shares.of_worker(0)))
     assert prepared.steps

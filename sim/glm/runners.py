@@ -11,6 +11,9 @@ from host.glm.numbers import BANKS
 from sim.glm.labs import LabKind
 from sim.glm.network_runner import NetworkRunner, OnProgress
 
+_TIMEOUT = 120.0
+"""Seconds; a machine may be that busy."""
+
 
 class WorkerKind(StrEnum):
     """What trains."""
@@ -32,18 +35,24 @@ def make_runner(
     prepared: Prepared,
     *,
     drop: float = 0.0,
-    timeout: float = 120.0,
+    timeout: float | None = None,
     on_progress: OnProgress | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Runner:
-    """The runner for these choices; `lab` is of software workers, None: `default_lab`.
+    """The runner for these choices; `lab` is of software workers, None: `default_lab`; `timeout` too, None: 120 s.
 
     Raises:
         GlmError: they do not go together.
     """
     if not 0 <= drop < 1:
         raise GlmError(f"a share of {drop} of the frames", "give at least 0 and below 1")
+    if timeout is not None and not 0 < timeout < float("inf"):
+        raise GlmError(f"a timeout of {timeout} s", "give a positive number of seconds")
     if worker == WorkerKind.RTL:
+        if timeout is not None:
+            raise GlmError(
+                "--timeout with simulated hardware, which counts clocks and gives up by them", "leave it out"
+            )
         _check_hardware(lab, prepared)
         from sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
 
@@ -53,7 +62,7 @@ def make_runner(
         if drop:
             raise GlmError("no frames are lost in one process", "take --lab shm or --lab mininet")
         return LocalRunner()
-    return NetworkRunner(lab, loss=drop, timeout=timeout, on_progress=on_progress)
+    return NetworkRunner(lab, loss=drop, timeout=timeout or _TIMEOUT, on_progress=on_progress)
 
 
 def _check_hardware(lab: LabKind | None, prepared: Prepared) -> None:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "encoding.hpp"
 #include "libsvm.hpp"
 #include "worker.hpp"
 
@@ -79,6 +80,59 @@ py::tuple parse(const py::buffer& text, std::int32_t base, std::int32_t features
                         array_of(lines.values));
 }
 
+template <typename T>
+std::span<const T> view_of(const Array<T>& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+SparseRows rows_of(const Array<std::int64_t>& offsets, const Array<std::int32_t>& columns,
+                   std::size_t features) {
+  return {view_of(offsets), view_of(columns), features};
+}
+
+py::tuple ranges(const Array<std::int64_t>& offsets, const Array<std::int32_t>& columns,
+                 const Array<double>& values, std::size_t features) {
+  const Ranges found = feature_ranges(rows_of(offsets, columns, features), view_of(values));
+  return py::make_tuple(array_of(found.low), array_of(found.high));
+}
+
+Array<std::uint16_t> codes_of_values(const Array<std::int64_t>& offsets,
+                                     const Array<std::int32_t>& columns,
+                                     const Array<double>& values, const Array<double>& low,
+                                     const Array<double>& span, std::uint16_t largest) {
+  const SparseRows rows = rows_of(offsets, columns, static_cast<std::size_t>(low.size()));
+  return array_of(value_codes(rows, view_of(values), {view_of(low), view_of(span), largest}));
+}
+
+py::tuple lay_out_sparse(const Array<std::int64_t>& offsets, const Array<std::int32_t>& columns,
+                         const Array<std::uint16_t>& codes, const Array<std::int64_t>& order,
+                         const Array<std::uint16_t>& of_zero, std::uint16_t bias) {
+  const SparseRows rows = rows_of(offsets, columns, static_cast<std::size_t>(of_zero.size()));
+  const Layout layout{view_of(order), view_of(of_zero), bias};
+  const std::vector<std::int64_t> ends = sparse_offsets(rows, view_of(codes), layout);
+  Array<std::int32_t> at(ends.back());
+  Array<std::uint16_t> laid_out(ends.back());
+  sparse_codes(rows, view_of(codes), layout, span_of(at),
+               {laid_out.mutable_data(), static_cast<std::size_t>(laid_out.size())});
+  return py::make_tuple(array_of(ends), at, laid_out);
+}
+
+template <typename Code>
+void lay_out_dense(const Array<std::int64_t>& offsets, const Array<std::int32_t>& columns,
+                   const Array<std::uint16_t>& codes, const Array<std::int64_t>& order,
+                   const Array<std::uint16_t>& of_zero, std::uint16_t bias, Array<Code> rows) {
+  const SparseRows from = rows_of(offsets, columns, static_cast<std::size_t>(of_zero.size()));
+  dense_codes<Code>(from, view_of(codes), {view_of(order), view_of(of_zero), bias},
+                    {rows.mutable_data(), static_cast<std::size_t>(rows.size())});
+}
+
+template <typename Code>
+void define_dense(py::module_& module) {
+  module.def("dense_codes", &lay_out_dense<Code>, py::arg("offsets"), py::arg("columns"),
+             py::arg("codes"), py::arg("order"), py::arg("of_zero"), py::arg("bias"),
+             py::arg("rows").noconvert());
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_glm, module) {
@@ -132,6 +186,14 @@ PYBIND11_MODULE(_glm, module) {
       PyErr_SetObject(PyExc_ValueError, why.ptr());
     }
   });
+  module.def("feature_ranges", &ranges, py::arg("offsets"), py::arg("columns"), py::arg("values"),
+             py::arg("features"));
+  module.def("value_codes", &codes_of_values, py::arg("offsets"), py::arg("columns"),
+             py::arg("values"), py::arg("low"), py::arg("span"), py::arg("largest"));
+  module.def("sparse_codes", &lay_out_sparse, py::arg("offsets"), py::arg("columns"),
+             py::arg("codes"), py::arg("order"), py::arg("of_zero"), py::arg("bias"));
+  define_dense<std::uint8_t>(module);
+  define_dense<std::uint16_t>(module);
   module.def("parse_libsvm", &parse, py::arg("text"), py::arg("base"), py::arg("features"));
 }
 

@@ -135,8 +135,22 @@ def test_one_class_against_the_others(draw: np.random.Generator) -> None:
         prepare(three, Training(), positive=7.0)
     with pytest.raises(GlmError, match="positive class for least squares"):
         prepare(three, Training(loss=Loss.SQUARES), positive=2.0)
-    with pytest.raises(GlmError, match="1 classes"):
+    with pytest.raises(GlmError, match=r"1 class \(1\).*samples of both"):
         prepare(Samples(samples.matrix, np.ones(90)), Training())
+
+
+def test_a_range_beyond_floats_is_refused() -> None:
+    values = np.array([[1.0, 1e308], [2.0, -1e308]])
+    with pytest.raises(GlmError, match=r"feature 1 .* is -1e\+308 to 1e\+308"):
+        prepare(Samples.of(values, [0, 1]), Training())
+
+
+def test_a_rate_that_is_chosen_has_a_step() -> None:
+    """Samples of few features ask for a rate beyond the largest step of small mini-batches."""
+    samples = Samples.of(sp.eye_array(60, format="csr"), np.arange(60) % 2)
+    training = Training(batch=8, bias=False, fraction=22)
+    prepared = prepare(samples, training)
+    assert prepared.training.rate is not None and prepared.training.rate > 0.99 * training.numbers.rates[1]
 
 
 def test_a_feature_that_never_differs_is_nothing(draw: np.random.Generator) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from controlplane.cli import app
 from host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Report, Samples, Training, prepare, train
+from host.glm.estimators import GLMClassifier
 from sim.glm.labs import LabKind
 from sim.glm.network_runner import NetworkRunner
 from sim.glm.runners import WorkerKind, make_runner
@@ -42,6 +44,15 @@ def test_processes_behind_a_switch(training: Training, drop: float, rng: random.
     assert np.array_equal(model.weights, wanted.weights)
     assert [(r.epoch, r.loss, r.score) for r in reports] == [(r.epoch, r.loss, r.score) for r in expected]
     assert heard == reports and all(report.facts["all_reduces"] > 0 for report in reports[1:])
+
+
+def test_an_estimator_is_fitted_by_processes_behind_a_switch(rng: random.Random) -> None:
+    samples = _samples(rng, 40, 70)
+    behind = GLMClassifier(workers=2, batch=16, max_iter=2, runner=NetworkRunner(LabKind.SHM))
+    here = clone(behind).set_params(runner=None).fit(samples.matrix, samples.labels)
+    behind.fit(samples.matrix, samples.labels)
+    assert np.array_equal(behind.models_[0].weights, here.models_[0].weights)
+    assert behind.reports_[0][-1].facts["all_reduces"] > 0 and clone(behind).get_params()["workers"] == 2
 
 
 def test_a_worker_that_dies_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +125,27 @@ def test_the_table_and_scikit_learn_s_file(data: Path) -> None:
     assert joblib.load("model.joblib").coef_.shape == (1, 30)
 
 
+def test_labels_that_the_model_does_not_know_are_named(data: Path) -> None:
+    """Predictions there are, but no accuracy, which would be of something else."""
+    assert CliRunner().invoke(app, ["glm", "train", str(data), "--lab", "local", "--epochs", "1"]).exit_code == 0
+    Path("other.libsvm").write_text("1 1:2\n2 3:1\n7 1:1\n")
+    done = CliRunner().invoke(app, ["glm", "predict", "data.model.npz", "other.libsvm", "--json"])
+    assert done.exit_code == 0 and "labels other than -1 and 1: 2, 7" in done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["predictions"]) == 3 and "accuracy" not in found and "loss" not in found
+
+
+def test_one_class_against_the_others(data: Path) -> None:
+    """The others have no name: null, as JSON knows no nan; all their labels are known."""
+    Path("three.libsvm").write_text("".join(f"{k % 3} {k % 3 + 1}:1\n" for k in range(30)))
+    command = ["glm", "train", "three.libsvm", "--lab", "local", "--positive", "2", "--batch", "8"]
+    assert CliRunner().invoke(app, [*command, "--test", "three.libsvm"]).exit_code == 0
+    done = CliRunner().invoke(app, ["glm", "predict", "three.model.npz", "three.libsvm", "--json"])
+    assert "NaN" not in done.stdout
+    found = json.loads(done.stdout)
+    assert found["predictions"] == [2.0 if k % 3 == 2 else None for k in range(30)] and found["accuracy"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -123,11 +155,18 @@ def test_the_table_and_scikit_learn_s_file(data: Path) -> None:
         (["train", "data.libsvm", "--micro-batch", "5"], 1, "micro-batches of 5"),
         (["train", "data.libsvm", "--workers", "99"], 1, "99 workers"),
         (["train", "data.libsvm", "-o", "no/such/model.npz"], 1, "there is no folder"),
+        (["train", "data.libsvm", "--plot", "plot.xyz"], 1, "names no kind of plot"),
+        (["train", "data.libsvm", "--sklearn", "."], 1, "it is a folder"),
+        (["train", "data.libsvm", "-o", "./data.libsvm"], 1, "would overwrite"),
+        (["train", "data.libsvm", "--test", "other.libsvm"], 1, "labels that data.libsvm does not have: 2, 7"),
+        (["train", "data.libsvm", "--lab", "shm", "--timeout", "nan"], 1, "a timeout of nan s"),
+        (["train", "data.libsvm", "--worker", "rtl", "--timeout", "9"], 1, "--timeout with simulated hardware"),
         (["train", "bad.libsvm"], 1, r"bad.libsvm:2: index 1 after 3"),
         (["predict", "data.libsvm", "data.libsvm"], 1, "is no model"),
     ],
 )
 def test_mistakes(data: Path, arguments: list[str], code: int, says: str) -> None:
     Path("bad.libsvm").write_text("1 1:2\n-1 3:1 1:1\n")
+    Path("other.libsvm").write_text("1 1:2\n2 3:1\n7 1:1\n")
     done = CliRunner().invoke(app, ["glm", *arguments])
     assert (done.exit_code, says in (done.output + str(done.exception))) == (code, True), (done.output, done.exception)
