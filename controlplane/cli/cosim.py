@@ -33,7 +33,7 @@ def cosim(
     duplicate: Annotated[float, typer.Option(help="Share that arrives twice.", min=0, max=1)] = 0,
     reorder: Annotated[float, typer.Option(help="Share that others pass.", min=0, max=1)] = 0,
     seed: Annotated[
-        int | None, typer.Option(help="Equal seeds give equal runs; random, and printed, if not given.")
+        int | None, typer.Option(help="Equal seeds give equal runs; random, and printed, if not given.", min=0)
     ] = None,
     pcap: Annotated[Path | None, typer.Option(help="A pcapng file that gets every frame.", dir_okay=False)] = None,
     waves: Annotated[

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from controlplane.cli.pcapng import INBOUND, OUTBOUND, PcapngWriter
 from sim.cosim.models import PICOS_PER_NANO, Faults
@@ -26,19 +25,20 @@ class Cable:
             )  # fmt: skip
 
 
-def write_capture(path: Path, cables: Mapping[str, Cable], sightings: Iterable[tuple[int, int, bool, bytes]]) -> None:
+def write_capture(
+    out: BinaryIO, cables: Mapping[str, Cable], sightings: Iterable[tuple[int, int, bool, bytes]]
+) -> None:
     """A pcapng file of (line, ps, lost, frame), in the order of their times.
 
     Each cable is two interfaces, what arrived and what was lost; the direction is seen from the cable's first end.
     """
-    with path.open("wb") as out:
-        writer = PcapngWriter(out)
-        places: dict[tuple[int, bool], tuple[int, int]] = {}
-        for name, cable in cables.items():
-            for lost, what in ((False, name), (True, f"{name} lost")):
-                interface = writer.add_interface(what, f"cable of {name}{', frames lost' if lost else ''}")
-                places[cable.up.number, lost] = (interface, OUTBOUND)
-                places[cable.down.number, lost] = (interface, INBOUND)
-        for line, at, lost, frame in sorted(sightings, key=lambda one: one[1]):
-            interface, direction = places[line, lost]
-            writer.add_frame(interface, at // PICOS_PER_NANO, frame, direction)
+    writer = PcapngWriter(out)
+    places: dict[tuple[int, bool], tuple[int, int]] = {}
+    for name, cable in cables.items():
+        for lost, what in ((False, name), (True, f"{name} lost")):
+            interface = writer.add_interface(what, f"cable of {name}{', frames lost' if lost else ''}")
+            places[cable.up.number, lost] = (interface, OUTBOUND)
+            places[cable.down.number, lost] = (interface, INBOUND)
+    for line, at, lost, frame in sorted(sightings, key=lambda one: one[1]):
+        interface, direction = places[line, lost]
+        writer.add_frame(interface, at // PICOS_PER_NANO, frame, direction)

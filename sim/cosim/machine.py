@@ -93,10 +93,12 @@ class Machine:
             write_config(forwarding_config(topology, name), program)
         self.hosts: dict[str, NicHost | MemberHost] = {}
         self.cables: dict[str, Cable] = {}
-        for number, (name, kind) in enumerate(hosts.items()):
-            self._add_host(name, kind, number)
-        for cable in topology.links:
-            self.cables[cable.a.switch] = self._connect(self._port(cable.a), self._port(cable.b))
+        with self._exits as exits:  # of the NICs that are there when a later one cannot be built
+            for number, (name, kind) in enumerate(hosts.items()):
+                self._add_host(name, kind, number)
+            for cable in topology.links:
+                self.cables[cable.a.switch] = self._connect(self._port(cable.a), self._port(cable.b))
+            self._exits = exits.pop_all()
 
     @classmethod
     def star(
@@ -176,13 +178,18 @@ class Machine:
 
     @contextmanager
     def capture(self, path: Path) -> Iterator[None]:
-        """Write what cables carry within to a pcapng file at the end; lost frames are on interfaces of their own."""
-        self._world.capture(True)
-        try:
-            yield
-        finally:
-            self._world.capture(False)
-            write_capture(path, self.cables, self._world.sightings())
+        """Write what cables carry within to a pcapng file at the end; lost frames are on interfaces of their own.
+
+        Raises:
+            OSError: the file cannot be written; before anything runs, if it cannot be made.
+        """
+        with path.open("wb") as out:
+            self._world.capture(True)
+            try:
+                yield
+            finally:
+                self._world.capture(False)
+                write_capture(out, self.cables, self._world.sightings())
 
     # ---- jobs ------------------------------------------------------------------------------------------------
 
