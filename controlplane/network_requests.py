@@ -16,7 +16,8 @@ from typing import Self
 
 from controlplane.networks import NetworkError, state_folder
 
-_LONGEST = 4096
+_LONGEST = 1 << 16
+_LONGEST_COMPLAINT = _LONGEST // 8  # characters: JSON may take six bytes for one
 _CLIENT_SECONDS = 5.0
 """How long the owner listens to somebody who has connected."""
 _ANSWER_SECONDS = 120.0
@@ -50,15 +51,7 @@ class RequestSocket:
         client, _ = self._socket.accept()
         with client, contextlib.suppress(OSError):  # whoever asked may have gone
             client.settimeout(_CLIENT_SECONDS)
-            try:
-                asked = json.loads(client.recv(_LONGEST))
-                handler(str(asked["verb"]), str(asked["switch"]))
-                reply = {}
-            except NetworkError as error:
-                reply = {"error": str(error)}
-            except (ValueError, KeyError, TypeError):
-                reply = {"error": "that is no request"}
-            client.send(json.dumps(reply).encode())
+            client.send(json.dumps(_reply(client.recv(_LONGEST), handler)).encode())
 
     def __enter__(self) -> Self:
         return self
@@ -94,6 +87,19 @@ def ask(network: str, verb: str, switch: str) -> None:
         raise NetworkError(f"network {network} ended meanwhile")
     if complaint := json.loads(said).get("error"):
         raise NetworkError(complaint)
+
+
+def _reply(request: bytes, handler: Handler) -> dict[str, str]:
+    try:
+        asked = json.loads(request)
+        verb, switch = str(asked["verb"]), str(asked["switch"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {"error": "that is no request"}
+    try:
+        handler(verb, switch)
+    except (NetworkError, OSError) as error:
+        return {"error": str(error)[-_LONGEST_COMPLAINT:]}  # the end of a log is what tells
+    return {}
 
 
 def _path(network: str) -> Path:

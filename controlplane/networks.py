@@ -119,10 +119,11 @@ class StateFile:
 
 def is_held(name: str) -> bool:
     """Whether a live process owns the network."""
-    path = state_folder() / f"{name}.json"
-    if not path.exists():
+    try:
+        handle = (state_folder() / f"{name}.json").open("r", encoding="utf-8")
+    except FileNotFoundError:  # its owner may remove it at any time
         return False
-    with path.open("r", encoding="utf-8") as handle:
+    with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:

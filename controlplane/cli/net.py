@@ -32,6 +32,7 @@ app.command("restart")(net_switch.restart)
 
 _UP_SECONDS = 180.0
 _DOWN_SECONDS = 30.0
+_NONE_UP = "no network is up; start one with `catchment net up TOPOLOGY`"
 _READY = b"up\n"
 
 
@@ -88,6 +89,8 @@ def down(
     """End a network, and remove what an earlier one of that name left behind."""
     from sim.mininet.leftovers import remove_leftovers  # noqa: PLC0415
 
+    if name is not None and (not name[:1].isalnum() or "/" in name):  # it becomes part of paths
+        raise NetworkError(f"{name!r} is no name of a network")
     if os.geteuid() != 0:
         raise NetworkError("removing a network needs root: run it with sudo")
     if name is None:
@@ -132,21 +135,20 @@ def execute(
     """Run a program on a host of the network that is up."""
     pids = {name: pid for state in networks.networks_up() for name, pid in state.hosts.items() if name == host}
     if host not in pids:
-        have = ", ".join(h for state in networks.networks_up() for h in state.hosts) or "no network is up"
-        raise NetworkError(f"no host {host!r}; there are: {have}")
+        have = ", ".join(h for state in networks.networks_up() for h in state.hosts)
+        raise NetworkError(f"no host {host!r}; there are: {have}" if have else _NONE_UP)
     os.execvp("mnexec", ["mnexec", "-a", str(pids[host]), *command])
 
 
 def _start_detached(topology: Path, name: str) -> None:
     folder = networks.state_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    log = (folder / f"{name}.log").open("wb")
     reader, writer = os.pipe()
     command = [
         sys.executable, "-m", "controlplane.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
     ]  # fmt: skip
     with os.fdopen(reader, "rb") as ready:
-        with os.fdopen(writer, "wb"):
+        with os.fdopen(writer, "wb"), (folder / f"{name}.log").open("wb") as log:
             owner = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 cwd=Path(__file__).parents[2], pass_fds=[writer],

@@ -104,7 +104,7 @@ def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
         (["p4", "compile", "absent.p4"], "no P4 program at absent.p4"),
         (["switch", "load", "127.0.0.1:1", "a", "b"], "no P4Runtime server answers at 127.0.0.1:1"),
         (["net", "up", "absent.yaml"], "cannot read topology absent.yaml"),
-        (["net", "exec", "w9", "true"], "no host 'w9'; there are: no network is up"),
+        (["net", "exec", "w9", "true"], "no network is up; start one"),
     ],
 )
 def test_mistakes_are_one_message(run: Run, words: list[str], complaint: str) -> None:
