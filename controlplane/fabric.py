@@ -18,6 +18,21 @@ from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 L2, OWN_ADDRESSES, TRUNKS, SWITCH_ADDRESSES = "l2", "own_addresses", "trunks", "switch_addresses"
 
 
+def address_of(topology: Topology, switch: str, addresses: Mapping[str, str]) -> str:
+    """gRPC address of a switch: that in `addresses`, or the topology's.
+
+    Raises:
+        ControlPlaneError: there is no such switch, or it has neither.
+    """
+    address = addresses.get(switch, topology.switch(switch).grpc)
+    if address == AUTO_ADDRESS:
+        raise ControlPlaneError(
+            f"switch {switch} has no fixed grpc address and network {topology.name} is not up; start it with "
+            "`catchment net up`, or write the address into the topology"
+        )
+    return address
+
+
 class Fabric:
     """Connections to every switch of a topology; a context manager.
 
@@ -55,12 +70,7 @@ class Fabric:
 
         def connect(name: str) -> SwitchClient:
             switch = topology.switch(name)
-            address = (addresses or {}).get(name, switch.grpc)
-            if address == AUTO_ADDRESS:
-                raise ControlPlaneError(
-                    f"switch {name} has no fixed grpc address and no network {topology.name} is up; start one "
-                    "with `catchment net up`, or write the address into the topology"
-                )
+            address = address_of(topology, name, addresses or {})
             return SwitchClient.connect(address, switch.device_id, name=name, timeout=timeout, read_only=read_only)
 
         fabric = cls(topology, connect)

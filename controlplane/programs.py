@@ -62,15 +62,24 @@ def compile_for(
         folder: takes the results, compiled afresh; the cache by default.
 
     Raises:
-        CompileError: the source or the compiler is missing, or the compiler refuses the program.
+        CompileError: the source or the compiler is missing, the compiler refuses the program, or the folder cannot be
+            written.
     """
     if not program.is_file():
         raise CompileError(f"no P4 program at {program}")
-    if folder is not None:
+    program = program.resolve()  # the compilers run in another folder
+    try:
+        if folder is None:
+            return _cached(target, program, defines)
         folder.mkdir(parents=True, exist_ok=True)
-        return _compile(target, program, defines, folder)
+        return _compile(target, program, defines, folder.resolve())
+    except OSError as error:
+        raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}") from None
+
+
+def _cached(target: Target, program: Path, defines: Mapping[str, str]) -> PipelineConfig:
     key = _fingerprint(target, program, defines)
-    folder = cache_folder() / f"{program.stem}-{target}-{key}"
+    folder = cache_folder().resolve() / f"{program.stem}-{target}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "done"
     with (folder / "lock").open("w", encoding="ascii") as lock:

@@ -11,6 +11,7 @@ from google.protobuf import text_format
 
 from softswitch.build import build
 from softswitch.compiler.diagnostics import CompileError
+from softswitch.compiler.preprocess import definitions
 from softswitch.errors import SwitchError
 
 
@@ -23,7 +24,10 @@ def main() -> int:
     parser.add_argument("--p4info", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    defines = {name: value or "1" for name, _, value in (text.partition("=") for text in options.defines)}
+    try:
+        defines = definitions(options.defines)
+    except ValueError as error:
+        parser.error(str(error))
     try:
         built = build(options.program, options.include_dirs, defines)
     except (CompileError, SwitchError) as error:

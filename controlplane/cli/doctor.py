@@ -46,6 +46,8 @@ def doctor(
             found[job.name] = [*findings, *_damaged_ports(place, job), *_reported(told)]
     if as_json:
         print_json({job: [asdict(finding) for finding in findings] for job, findings in found.items()})
+    elif not found:
+        typer.echo(f"topology {place.topology.name} has no jobs; make one with `catchment job create`")
     else:
         for job_name, findings in found.items():
             well = not any(finding.certain for finding in findings)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from controlplane.cli import p4_stf
+from controlplane.cli.definitions import DefineOption, definitions
 from controlplane.cli.output import JsonOption, print_json
 from controlplane.errors import ControlPlaneError
 from controlplane.programs import compile_for
@@ -23,13 +24,12 @@ def compile_program(
     target: Annotated[
         Target, typer.Option(help="What it is compiled for; bmv2 needs p4c on the PATH.")
     ] = Target.EMBEDDED,
-    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME=VALUE for the preprocessor.")] = None,
+    define: DefineOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the results.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compile a program to P4Info and to what the target loads."""
-    defines = dict(_definition(text) for text in define or [])
-    config = compile_for(target, program, defines, folder=output)
+    config = compile_for(target, program, definitions(define), folder=output)
     if as_json:
         print_json({"p4info": str(config.p4info), "device_config": str(config.device_config)})
     else:
@@ -42,7 +42,7 @@ def run_program(
     packets: Annotated[list[str], typer.Argument(help="Packets in hexadecimal, or files of them, one a line.")],
     port: Annotated[int, typer.Option(help="Where the packets come in.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Tell each state, table, action and assignment.")] = False,
-    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME=VALUE for the preprocessor.")] = None,
+    define: DefineOption = None,
 ) -> None:
     """Interpret a program step by step, without compiling it; tables hold what the program brings with it."""
     from softswitch.compiler.diagnostics import CompileError  # noqa: PLC0415  only this verb interprets
@@ -50,17 +50,10 @@ def run_program(
     from softswitch.interpreter.__main__ import run  # noqa: PLC0415
     from softswitch.interpreter.errors import InterpreterError  # noqa: PLC0415
 
-    defines = dict(_definition(text) for text in define or [])
+    defines = definitions(define)
     try:
         lines = run(program, packets, port=port, trace=trace, defines=defines)
     except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
         raise ControlPlaneError(str(error)) from error
     for line in lines:
         typer.echo(line)
-
-
-def _definition(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not name.isidentifier():
-        raise typer.BadParameter(f"{text!r} is not NAME=VALUE")
-    return name, value if found else "1"

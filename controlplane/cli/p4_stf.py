@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from controlplane.cli.definitions import DefineOption, definitions
 from controlplane.cli.output import JsonOption, print_json, print_table
-from softswitch.stf import Outcome, find_tests, run_test
+from controlplane.errors import ControlPlaneError
+
+if TYPE_CHECKING:
+    from softswitch.stf import Outcome
 
 
 def stf(
     program: Annotated[Path, typer.Argument(help="A P4_16 program; or a folder of programs, each beside its tests.")],
     test: Annotated[Path | None, typer.Argument(help="The test; without it PROGRAM's own, PROGRAM.stf.")] = None,
     include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Where #include looks.")] = None,
-    define: Annotated[list[str] | None, typer.Option("--define", "-D", help="NAME=VALUE for the preprocessor.")] = None,
+    define: DefineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run p4c's packet tests (STF). Succeeds only if every expectation holds and nothing else came out."""
-    defines = dict(text.partition("=")[::2] for text in define or [])
+    from softswitch.stf import find_tests, run_test  # noqa: PLC0415  only this verb needs the switch
+
+    if not program.exists():
+        raise ControlPlaneError(f"no P4 program at {program}")
+    defines = definitions(define)
     pairs = [(program, test)] if test is not None else find_tests(program)
     if not pairs:
-        raise typer.BadParameter(f"{program}: no test beside a program of its name")
+        raise ControlPlaneError(f"no test (.stf) beside {program}; name one")
     outcomes = [run_test(p, t, include or [], defines) for p, t in pairs]
     if as_json:
         print_json([asdict(outcome) for outcome in outcomes])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ def run(
     """Run a switch in the foreground; it starts without a program (see `switch load`)."""
     from sim.switch_process import COMMANDS  # noqa: PLC0415  only this verb needs it
 
-    command = COMMANDS[target](grpc, device_id, dict(_port(text) for text in port))
+    command = COMMANDS[target](grpc, device_id, _ports(port))
     os.execv(command[0], command)
 
 
@@ -43,8 +44,13 @@ def load(
     typer.echo(f"{address} runs {config.name}")
 
 
-def _port(text: str) -> tuple[int, str]:
-    number, _, interface = text.partition(":")
-    if not number.isdecimal() or not interface:
-        raise typer.BadParameter(f"{text!r} is not NUMBER:INTERFACE, as in 1:eth0")
-    return int(number), interface
+def _ports(texts: Sequence[str]) -> dict[int, str]:
+    ports: dict[int, str] = {}
+    for text in texts:
+        number, _, interface = text.partition(":")
+        if not number.isdecimal() or not interface:
+            raise typer.BadParameter(f"{text!r} is not NUMBER:INTERFACE, as in 1:eth0")
+        if int(number) in ports:
+            raise typer.BadParameter(f"port {int(number)} is {ports[int(number)]} already")
+        ports[int(number)] = interface
+    return ports

@@ -16,10 +16,10 @@ from controlplane.controller.errors import ControllerError
 from controlplane.controller.operator import OperatorClient
 from controlplane.controller.presence import Presence, read
 from controlplane.errors import ControlPlaneError
-from controlplane.fabric import Fabric
+from controlplane.fabric import Fabric, address_of
 from controlplane.networks import NetworkState, is_held, jobs_folder, networks_up, read_state
 from controlplane.store import JobStore, open_store, store_folder
-from controlplane.topology import AUTO_ADDRESS, Host, Topology
+from controlplane.topology import Host, Topology
 
 TopologyOption = Annotated[
     Path | None,
@@ -97,13 +97,7 @@ class Place:
         Raises:
             ControlPlaneError: it is `auto` and the network is not up.
         """
-        address = self.addresses.get(switch, self.topology.switch(switch).grpc)
-        if address == AUTO_ADDRESS:
-            raise ControlPlaneError(
-                f"switch {switch} has no fixed grpc address and network {self.topology.name} is not up; start it with "
-                "`catchment net up`"
-            )
-        return address
+        return address_of(self.topology, switch, self.addresses)
 
     def keep(self, switch: str) -> None:
         """Tell the controller, if one runs, that people have changed something on a switch.

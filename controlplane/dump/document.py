@@ -67,12 +67,14 @@ def load_document(path: Path) -> Document:
         raise DumpError(f"{path}{line}: neither YAML nor JSON: {error.problem}") from None
     except yaml.YAMLError as error:
         raise DumpError(f"{path} is neither YAML nor JSON: {error}") from None
+    except RecursionError:
+        raise DumpError(f"{path} is nested too deeply for a dump of a switch") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DumpError(f"{path} is not a dump of a switch: it does not begin with `format: {FORMAT}`")
-    document = Document(content, source=path, lines=dict(_lines(root, "")))
+    document = Document(content, source=path, lines=dict(_lines(root, "", set())))
     if unknown := set(document) - {"format", *SECTIONS}:
         where = place(document, str(min(unknown, key=str)))
-        raise DumpError(f"{where}: unknown: {', '.join(sorted(map(str, unknown)))}; there are {', '.join(SECTIONS)}")
+        raise DumpError(f"{where} is unknown; there are {', '.join(SECTIONS)}")
     for name in SECTIONS:
         if not isinstance(document.setdefault(name, {}), dict):
             raise DumpError(f"{place(document, name)}: not a mapping")
@@ -87,14 +89,20 @@ def place(document: Mapping[str, Any], path: str) -> str:
     return f"{document.source}{'' if line is None else f':{line}'}: {path}"
 
 
-def _lines(node: yaml.Node | None, path: str) -> Iterator[tuple[str, int]]:
-    """The line of everything below a node, by its path: `tables.acl[3]`, `multicast_groups[7]`."""
+def _lines(node: yaml.Node | None, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
+    """The line of what is below a node, by its path: `tables.acl[3]`, `multicast_groups[7]`.
+
+    What stands at several places (a YAML alias, which may even hold itself) has the lines of the first.
+    """
+    if id(node) in seen:
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            name = str(key.value)
-            for below in (f"{path}.{name}".lstrip("."), f"{path}[{name}]"):
-                yield below, key.start_mark.line + 1
-                yield from _lines(value, below)
+            below = f"{path}.{key.value}".lstrip(".")
+            yield below, key.start_mark.line + 1
+            yield f"{path}[{key.value}]", key.start_mark.line + 1
+            yield from _lines(value, below, seen)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             yield f"{path}[{number}]", value.start_mark.line + 1

@@ -30,6 +30,8 @@ def compose(text: str, source: str) -> Section:
         raise TopologyError(f"{source}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise TopologyError(f"{source}: not YAML: {error}") from None
+    except RecursionError:
+        raise TopologyError(f"{source}: nested too deeply for a topology") from None
     if root is None:
         raise TopologyError(f"{source}:1: empty file; a topology has `switches` and `hosts`")
     return Section(root, source, "")

@@ -79,6 +79,8 @@ def read_topology(path: Path) -> Parts:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise TopologyError(f"cannot read topology {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TopologyError(f"{path}: not YAML: {error}") from None
     root = compose(text, str(path))
     root.finish(_KEYS)
     name = root.text("name", path.stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from softswitch.compiler.diagnostics import CompileError, Diagnostic
@@ -16,6 +16,17 @@ P4INCLUDE = Path(__file__).parent / "p4include"
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
 
 _MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"]*)"')
+
+
+def definitions(texts: Iterable[str]) -> dict[str, str]:
+    """Macro names and their text, of NAME=VALUE or NAME, which is 1. Raises ValueError."""
+    found = {}
+    for text in texts:
+        name, given, value = text.partition("=")
+        if not name.isidentifier():
+            raise ValueError(f"{text!r} is not NAME=VALUE")
+        found[name] = value if given else "1"
+    return found
 
 
 def preprocess(source: Path, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None) -> str:

@@ -7,12 +7,14 @@ brings with it. Prints what leaves, one `PORT HEX` a line.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from softswitch.compiler.diagnostics import CompileError
 from softswitch.compiler.frontend import check_file
+from softswitch.compiler.preprocess import definitions
 from softswitch.errors import SwitchError
 from softswitch.interpreter.errors import InterpreterError
 from softswitch.interpreter.switch import InterpretedSwitch
@@ -20,10 +22,18 @@ from softswitch.interpreter.switch import InterpretedSwitch
 
 def packets_of(text: str) -> list[bytes]:
     """Packets in hexadecimal, or those of the file called `text`. Raises ValueError."""
-    if not Path(text).is_file():
-        return [bytes.fromhex(text)]
-    lines = (line.partition("#")[0].strip() for line in Path(text).read_text(encoding="utf-8").splitlines())
-    return [bytes.fromhex(line) for line in lines if line]
+    if not os.path.isfile(text):  # noqa: PTH113  Path.is_file() raises OSError where the text is too long for a name
+        try:
+            return [bytes.fromhex(text)]
+        except ValueError:
+            raise ValueError(f"{text!r} is neither a packet in hexadecimal nor a file of them") from None
+    packets = []
+    for number, line in enumerate(Path(text).read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        try:
+            packets += [bytes.fromhex(word) for word in [line.partition("#")[0].strip()] if word]
+        except ValueError:
+            raise ValueError(f"{text}:{number}: not a packet in hexadecimal") from None
+    return packets
 
 
 def run(
@@ -58,7 +68,6 @@ def main() -> int:
     parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
     parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
     options = parser.parse_args()
-    defines = {name: value or "1" for name, _, value in (text.partition("=") for text in options.defines)}
     try:
         lines = run(
             options.program,
@@ -66,7 +75,7 @@ def main() -> int:
             port=options.port,
             trace=options.trace,
             include_dirs=options.include_dirs,
-            defines=defines,
+            defines=definitions(options.defines),
         )
     except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
         print(error, file=sys.stderr)

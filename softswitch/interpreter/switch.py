@@ -42,7 +42,11 @@ class InterpretedSwitch:
     def inject(self, port: int, frame: bytes, trace: Callable[[str], None] | None = None) -> list[tuple[int, bytes]]:
         """Runs one frame that came in by `port`; what left, in order. `trace` is told each step."""
         if not 0 <= port < PORTS or len(frame) > MAX_FRAME:
-            raise SwitchError(INVALID_ARGUMENT, f"a frame of {len(frame)} bytes by port {port}")
+            raise SwitchError(
+                INVALID_ARGUMENT,
+                f"a frame of {len(frame)} bytes by port {port}: there are ports 0 to {PORTS - 1}, and frames of "
+                f"{MAX_FRAME} bytes at most",
+            )
         self.pipeline.trace.sink = trace
         self.pipeline.trace.depth = 0
         out = self.pipeline.process(port, frame)
