@@ -44,9 +44,12 @@ def test_a_capture_has_every_frame_of_every_cable(tmp_path: Path, rng: random.Ra
 
 
 def test_a_capture_that_cannot_be_written_costs_no_run(tmp_path: Path, rng: random.Random) -> None:
-    with Machine.star(1, seed=rng.getrandbits(32)) as machine, pytest.raises(FileNotFoundError):
-        with machine.capture(tmp_path / "nowhere" / "run.pcapng"):
-            raise AssertionError("it runs")
+    with (
+        Machine.star(1, seed=rng.getrandbits(32)) as machine,
+        pytest.raises(FileNotFoundError),
+        machine.capture(tmp_path / "nowhere" / "run.pcapng"),
+    ):
+        raise AssertionError("it runs")
 
 
 def test_the_verb_reports_a_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
