@@ -24,5 +24,5 @@ def fake() -> Iterator[RunningFake]:
 
 @pytest.fixture
 def client(fake: RunningFake) -> Iterator[SwitchClient]:
-    with SwitchClient.connect(fake.address, name="s1", timeout=3.0) as connected:
+    with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as connected:
         yield connected

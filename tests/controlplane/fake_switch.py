@@ -97,7 +97,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     def _enter(self, name: str, context: Any) -> None:
         self.log.append(name)
         if self.silent:
-            self.release.wait(30)
+            self.release.wait(120)
             context.abort(grpc.StatusCode.UNAVAILABLE, "woken up")
 
     def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:  # noqa: N802

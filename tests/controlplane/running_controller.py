@@ -21,9 +21,12 @@ from host import Endpoint
 from host.membership import Credentials, Description, Membership
 
 ROOT = Path(__file__).parents[2]
-QUICK = Timing(beat=0.05, silence=0.6, reunion=0.3, check=0.02, request=10.0, hang=10.0)
-PATIENT = replace(QUICK, silence=60.0, reunion=30.0)
-"""For tests that lose nobody, on a machine that may be slow."""
+QUICK = Timing(beat=0.05, silence=60.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
+"""Who breaks its connection is lost at once; nobody for being slow, as the machine may be."""
+LISTENING = replace(QUICK, silence=6.0)
+"""For tests in which silence itself tells; the others are heard a hundred times in it."""
+PATIENT = replace(QUICK, reunion=30.0)
+"""For tests that lose nobody."""
 
 
 def programs(topology: Topology, folder: Path) -> dict[str, PipelineConfig]:
@@ -75,14 +78,14 @@ class RunningController:
         self._failure = None
         self._thread = threading.Thread(target=body, daemon=True)
         self._thread.start()
-        assert started.wait(30)
+        assert started.wait(120)
         if self._failure is not None:
             raise self._failure
 
     def stop(self) -> None:
         if self._thread is not None:
             self._stop()
-            self._thread.join(30)
+            self._thread.join(120)
             assert not self._thread.is_alive()
             self._thread = None
 
@@ -99,13 +102,14 @@ class RunningController:
 
     def join(self, job: str, host: str, token: str, **options: Any) -> Membership:
         """A member on a host."""
+        options.setdefault("timeout", 60.0)
         credentials = Credentials.of(self.certificates, options.pop("proves", host))
         return Membership.join(
             controller=self.address, job=job, host=host, token=token, credentials=credentials, **options
         )
 
 
-def until(ready: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+def until(ready: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
     """Wait for something that another thread brings about."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.01)):

@@ -49,7 +49,7 @@ def start(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         command = COMMANDS[target](address, 1, {})
         process = start_switch(program, command, log=tmp_path / f"{program}.log", environment=os.environ)
         processes.append(process)
-        with SwitchClient.connect(address, timeout=20.0) as client:
+        with SwitchClient.connect(address, timeout=60.0) as client:
             client.push_pipeline(config)
         return address
 
@@ -260,7 +260,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     config = compile_for(Target.EMBEDDED, PROGRAMS / "kinds.p4", {})
     command = COMMANDS[Target.EMBEDDED](address, 1, {})
     process = start_switch("one", command, log=folder / "log", environment=os.environ)
-    with SwitchClient.connect(address, timeout=20.0) as client:
+    with SwitchClient.connect(address, timeout=60.0) as client:
         client.push_pipeline(config)
     yield address
     process.stop()

@@ -200,16 +200,16 @@ def test_a_switch_that_never_arbitrates_is_an_error_not_an_exit() -> None:
         RunningFake(FakeSwitch(no_arbitration=True)) as fake,
         pytest.raises(SwitchError, match="no answer to the request to become its controller"),
     ):
-        SwitchClient.connect(fake.address, name="s1", timeout=0.3)
+        SwitchClient.connect(fake.address, name="s1", timeout=3.0)
 
 
 def test_a_wrong_device_id_says_what_the_switch_said(fake: RunningFake) -> None:
     with pytest.raises(SwitchError, match="no device 9"):
-        SwitchClient.connect(fake.address, 9, name="s1", timeout=3.0)
+        SwitchClient.connect(fake.address, 9, name="s1", timeout=60.0)
 
 
 def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=0.3) as client:
+    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=3.0) as client:
         fake.switch.silent = True
         for request in (lambda: client.insert(l2_entry(1)), lambda: client.read("l2"), client.groups):
             with pytest.raises(SwitchError, match=r"s1.*DEADLINE_EXCEEDED.*did not answer in time"):
@@ -218,14 +218,14 @@ def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
 
 
 def test_a_switch_that_dies_is_named(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=1.0) as client:
+    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=10.0) as client:
         fake.stop()
         with pytest.raises(SwitchError, match=r"switch s1 .*(UNAVAILABLE|DEADLINE_EXCEEDED)"):
             client.insert(l2_entry(1))
 
 
 def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: RunningFake, client: SwitchClient) -> None:
-    with SwitchClient.connect(fake.address, name="s1", timeout=3.0) as newer:
+    with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as newer:
         newer.insert(l2_entry(1))
         client.insert(l2_entry(2))
         newer.insert(l2_entry(3))
@@ -234,14 +234,14 @@ def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: Run
 
 def test_a_stale_notice_is_not_taken_for_the_answer(fake: RunningFake) -> None:
     fake.switch.stale_notice = True
-    with SwitchClient.connect(fake.address, name="s1", timeout=3.0) as client:
+    with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as client:
         client.insert(l2_entry(1))
 
 
 def test_a_primary_with_a_higher_id_is_an_error(fake: RunningFake) -> None:
     fake.switch.primary = (2, 0)
     with pytest.raises(SwitchError, match=r"s1.*another controller with a higher election id is primary"):
-        SwitchClient.connect(fake.address, name="s1", timeout=3.0)
+        SwitchClient.connect(fake.address, name="s1", timeout=60.0)
 
 
 def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchClient) -> None:
@@ -254,11 +254,11 @@ def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchCli
 
 
 def test_no_thread_remains_after_close(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="gone", timeout=3.0):
+    with SwitchClient.connect(fake.address, name="gone", timeout=60.0):
         threads = [t for t in threading.enumerate() if t.name.startswith("p4runtime-switch gone")]
         assert threads
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert [thread.name for thread in threads if thread.is_alive()] == []
 
 
@@ -292,7 +292,7 @@ def test_pipeline_files_that_are_missing_or_wrong(client: SwitchClient, tmp_path
 def test_a_switch_without_a_program_says_so() -> None:
     with (
         RunningFake(FakeSwitch()) as fake,
-        SwitchClient.connect(fake.address, name="s1", timeout=3.0) as client,
+        SwitchClient.connect(fake.address, name="s1", timeout=60.0) as client,
         pytest.raises(SwitchError, match="has no program yet"),
     ):
         client.read("l2")

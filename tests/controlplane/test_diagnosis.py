@@ -61,7 +61,7 @@ def test_members_whose_counters_stand_still(client: SwitchClient, fake: RunningF
 
 
 def test_a_switch_that_does_not_answer(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", timeout=1.0) as client:
+    with SwitchClient.connect(fake.address, name="s1", timeout=10.0) as client:
         job = job_on(client)
         fake.stop()
         (missing,) = diagnose(job, {"s1": client}, interval=0.01)

@@ -40,7 +40,7 @@ BY_NAME = {metric.wire_name: metric for metric in METRICS}
 
 
 def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as reply:
         families = text_string_to_metric_families(reply.read().decode())
         samples = [sample for family in families for sample in family.samples]
     found: dict[str, dict[tuple[str, ...], float]] = {}

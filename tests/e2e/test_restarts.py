@@ -74,7 +74,7 @@ def test_each_part_dies_and_comes_back(controlled: ControlledLab, part: str, rng
 def test_who_does_not_come_back_is_named(controlled: ControlledLab, victim: str, rng: random.Random) -> None:
     with controlled.job("train", WORKERS) as token:
         members = controlled.start(
-            "train", token, [*WORKERS, "opt"], seed=rng.randrange(1 << 32), workers=len(WORKERS), timeout=3.0
+            "train", token, [*WORKERS, "opt"], seed=rng.randrange(1 << 32), workers=len(WORKERS), timeout=10.0
         )
         for member in members.values():
             member.event("started")
@@ -88,7 +88,7 @@ def test_who_does_not_come_back_is_named(controlled: ControlledLab, victim: str,
 def test_whoever_never_joins_is_named(controlled: ControlledLab, rng: random.Random) -> None:
     with controlled.job("train", WORKERS) as token:
         members = controlled.start(
-            "train", token, ["w0", "w1", "w2", "opt"], seed=rng.randrange(1 << 32), workers=len(WORKERS), timeout=3.0
+            "train", token, ["w0", "w1", "w2", "opt"], seed=rng.randrange(1 << 32), workers=len(WORKERS), timeout=10.0
         )
         for host, member in members.items():
             event = member.event("error")

@@ -28,7 +28,7 @@ WILD = {"loss": 0.05, "duplicate": 0.1, "reorder": 0.2}
 
 @contextmanager
 def job(
-    workers: int, *, slots: int = 4, lanes: int = 8, timeout: float = 30.0, spin: float = 0.0, **faults: Any
+    workers: int, *, slots: int = 4, lanes: int = 8, timeout: float = 60.0, spin: float = 0.0, **faults: Any
 ) -> Iterator[tuple[SlotRelay, list[AllReducer]]]:
     """A switch and its members."""
     stream = Stream(gen=GEN, workers=workers, slots=slots, lanes=lanes, base_seq=(1 << 32) - 7)
@@ -130,7 +130,7 @@ def test_several_in_flight(seed: int) -> None:
         order = list(range(9))
         random.Random(wid).shuffle(order)
         for turn in order:
-            running[turn].wait(30)
+            running[turn].wait(120)
         for turn, array in enumerate(arrays):
             want = sum(integers(seed, w, turn, 20).astype(np.int64) for w in range(3))
             assert np.array_equal(array, np.asarray(want).astype(np.int32))
@@ -166,7 +166,7 @@ def test_a_missing_worker_is_an_error_not_a_hang() -> None:
 
 
 def test_a_worker_that_goes_missing_is_an_error_not_a_hang() -> None:
-    with job(2, timeout=0.4) as (_, members):
+    with job(2, timeout=4.0) as (_, members):
         together(members, lambda _wid, member: member.all_reduce(np.ones(8, np.int32)) and None)
         with pytest.raises(EndpointError, match="another worker") as caught:
             members[0].all_reduce(np.ones(8, np.int32))
@@ -175,17 +175,17 @@ def test_a_worker_that_goes_missing_is_an_error_not_a_hang() -> None:
 
 def test_a_pause_of_the_caller_is_not_the_networks(seed: int) -> None:
     """What is waited for was started long ago; only the time spent waiting counts."""
-    with job(2, timeout=0.5) as (_, members):
+    with job(2, timeout=4.0) as (_, members):
         together(members, lambda _wid, member: member.all_reduce(np.ones(8, np.int32)) and None)
         array = np.ones(8, np.int32)
         late = members[0].prepare(array)
         late.start()
         with pytest.raises(TimeoutError):
             late.wait(0.01)
-        assert not threading.Event().wait(0.6)
+        assert not threading.Event().wait(4.5)
         other = threading.Thread(target=lambda: members[1].all_reduce(np.ones(8, np.int32)))
         other.start()
-        late.wait(10)
+        late.wait(60)
         other.join()
         assert array.tolist() == [2] * 8
 
@@ -310,7 +310,7 @@ def test_an_interrupt_lets_go_of_who_waits_and_closing_gives_the_port_back() -> 
         assert stall.seq == (1 << 32) - 7
         assert stall.seconds >= 1.0
         member.interrupt()
-        waiting.join(30)
+        waiting.join(120)
         member.close(0.0)
         assert told == ["closed"]
         assert member.stalled() == ()
@@ -381,7 +381,7 @@ def test_another_thread_sees_that_it_stands_still_and_ends_it() -> None:
         assert stalls[0].seconds >= 1.0
         assert stalls[0].seq == (1 << 32) - 7
         member.interrupt()
-        thread.join(10.0)
+        thread.join(120)
         assert [error.kind for error in failures] == ["closed"]
         assert "interrupted" in str(failures[0])
         with pytest.raises(EndpointError, match="interrupted"):

@@ -259,7 +259,7 @@ def test_what_is_on_the_wire() -> None:
 def test_peers_that_missed_the_last_acks_hear_them_again(numbers: np.random.Generator) -> None:
     """Peer 2 is a window ahead, so the slots have passed what the others resend; worker 0 is one of the others."""
     count = 16 * 64
-    with ring(3, stream=Stream(gen=9, workers=3, slots=16), timeout=5.0) as job:
+    with ring(3, stream=Stream(gen=9, workers=3, slots=16), timeout=60.0) as job:
         vectors = [[integers(numbers, count) for _ in range(2)] for _ in job.peers]
         results = [[np.zeros(count, np.int32) for _ in range(2)] for _ in job.peers]
         job.relay.without_acks_for = 20

@@ -158,7 +158,7 @@ class Bmv2Target:
         """Wait until everything before has left or is counted: one ARP answer through each of BMv2's egress threads."""
         for port in FENCE_PORTS:
             self._packets.send(port, arp(1, port=port & 0xFF, target_ip=SWITCH_IP))
-        answers = [self._packets.receive(timeout=10)[0] for _ in FENCE_PORTS]
+        answers = [self._packets.receive(timeout=60)[0] for _ in FENCE_PORTS]
         assert sorted(answers) == list(FENCE_PORTS), f"frames that nobody expected left ports {answers}"
 
     def _read(self, entity: p4runtime_pb2.Entity) -> Iterator[p4runtime_pb2.Entity]:
@@ -190,5 +190,5 @@ class Bmv2Target:
         for channel in self._channels:
             channel.close()
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         self._log.close()

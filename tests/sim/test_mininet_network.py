@@ -145,7 +145,7 @@ def test_ctrl_c_cleans_up() -> None:
     with start_owner(name) as owner:
         assert is_held(name)
         owner.send_signal(signal.SIGINT)
-        owner.wait(30)
+        owner.wait(120)
     assert own_interfaces(name) == []
     assert marked_processes(name) == []
 
@@ -154,7 +154,7 @@ def test_leftovers_of_a_killed_owner_are_found_and_removed() -> None:
     name = network_name()
     with start_owner(name) as owner:
         owner.kill()
-        owner.wait(30)
+        owner.wait(120)
     assert not is_held(name)
     assert marked_processes(name), "the killed owner left nothing: this test tests nothing"
     assert remove_leftovers(name)

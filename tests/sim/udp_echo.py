@@ -19,7 +19,7 @@ def main() -> None:
         endpoint.setsockopt(socket.IPPROTO_IP, _MTU_DISCOVER, _DO)
         endpoint.settimeout(1.0)
         payload = bytes(i % 251 for i in range(int(sys.argv[3])))
-        for _ in range(5):
+        for _ in range(60):
             endpoint.sendto(payload, (address, _PORT))
             try:
                 answer = endpoint.recvfrom(65535)[0]

@@ -68,7 +68,7 @@ class Worker(threading.Thread):
 
     def _pull(self, layer: LayerSpec) -> tuple[int, ...]:
         buffer = np.zeros(message_size(layer, WireType.FP32), np.uint8)
-        self._port.pull(buffer).wait(20)
+        self._port.pull(buffer).wait(120)
         header, elements = open_message(buffer, layer, TABLE, WireType.FP32)
         self.seen.append((header.step, header.layer, header.phase, header.exponents, elements.clone()))
         return header.exponents
@@ -95,7 +95,7 @@ def _run(
         raise error
     finally:
         for worker in crew:
-            worker.join(20)
+            worker.join(120)
     return node, crew, records
 
 

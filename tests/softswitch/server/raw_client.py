@@ -149,7 +149,7 @@ class RawClient:
     def get_pipeline(self, response_type: str = "ALL") -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
         request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
         request.response_type = p4runtime_pb2.GetForwardingPipelineConfigRequest.ResponseType.Value(response_type)
-        return self.stub.GetForwardingPipelineConfig(request, timeout=10)
+        return self.stub.GetForwardingPipelineConfig(request, timeout=60)
 
 
 @contextlib.contextmanager

@@ -50,7 +50,7 @@ def test_of_two_inserts_of_one_key_exactly_one_wins(switch: SwitchProcess, names
         with RawClient(switch.address) as client:
             client.arbitrate((0, 1), role=f"role{writer}")
             for number in range(rounds):
-                barrier.wait(30)
+                barrier.wait(120)
                 insert = p4runtime_pb2.Update(type="INSERT", entity=route(names, number, writer))
                 try:
                     client.write(insert, role=f"role{writer}")
@@ -123,6 +123,6 @@ def test_writes_of_a_former_primary_never_land_after_its_successor_knows(switch:
             threads[-1].start()
         stop.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         for client in clients:
             client.close()

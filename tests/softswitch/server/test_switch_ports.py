@@ -227,7 +227,7 @@ def test_a_door_in_use_is_refused_and_an_old_one_replaced(
     del admin
     result = subprocess.run(
         [str(EXECUTABLE), "--grpc", f"unix:{tmp_path}/other.sock", "--admin", str(tmp_path / "admin")],
-        check=False, capture_output=True, text=True, timeout=30,
+        check=False, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert result.returncode == 1
     assert "in use" in result.stderr
@@ -254,6 +254,6 @@ def test_a_door_in_use_is_refused_and_an_old_one_replaced(
     ],
 )
 def test_wrong_ports_and_faults_are_refused_at_the_start(arguments: list[str], words: list[str]) -> None:
-    result = subprocess.run([str(EXECUTABLE), *arguments], check=False, capture_output=True, text=True, timeout=30)
+    result = subprocess.run([str(EXECUTABLE), *arguments], check=False, capture_output=True, text=True, timeout=120)
     assert result.returncode == 2
     assert [word for word in words if word not in result.stderr] == [], result.stderr

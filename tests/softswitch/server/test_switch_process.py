@@ -20,7 +20,7 @@ from softswitch.process import SwitchProcess, SwitchProcessError
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(EXECUTABLE), *arguments], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run([str(EXECUTABLE), *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_the_ready_line_says_where_it_listens(kinds: Program) -> None:
@@ -44,7 +44,7 @@ def test_the_ready_line_says_where_it_listens(kinds: Program) -> None:
             assert client.arbitrate() == 0
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(120) == 0
         process.stdout.close()
 
 
@@ -221,5 +221,5 @@ def test_mutual_tls(start: Callable[..., SwitchProcess], tmp_path: Path) -> None
     for stranger in (grpc.ssl_channel_credentials(content("ca.pem")), None):
         with RawClient(switch.address, credentials=stranger) as client:
             with pytest.raises(grpc.RpcError) as caught:
-                client.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=10)
+                client.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=60)
             assert caught.value.code() == grpc.StatusCode.UNAVAILABLE

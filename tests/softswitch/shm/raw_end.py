@@ -73,7 +73,7 @@ class RawPeer:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.settimeout(10.0)
+        self.socket.settimeout(60.0)
         self.socket.connect(str(path))
         hello, descriptors, _, _ = socket.recv_fds(self.socket, 256, 1)
         assert hello[:8] == MAGIC

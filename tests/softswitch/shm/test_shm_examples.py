@@ -59,7 +59,7 @@ def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 def echoed(port: Port, frame: bytes) -> bool:
     """The frame comes back; the first ones may be early for a peer that is still attaching."""
-    for _ in range(100):
+    for _ in range(600):
         port.send(frame)
         if frame in port.receive(timeout=0.2):
             return True

@@ -29,7 +29,7 @@ def works(switch: SwitchProcess, folder: Path) -> None:
     for here, there in ((1, 2), (2, 1), (3, 4), (4, 3)):
         with Port.attach(folder / str(here)) as one, Port.attach(folder / str(there)) as two:
             one.send(FRAME)
-            assert two.receive(timeout=10.0) == [FRAME]
+            assert two.receive(timeout=60.0) == [FRAME]
 
 
 @pytest.mark.parametrize("length", [0, 2113, 0xFFFF, 0xFFFF_FFFF])
@@ -69,7 +69,7 @@ def test_frames_of_wrong_lengths_are_no_fault(launch: Launch, folder: Path) -> N
     with RawPeer(folder / "1") as peer, Port.attach(folder / "2") as two:
         peer.put(bytes(15999))
         peer.put(FRAME)
-        assert two.receive(timeout=10.0) == [FRAME]
+        assert two.receive(timeout=60.0) == [FRAME]
 
 
 def scribble(peer: RawPeer, rng: random.Random) -> None:
@@ -110,6 +110,6 @@ def test_random_scribbling(launch: Launch, folder: Path, rng: random.Random) -> 
                     except (BrokenPipeError, ConnectionResetError, BlockingIOError, TimeoutError):
                         break  # thrown out, or not listened to
             three.send(FRAME)
-            assert four.receive(timeout=10.0) == [FRAME]
+            assert four.receive(timeout=60.0) == [FRAME]
             switch.check()
     works(switch, folder)

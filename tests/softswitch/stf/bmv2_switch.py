@@ -115,5 +115,5 @@ class Bmv2Switch:
         self._channel.close()
         for process in (self._cli, self.process):
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=120)
         self._log.close()
