@@ -42,6 +42,8 @@ def _told() -> Iterator[None]:
         yield
     except GlmError as error:
         raise GlmCommandError(str(error)) from error
+    except MemoryError as error:
+        raise GlmCommandError(f"out of memory ({error}): all samples are held in it, see docs/glm.md") from error
 
 
 @app.command()
@@ -70,6 +72,9 @@ def train(  # noqa: PLR0917
         typer.Option(help="Of software workers: mininet (root's default), shm (shared memory), local (no switch)."),
     ] = None,
     drop: Annotated[float, typer.Option(help="Share of frames that the switch loses on purpose.")] = 0.0,
+    faults: Annotated[
+        str, typer.Option(help="Of the Mininet lab's ports: dup=0.01,reorder=0.05,.. as `fault set` has them.")
+    ] = "",
     timeout: Annotated[
         float | None,
         typer.Option(help="Seconds without any sum after which software workers give up; 120 if left out."),
@@ -127,7 +132,14 @@ def train(  # noqa: PLR0917
         model, reports = _run(
             prepared,
             lambda on_progress, on_notice: make_runner(
-                kind, where, prepared, drop=drop, timeout=timeout, on_progress=on_progress, on_notice=on_notice
+                kind,
+                where,
+                prepared,
+                drop=drop,
+                faults=faults,
+                timeout=timeout,
+                on_progress=on_progress,
+                on_notice=on_notice,
             ),
         )
         model.save(model_path)

@@ -7,12 +7,13 @@ import gzip
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from host.glm.errors import GlmError
 from host.glm.numbers import ENGINE_WEIGHTS, ENGINES_MAX
@@ -23,6 +24,9 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 MOST_FEATURES = MAX_WORKERS * ENGINES_MAX * ENGINE_WEIGHTS
 """Of a file: a single index must not decide how much memory a model takes."""
+_BLOCK_BYTES = 1 << 24
+
+_Parsed = tuple[Floats, NDArray[np.int64], NDArray[np.int32], Floats]
 
 
 def read_samples(
@@ -63,17 +67,21 @@ def read_samples(
 def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
     from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
+    most = MOST_FEATURES if features is None else features
+    parts: list[_Parsed] = []
+    lines = 0
     try:
         with _OPENERS.get(path.suffix, Path.open)(path, "rb") as file:
-            text = file.read()
+            for text in _blocks(file):
+                try:
+                    parts.append(_glm.parse_libsvm(text, 0 if zero_based else 1, most))
+                except ValueError as error:
+                    line, what = error.args
+                    raise GlmError(f"{path}:{lines + line}: {what}{_index_hint(what, features)}") from None
+                lines += text.count(b"\n")
     except _DAMAGED as error:
         raise GlmError(f"{path}: {_reason(error)}", "give a readable file") from None
-    try:
-        most = MOST_FEATURES if features is None else features
-        found, offsets, columns, values = _glm.parse_libsvm(text, 0 if zero_based else 1, most)
-    except ValueError as error:
-        line, what = error.args
-        raise GlmError(f"{path}:{line}: {what}{_index_hint(what, features)}") from None
+    found, offsets, columns, values = _joined(parts)
     if not len(found):
         raise GlmError(f"{path}: no samples", "each line is a label and index:value pairs")
     width = int(columns.max()) + 1 if len(columns) else 0
@@ -81,6 +89,26 @@ def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
         raise GlmError(f"{path}: no sample has a feature that is not 0", "each line is a label and index:value pairs")
     matrix = sp.csr_array((values, columns, offsets), shape=(len(found), max(width, 1)))
     return Samples.of(_widened(matrix, features, path), found)
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    """The text in parts that end where lines do, so that it is never held whole."""
+    pieces: list[bytes] = []
+    while block := file.read(_BLOCK_BYTES):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*pieces, block[:end]])
+            pieces = []
+        pieces.append(block[end:])
+    yield b"".join(pieces)
+
+
+def _joined(parts: list[_Parsed]) -> _Parsed:
+    """Labels, rows' offsets, columns and values of all parts of a text."""
+    labels, offsets, columns, values = zip(*parts, strict=True)
+    before = np.cumsum([0, *(len(part) for part in columns)])
+    ends = [part[1:] + first for part, first in zip(offsets, before, strict=False)]
+    return np.concatenate(labels), np.concatenate([before[:1], *ends]), np.concatenate(columns), np.concatenate(values)
 
 
 def _index_hint(what: str, features: int | None) -> str:

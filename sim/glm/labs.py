@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from controlplane.cli.port_faults import SwitchPorts
+from controlplane.client import SwitchClient
+from controlplane.client.pipeline import PipelineConfig
 from controlplane.errors import ControlPlaneError
 from controlplane.fabric import Fabric
 from controlplane.faults import set_loss
 from controlplane.jobs import Allocator, JobPlan, deploy
+from controlplane.networks import NetworkError
 from controlplane.programs import programs_of
 from controlplane.topology import star
 from host.glm import GlmError
 from sim.demo.members import REPOSITORY, member_environment
-from sim.shm_lab import P4SGD, ShmLab
+from sim.shm_lab import P4SGD, SWITCH, ShmLab
+from softswitch.process import SwitchProcessError
 
 SLOTS = 64
 
@@ -46,6 +52,9 @@ class Lab(Protocol):
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
         """A process on a worker's host."""
 
+    def trouble(self) -> str:
+        """What is wrong with the switch; nothing if it runs the job's program."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -53,7 +62,7 @@ class Lab(Protocol):
     ) -> None: ...
 
 
-def open_lab(kind: LabKind, workers: int, *, lanes: int, loss: float, logs: Path) -> Lab:
+def open_lab(kind: LabKind, workers: int, *, lanes: int, loss: float, faults: str, logs: Path) -> Lab:
     """A lab that is not running yet.
 
     Args:
@@ -61,11 +70,20 @@ def open_lab(kind: LabKind, workers: int, *, lanes: int, loss: float, logs: Path
         workers: hosts.
         lanes: of the switch program: 8 for partial activations.
         loss: share of frames that the switch loses on purpose, each way.
+        faults: of the switch's ports ("dup=0.01,reorder=0.05"), with MININET; none if empty.
         logs: folder for what processes say.
     """
     if kind == LabKind.MININET:
-        return _MininetLab(workers, lanes, loss, logs)
+        return _MininetLab(workers, lanes, loss, faults, logs)
     return _ShmLab(workers, lanes, loss)
+
+
+def _trouble(check: Callable[[], None], client: SwitchClient, program: PipelineConfig) -> str:
+    try:
+        check()
+        return "" if client.runs(program) else f"the switch {SWITCH} has lost its program: it was started again"
+    except (ControlPlaneError, NetworkError, SwitchProcessError) as error:
+        return f"the switch {SWITCH} is lost: {error}"
 
 
 def _hosts(workers: int) -> list[str]:
@@ -75,16 +93,17 @@ def _hosts(workers: int) -> list[str]:
 class _ShmLab:
     def __init__(self, workers: int, lanes: int, loss: float) -> None:
         self._hosts = _hosts(workers)
-        self._lab = ShmLab(self._hosts, program=P4SGD, lanes=lanes, slots=SLOTS)
+        self.lab = ShmLab(self._hosts, program=P4SGD, lanes=lanes, slots=SLOTS)
         self._loss = loss
 
     def __enter__(self) -> Self:
         try:
             with ExitStack() as exits:
-                exits.enter_context(self._lab)
-                self._job = self._lab.slots(self._hosts, slots=SLOTS, name="glm")
+                exits.enter_context(self.lab)
+                self._program = programs_of(self.lab.topology)[SWITCH]
+                self._job = self.lab.slots(self._hosts, slots=SLOTS, name="glm")
                 if self._loss:
-                    set_loss(self._lab.client, self._lab.topology.ports("s1"), self._loss)
+                    set_loss(self.lab.client, self.lab.topology.ports(SWITCH), self._loss)
                 self._exits = exits.pop_all()
         except ControlPlaneError as error:
             raise GlmError(str(error)) from error
@@ -99,34 +118,42 @@ class _ShmLab:
         return self._job.describe(self._hosts[wid])
 
     def port(self, wid: int) -> str | None:
-        return f"shm:{self._lab.path(self._hosts[wid])}"
+        return f"shm:{self.lab.path(self._hosts[wid])}"
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **options)
 
+    def trouble(self) -> str:
+        return _trouble(self.lab.switch.check, self.lab.client, self._program)
+
 
 class _MininetLab:
-    def __init__(self, workers: int, lanes: int, loss: float, logs: Path) -> None:
+    def __init__(self, workers: int, lanes: int, loss: float, faults: str, logs: Path) -> None:
         self._hosts = _hosts(workers)
+        self._faults = faults
         self._topology = star(self._hosts, program=P4SGD, name=f"glm{os.getpid()}", lanes=lanes, slots=SLOTS)
         self._loss = loss
         self._logs = logs
 
     def __enter__(self) -> Self:
-        from sim.mininet import MininetNetwork, NetworkError  # noqa: PLC0415  only where Mininet is wanted
+        from sim.mininet import MininetNetwork  # noqa: PLC0415  only where Mininet is wanted
 
         try:
             with ExitStack() as exits:
                 programs = programs_of(self._topology)  # compiled before the network stands
-                self._network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._logs))
-                fabric = exits.enter_context(Fabric.connect(self._topology, self._network.addresses))
+                self.network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._logs))
+                fabric = exits.enter_context(Fabric.connect(self._topology, self.network.addresses))
                 fabric.push(programs)
                 self._job = JobPlan.slots_job(
                     self._topology, name="glm", workers=self._hosts, slots=SLOTS, allocator=Allocator(self._topology)
                 )
                 deploy(self._job, self._topology, fabric.clients)
+                self._client, self._program = fabric.clients[SWITCH], programs[SWITCH]
+                ports = self._topology.ports(SWITCH)
                 if self._loss:
-                    set_loss(fabric.clients["s1"], self._topology.ports("s1"), self._loss)
+                    set_loss(self._client, ports, self._loss)
+                if self._faults:
+                    SwitchPorts().write(self.network.addresses[SWITCH], dict.fromkeys(ports, self._faults))
                 self._exits = exits.pop_all()
         except (ControlPlaneError, NetworkError) as error:
             raise GlmError(str(error)) from error
@@ -144,4 +171,7 @@ class _MininetLab:
         return None
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
-        return self._network.popen(self._hosts[wid], argv, env=member_environment(), cwd=REPOSITORY, **options)
+        return self.network.popen(self._hosts[wid], argv, env=member_environment(), cwd=REPOSITORY, **options)
+
+    def trouble(self) -> str:
+        return _trouble(lambda: self.network.check_switch(SWITCH), self._client, self._program)

@@ -37,15 +37,23 @@ class NetworkRunner:
     Args:
         lab: MININET or SHM.
         loss: share of frames that the switch loses on purpose.
+        faults: of the switch's ports, with MININET: "dup=0.01,reorder=0.05" (docs/switch-runtime.md).
         timeout: seconds without any sum after which a worker gives up.
         on_progress: hears what share of the training is done.
     """
 
     def __init__(
-        self, lab: LabKind, *, loss: float = 0.0, timeout: float = 120.0, on_progress: OnProgress | None = None
+        self,
+        lab: LabKind,
+        *,
+        loss: float = 0.0,
+        faults: str = "",
+        timeout: float = 120.0,
+        on_progress: OnProgress | None = None,
     ) -> None:
         self._kind = lab
         self._loss = loss
+        self._faults = faults
         self._timeout = timeout
         self._on_progress = on_progress
 
@@ -57,15 +65,24 @@ class NetworkRunner:
             with ExitStack() as exits:
                 folder = Path(exits.enter_context(TemporaryDirectory(prefix="catchment-glm-")))
                 lab = exits.enter_context(
-                    open_lab(self._kind, training.workers, lanes=lanes, loss=self._loss, logs=folder)
+                    open_lab(
+                        self._kind, training.workers, lanes=lanes, loss=self._loss, faults=self._faults, logs=folder
+                    )
                 )
-                crew = exits.enter_context(Crew(silence=max(_SILENCE, 2 * self._timeout)))
-                tasks = [self._task(prepared, lab, wid, folder) for wid in range(training.workers)]
-                for task in tasks:
-                    crew.add(self._start(lab, task, crew, folder))
-                crew.run(_Collector(prepared, tasks, on_epoch, self._on_progress).hear)
+                try:
+                    self._train(prepared, lab, folder, on_epoch)
+                except DemoError as error:
+                    # Workers only know that nothing moves.
+                    raise GlmError("; ".join(filter(None, (lab.trouble(), str(error))))) from error
         except (DemoError, ControlPlaneError) as error:
             raise GlmError(str(error)) from error
+
+    def _train(self, prepared: Prepared, lab: Lab, folder: Path, on_epoch: Callable[[Epoch], None]) -> None:
+        with Crew(silence=max(_SILENCE, 2 * self._timeout)) as crew:
+            tasks = [self._task(prepared, lab, wid, folder) for wid in range(prepared.training.workers)]
+            for task in tasks:
+                crew.add(self._start(lab, task, crew, folder))
+            crew.run(_Collector(prepared, tasks, on_epoch, self._on_progress).hear)
 
     def _task(self, prepared: Prepared, lab: Lab, wid: int, folder: Path) -> Task:
         training = prepared.training

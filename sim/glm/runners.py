@@ -35,6 +35,7 @@ def make_runner(
     prepared: Prepared,
     *,
     drop: float = 0.0,
+    faults: str = "",
     timeout: float | None = None,
     on_progress: OnProgress | None = None,
     on_notice: Callable[[str], None] | None = None,
@@ -46,6 +47,8 @@ def make_runner(
     """
     if not 0 <= drop < 1:
         raise GlmError(f"a share of {drop} of the frames", "give at least 0 and below 1")
+    if faults and (worker == WorkerKind.RTL or (lab or default_lab()) != LabKind.MININET):
+        raise GlmError(f"faults {faults!r} of ports", "they are the Mininet lab's: take --lab mininet, or --drop")
     if timeout is not None and not 0 < timeout < float("inf"):
         raise GlmError(f"a timeout of {timeout} s", "give a positive number of seconds")
     if worker == WorkerKind.RTL:
@@ -62,7 +65,7 @@ def make_runner(
         if drop:
             raise GlmError("no frames are lost in one process", "take --lab shm or --lab mininet")
         return LocalRunner()
-    return NetworkRunner(lab, loss=drop, timeout=timeout or _TIMEOUT, on_progress=on_progress)
+    return NetworkRunner(lab, loss=drop, faults=faults, timeout=timeout or _TIMEOUT, on_progress=on_progress)
 
 
 def _check_hardware(lab: LabKind | None, prepared: Prepared) -> None:

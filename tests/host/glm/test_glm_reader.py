@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from host.glm import GlmError, Samples, read_samples
+from host.glm import GlmError, Samples, read_samples, reader
 
 
 def _write(folder: Path, text: str | bytes, name: str = "data.libsvm") -> Path:
@@ -77,6 +77,19 @@ def test_mistakes_are_named_with_their_line(tmp_path: Path, text: str | bytes, l
     with pytest.raises(GlmError, match=says) as found:
         read_samples(path)
     assert str(found.value).startswith(f"{path}:{line}: ")
+
+
+def test_blocks_of_a_text_change_nothing(tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is read in parts: lines across them, and the line of a mistake in a later one."""
+    lines = [f"{k} {k % 5 + 1}:{k / 7} 9:{'1' * rng.randrange(1, 60)}" for k in range(30)] + ["# nothing", "", "3"]
+    path = _write(tmp_path, "\n".join(lines) + rng.choice(["", "\n", "\r\n"]))
+    whole = read_samples(path)
+    for size in (1, rng.randrange(2, 30), rng.randrange(30, 3000)):
+        monkeypatch.setattr(reader, "_BLOCK_BYTES", size)
+        samples = read_samples(path)
+        assert (samples.matrix != whole.matrix).nnz == 0 and np.array_equal(samples.labels, whole.labels)
+        with pytest.raises(GlmError, match=r":34: '1:x' has no finite number"):
+            read_samples(_write(tmp_path, "\n".join([*lines, "1 1:x", "1 1:1"]), "bad.libsvm"))
 
 
 def test_random_bytes_are_refused_or_read(tmp_path: Path, rng: random.Random) -> None:
