@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench import glm_table3, report
+from sim.glm_rtl import clocks
 from sim.golden import glm_cycles as cycles
 
 PIPELINE = cycles.Pipeline()
@@ -26,8 +27,7 @@ Iteration = Callable[[cycles.Workload, cycles.Setting], float]
 
 def measure(folder: Path) -> tuple[list[report.Figure], list[str]]:
     """Figures and notes; plots go to `folder`."""
-    figures = _ideal_clocks()
-    notes = [_constant()]
+    figures, notes = _ideal_clocks()
     for part in (glm_table3.all_reduce, glm_table3.area):
         found, said = part()
         figures += found
@@ -48,36 +48,32 @@ def _steady(workload: cycles.Workload, setting: cycles.Setting) -> float:
     return cycles.steady_iteration(workload, setting, PIPELINE)
 
 
-def _ideal_clocks() -> list[report.Figure]:
-    """Clocks a micro-batch in the middle of a long mini-batch, beside ceil(D / 4096) * bits.
-
-    With 128 slots: two chunks (gisette) take 8 clocks, and a slot of 64 would come back after 9.5 (docs/rtl-glm.md).
-    """
-    found = []
-    pipeline = replace(PIPELINE, window=128)
+def _ideal_clocks() -> tuple[list[report.Figure], list[str]]:
+    """Clocks a micro-batch in the middle of a mini-batch, in the Verilated hardware, by ceil(D / 4096) * bits."""
+    setting = cycles.Setting()
+    found, constants = [], set()
     for workload in cycles.PAPER_WORKLOADS:
-        setting = cycles.Setting()
-        ideal = cycles.pass_clocks(setting.shares(workload), setting.bits)
-        done = cycles.mini_batches([512, 1024], setting.shares(workload).engine_chunks, setting.bits, 300, pipeline)
-        alone = cycles.mini_batches([512, 512], setting.shares(workload).engine_chunks, setting.bits, 300, pipeline)
-        clocks = (done[1] - alone[1]) / 512
-        found.append(report.Figure(f"{workload.name}: a micro-batch", clocks, "clocks", "ideal", ideal, 1.0))
-    return found
-
-
-def _constant() -> str:
-    """What a mini-batch takes beyond its micro-batches: the same for all workloads, or the hardware is at fault."""
-    setting, all_reduce = cycles.Setting(), 300
-    found = set()
-    for workload in cycles.PAPER_WORKLOADS:
-        shares = setting.shares(workload)
-        done = cycles.mini_batches([8, 8], shares.engine_chunks, setting.bits, all_reduce, PIPELINE)
-        found.add(done[1] - done[0] - 8 * cycles.pass_clocks(shares, setting.bits) - all_reduce)
-    return (
-        f"clocks at 8 workers x 8 engines x {setting.bits} bits: ideal is ceil(D / 4096) * bits; nothing is added"
-        f" between micro-batches, all-reduce + {' or '.join(map(str, sorted(found)))} clocks once a mini-batch"
-        " (tests/rtl/glm/test_rtl_glm_clocks.py, test_rtl_glm_cycle_model.py)"
+        seen = clocks.of_paper(workload, setting)
+        assert seen.ideal == cycles.pass_clocks(setting.shares(workload), setting.bits)
+        found.append(
+            report.Figure(f"{workload.name}: a micro-batch", seen.micro_batch, "clocks", "ideal", seen.ideal, 1.0)
+        )
+        constants.add(seen.constant)
+        constants.add(_constant(workload, setting, seen.all_reduce))
+    note = (
+        f"clocks at 8 workers x 8 engines x {setting.bits} bits: a worker of rtl/glm with 8 engines, Verilated, its"
+        f" share of each workload (random samples: only their number matters), sums returned after"
+        f" {2 * clocks.PAPER_HOP} clocks; ideal is ceil(D / 4096) * bits; a mini-batch takes one all-reduce and"
+        f" {' or '.join(map(str, sorted(constants)))} clocks more, in hardware and cycle model"
     )
+    return found, [note]
+
+
+def _constant(workload: cycles.Workload, setting: cycles.Setting, all_reduce: int) -> int:
+    """What a mini-batch takes beyond its micro-batches and an all-reduce, as the cycle model says."""
+    shares = setting.shares(workload)
+    done = cycles.mini_batches([8, 8], shares.engine_chunks, setting.bits, all_reduce, PIPELINE)
+    return done[1] - done[0] - 8 * cycles.pass_clocks(shares, setting.bits) - all_reduce
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Writes rtl/generated/ and docs/registers.md from registers.toml, or with `--check` says which files are stale.
+"""Writes rtl/generated/ and pages of docs/ from maps of registers (rtl/*.toml), or with `--check` says which are stale.
 
 usage: python -m rtl.generate_registers [--check]
 """
@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 
 from rtl.regmap import cpp, markdown, python, systemverilog
-from rtl.regmap.load import ROOT, load
+from rtl.regmap.load import GLM_SOURCE, ROOT, SOURCE, load
 from rtl.regmap.model import RegisterMap, RegisterMapError
 
+PAGES = {SOURCE: "registers.md", GLM_SOURCE: "glm-registers.md"}
 
-def outputs(registers: RegisterMap) -> dict[Path, str]:
+
+def outputs(registers: RegisterMap, page: str) -> dict[Path, str]:
     """Path below the repository -> text of everything that is generated."""
     folder, name = Path("rtl/generated"), registers.name
     return {
@@ -22,19 +24,22 @@ def outputs(registers: RegisterMap) -> dict[Path, str]:
         folder / f"{name}_regs_pkg.sv": systemverilog.emit(registers),
         folder / f"{name}_regs.hpp": cpp.emit(registers),
         folder / f"{name}_regs.py": python.emit(registers),
-        Path("docs/registers.md"): markdown.emit(registers),
+        Path("docs") / page: markdown.emit(registers),
     }
+
+
+def _wanted() -> list[tuple[Path, str]]:
+    return [item for source, page in PAGES.items() for item in outputs(load(source), page).items()]
 
 
 def stale(root: Path = ROOT) -> list[str]:
     """Files below `root` that differ from what would be generated."""
-    wanted = outputs(load())
-    return [str(p) for p, text in wanted.items() if not (root / p).is_file() or (root / p).read_text() != text]
+    return [str(p) for p, text in _wanted() if not (root / p).is_file() or (root / p).read_text() != text]
 
 
 def write(root: Path = ROOT) -> None:
     """Write every output below `root`."""
-    for path, text in outputs(load()).items():
+    for path, text in _wanted():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
 
@@ -49,7 +54,7 @@ def main() -> int:
             return 0
         names = stale()
     except RegisterMapError as error:
-        print(f"registers.toml: {error}", file=sys.stderr)
+        print(f"register map: {error}", file=sys.stderr)
         return 1
     for name in names:
         print(f"{name} is stale: run `python -m rtl.generate_registers` and commit the result", file=sys.stderr)

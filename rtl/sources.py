@@ -18,6 +18,7 @@ PACKAGES = (
     RTL / "hostif" / "hostif_pkg.sv",
     RTL / "nic" / "nic_pkg.sv",
     RTL / "generated" / "glm_numbers_pkg.sv",
+    RTL / "generated" / "glm_regs_pkg.sv",
     RTL / "glm" / "glm_pkg.sv",
 )
 LINT_RULES = RTL / "lint.vlt"

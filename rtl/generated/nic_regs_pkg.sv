@@ -426,7 +426,7 @@ package nic_regs_pkg;
     endcase
   endfunction
 
-  // A setting that cannot be written while these streams are on.
+  // A setting that cannot be written while these are on.
   function automatic logic nic_locked(logic [11:0] address, logic tx, logic rx);
     case (address)
       12'h040: return tx;

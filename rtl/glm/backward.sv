@@ -1,12 +1,14 @@
 // Backward propagation of an engine: replays the planes that the forward propagation read, gathers them to features, and
-// multiplies these by the samples' scales: 16 lanes a clock, each the sum over 8 banks and over the mini-batch so far
-// (Algorithm 1, line 32).
-// Bank k lags bank k - 1 by a clock and lanes 16 t .. 16 t + 15 lag by t, so that the sums pass from one multiplier to the
-// next and rows leave one a clock.
+// multiplies these by the samples' scales: each lane's sum over 8 banks and over the mini-batch so far (Algorithm 1,
+// line 32).  A chunk takes as many clocks as it has planes; at least four, its rows, in a mini-batch's last micro-batch, for
+// the update takes one row a clock; a micro-batch takes at least four, so that its sums are in memory for the next one.
+// Bank k lags bank k - 1 by a clock and row t, lanes 16 t .. 16 t + 15, lags row t - 1, so that the sums pass from one
+// multiplier to the next and an update's rows leave one a clock.
 //
 //   clock 0       a chunk's last plane is issued
-//   clock 2+k+t   bank k's features of row t are whole; the row's position enters the pipeline at 2+t
-//   clock 13+t    row t of the sums is at `m_sums`
+//   clock 1       its position is told
+//   clock 2+k+t   bank k's features of row t are whole
+//   clock 12+t    row t of the sums is at `m_sums`
 module backward
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -21,50 +23,52 @@ module backward
     input  logic                      s_word_valid,
     output logic                      s_word_ready,
 
-    // a micro-batch's scales have entered the queue at whose end `scales` are; they are taken when the first row needs them
+    // a micro-batch's scales have entered the queue at whose end `scales` are; they are taken when the first chunk needs them
     input  logic                      scales_entered,
     input  scales_t                   scales_in,
     output logic                      scales_taken,
 
-    // eleven clocks ahead of its sums
-    output logic                      row_valid,
-    output logic [ChunkIndexBits+1:0] row_index,
+    // a chunk, eleven clocks ahead of the sums of its row 0
+    output logic                      chunk_valid,
+    output logic [ChunkIndexBits-1:0] chunk_index,
     // of its micro-batch in its mini-batch
-    output logic                      row_first,
-    output logic                      row_last,
+    output logic                      chunk_first,
+    output logic                      chunk_last,
 
-    // ten clocks behind the row's position: what its products are added to, unless it begins anew
-    input  gradient_t [RowLanes-1:0]  so_far,
-    input  logic                      so_far_valid,
+    // of row t, 10 + t clocks behind its chunk's position: what its products are added to, unless it begins anew
+    input  gradient_t [Rows-1:0][RowLanes-1:0] so_far,
+    input  logic      [Rows-1:0]               so_far_valid,
     // a clock later
-    output gradient_t [RowLanes-1:0]  m_sums
+    output gradient_t [Rows-1:0][RowLanes-1:0] m_sums
 );
 
   // ---- order of work ------------------------------------------------------------------------------------------
   logic                      running;
   logic [ChunkIndexBits-1:0] chunk;
+  logic                      last_of_all;  // chunks
   logic                      batch_first;
   logic                      batch_last;
 
   logic [4:0]                plane_reg;
-  logic [2:0]                pace_reg;   // clocks since its first plane, up to a chunk's four rows
+  logic [2:0]                pace_reg;   // clocks since the micro-batch's first plane, in the last one the chunk's; up to four
   logic [4:0]                known_reg;  // micro-batches that have scales and have not begun
 
   wire first     = plane_reg == 5'd0;
-  wire may_begin = pace_reg == 3'd0 && (chunk != '0 || known_reg != 5'd0);
+  wire may_begin = chunk != '0 || known_reg != 5'd0;
   wire wants     = running && (first ? may_begin : plane_reg != training.bits);
   wire issue     = wants && s_word_valid;
   wire [4:0] planes_after = plane_reg + 5'(issue);
-  wire [2:0] pace_after   = pace_reg + 3'(pace_reg == 3'd0 ? issue : pace_reg != 3'(Rows));
+  wire [2:0] pace_after   = pace_reg == 3'(Rows) ? pace_reg : pace_reg + 3'(pace_reg != 3'd0 || issue);
+  wire paced      = batch_last || last_of_all;
   wire last_plane = issue && planes_after == training.bits;
-  wire chunk_done = planes_after == training.bits && pace_after == 3'(Rows);
+  wire chunk_done = planes_after == training.bits && (!paced || pace_after == 3'(Rows));
 
   assign s_word_ready = wants;
   assign busy         = running;
 
   progress order (
       .clk, .rst, .training, .start,
-      .step(chunk_done), .running, .chunk, .chunk_last(), .batch_first, .batch_last
+      .step(chunk_done), .running, .chunk, .chunk_last(last_of_all), .batch_first, .batch_last
   );
 
   always_ff @(posedge clk) begin
@@ -74,101 +78,85 @@ module backward
       known_reg <= '0;
     end else begin
       plane_reg <= chunk_done ? '0 : planes_after;
-      pace_reg  <= chunk_done ? '0 : pace_after;
+      pace_reg  <= chunk_done && paced ? '0 : pace_after;
       known_reg <= known_reg + 5'(scales_entered) - 5'(issue && first && chunk == '0);
     end
   end
 
-  // ---- rows: four clocks after a chunk's last plane ---------------------------------------------------------------
-  logic                      ended_reg;
-  logic                      active_reg;
-  logic [ChunkIndexBits-1:0] ended_chunk_reg;
-  logic [1:0]                ended_place_reg;  // first and last micro-batch of its mini-batch
-  logic [ChunkIndexBits+1:0] index_reg;
-  logic [1:0]                place_reg;
+  // ---- a chunk's position -----------------------------------------------------------------------------------------
+  logic                      valid_reg;
+  logic [ChunkIndexBits-1:0] index_reg;
+  logic [1:0]                place_reg;  // first and last micro-batch of its mini-batch
 
   always_ff @(posedge clk) begin
-    ended_chunk_reg <= chunk;
-    ended_place_reg <= {batch_first, batch_last};
-    if (ended_reg) begin
-      index_reg <= {ended_chunk_reg, 2'd0};
-      place_reg <= ended_place_reg;
-    end else index_reg <= index_reg + 1'b1;
-    if (rst || start) begin
-      ended_reg  <= 1'b0;
-      active_reg <= 1'b0;
-    end else begin
-      ended_reg  <= last_plane;
-      active_reg <= ended_reg || (active_reg && index_reg[1:0] != 2'd3);
-    end
+    index_reg <= chunk;
+    place_reg <= {batch_first, batch_last};
+    valid_reg <= last_plane && !rst && !start;
   end
 
-  assign row_valid              = active_reg;
-  assign row_index              = index_reg;
-  assign {row_first, row_last}  = place_reg;
+  assign chunk_valid               = valid_reg;
+  assign chunk_index               = index_reg;
+  assign {chunk_first, chunk_last} = place_reg;
 
-  // The first row of a micro-batch takes the scales along.
-  assign scales_taken = active_reg && index_reg == '0;
+  // The first chunk of a micro-batch takes the scales along.
+  assign scales_taken = valid_reg && index_reg == '0;
 
   // ---- banks -----------------------------------------------------------------------------------------------------
-  logic [Banks+Rows-2:0] valid_reg;  // [i]: a plane was issued i + 1 clocks ago
-  logic [Planes-1:0]     used;       // bits of a feature
+  logic [Banks+Rows-2:0] plane_line_reg;  // [i]: a plane was issued i + 1 clocks ago
+  logic [Banks+Rows-2:0] first_line_reg;  // and it was its chunk's first
 
   always_ff @(posedge clk) begin
-    valid_reg <= {valid_reg[Banks+Rows-3:0], issue};
+    plane_line_reg <= {plane_line_reg[Banks+Rows-3:0], issue};
+    first_line_reg <= {first_line_reg[Banks+Rows-3:0], issue && first};
   end
 
-  for (genvar b = 0; b < Planes; b++) begin : gen_used
-    assign used[b] = 5'(b) < training.bits;
-  end
-
-  logic [RowLanes-1:0][Banks-1:0][Planes-1:0] features;
-  scales_t                                    scales;
+  logic    [Rows-1:0][RowLanes-1:0][Banks-1:0][Planes-1:0] features;
+  scales_t [Rows-1:0]                                      scales;
 
   for (genvar k = 0; k < Banks; k++) begin : gen_bank
-    logic [Chunk-1:0]               word;
-    logic [1:0]                     row;
     logic                           next;
     logic [ScaleBits-1:0]           offered;
-    logic [ScaleBits-1:0]           scale_reg;
-    logic [RowLanes-1:0][Planes-1:0] gathered_reg[Rows];
+    logic [Rows-1:0][ScaleBits-1:0] scale_reg;
 
-    delay_line #(.WIDTH(Chunk), .STAGES(k + 1)) to_bank (.clk, .d(s_word[Chunk*k+:Chunk]), .q(word));
-    delay_line #(.WIDTH(3), .STAGES(k)) row_to_bank (.clk, .d({scales_taken, index_reg[1:0]}), .q({next, row}));
+    delay_line #(.WIDTH(1), .STAGES(k)) next_to_bank (.clk, .d(scales_taken), .q(next));
     delay_line #(.WIDTH(ScaleBits), .STAGES(k)) scale_to_bank (.clk, .d(scales_in[k]), .q(offered));
 
-    for (genvar t = 0; t < Rows; t++) begin : gen_row
-      logic [RowLanes-1:0] bits;
-      delay_line #(.WIDTH(RowLanes), .STAGES(t)) to_row (.clk, .d(word[RowLanes*t+:RowLanes]), .q(bits));
-      always_ff @(posedge clk) begin
-        if (valid_reg[k+t]) begin
-          for (int unsigned i = 0; i < RowLanes; i++) begin
-            gathered_reg[t][i] <= {gathered_reg[t][i][Planes-2:0], bits[i]};
-          end
-        end
-      end
-    end
-
-    // What lies above the planes that are read is left from the chunk before.
-    logic [RowLanes-1:0][Planes-1:0] feature_reg;
     always_ff @(posedge clk) begin
-      for (int unsigned i = 0; i < RowLanes; i++) begin
-        for (int unsigned b = 0; b < Planes; b++) begin
-          if (!used[b]) feature_reg[i][b] <= 1'b0;
-          else feature_reg[i][b] <= gathered_reg[row][i][b];
-        end
-      end
-      if (next) scale_reg <= offered;
+      if (next) scale_reg[0] <= offered;
+      for (int unsigned t = 1; t < Rows; t++) scale_reg[t] <= scale_reg[t-1];
     end
 
-    assign scales[k] = scale_reg;
-    for (genvar i = 0; i < RowLanes; i++) begin : gen_lane
-      assign features[i][k] = feature_reg[i];
+    for (genvar t = 0; t < Rows; t++) begin : gen_row
+      logic [RowLanes-1:0]             bits;
+      logic [RowLanes-1:0][Planes-1:0] feature_reg;
+
+      delay_line #(.WIDTH(RowLanes), .STAGES(k + t + 1)) to_row (
+          .clk, .d(s_word[Chunk*k+RowLanes*t+:RowLanes]), .q(bits)
+      );
+
+      // A chunk's first plane clears those of the chunk before.
+      always_ff @(posedge clk) begin
+        for (int unsigned i = 0; i < RowLanes; i++) begin
+          if (plane_line_reg[k+t]) feature_reg[i][0] <= bits[i];
+          if (first_line_reg[k+t]) feature_reg[i][Planes-1:1] <= '0;
+          else if (plane_line_reg[k+t]) feature_reg[i][Planes-1:1] <= feature_reg[i][Planes-2:0];
+        end
+      end
+
+      assign scales[t][k] = scale_reg[t];
+      for (genvar i = 0; i < RowLanes; i++) begin : gen_lane
+        assign features[t][i][k] = feature_reg[i];
+      end
     end
   end
 
-  for (genvar i = 0; i < RowLanes; i++) begin : gen_lane
-    product_column column (.clk, .scales, .features(features[i]), .base(so_far[i]), .with_base(so_far_valid), .sum(m_sums[i]));
+  for (genvar t = 0; t < Rows; t++) begin : gen_row
+    for (genvar i = 0; i < RowLanes; i++) begin : gen_lane
+      product_column column (
+          .clk, .scales(scales[t]), .features(features[t][i]),
+          .base(so_far[t][i]), .with_base(so_far_valid[t]), .sum(m_sums[t][i])
+      );
+    end
   end
 
 endmodule : backward

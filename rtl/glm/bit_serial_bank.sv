@@ -21,7 +21,7 @@ module bit_serial_bank
     input  logic                             plane_first,
     // at clock 8: a chunk is here
     input  logic                             chunk,
-    // at clock 9: its micro-batch's last, so `total` is complete and begins anew
+    // at clock 9: its micro-batch's last, so `total` is complete and begins anew, with the chunk that is here
     input  logic                             clear,
 
     output accumulator_t                     total
@@ -73,8 +73,7 @@ module bit_serial_bank
 
   always_ff @(posedge clk) begin
     if (plane) chunk_reg <= ChunkSumBits'(plane_reg) - ~(plane_first ? '0 : chunk_reg <<< 1);
-    if (clear) total_reg <= '0;
-    else if (chunk) total_reg <= total_reg - AccumulatorBits'(chunk_reg);
+    if (clear || chunk) total_reg <= (clear ? '0 : total_reg) - (chunk ? AccumulatorBits'(chunk_reg) : '0);
   end
 
 endmodule : bit_serial_bank

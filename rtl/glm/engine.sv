@@ -3,11 +3,12 @@ module engine
   import glm_numbers_pkg::*;
   import glm_pkg::*;
 #(
-    // rows of 16 weights, a power of two: 16384 are 256 K weights
+    // rows of 16 weights, a power of two, at least 8: 16384 are 256 K weights
     parameter int unsigned MODEL_ROWS = 16384,
     // words between forward and backward propagation, a power of two: a micro-batch's planes, and those read while its sums travel
     parameter int unsigned REPLAY_WORDS = 8192,
-    localparam int unsigned IndexBits = $clog2(MODEL_ROWS)
+    localparam int unsigned IndexBits = $clog2(MODEL_ROWS),
+    localparam int unsigned ChunkBits = IndexBits - $clog2(Rows)
 ) (
     input  logic                 clk,
     input  logic                 rst,
@@ -28,7 +29,7 @@ module engine
     // there is room for those on their way
     output logic                 scales_room,
 
-    // the model, while no training runs; a row that is asked for arrives two clocks later
+    // the model, while no training runs; a row that is asked for arrives four clocks later
     input  logic                 model_write,
     input  logic [IndexBits-1:0] model_row,
     input  logic [RowBits-1:0]   model_in,
@@ -40,19 +41,23 @@ module engine
 
   // verilator no_inline_module
 
+  if (MODEL_ROWS < 2 * Rows || MODEL_ROWS != 1 << IndexBits) begin : gen_bad_rows
+    $fatal(1, "engine: MODEL_ROWS must be a power of two, at least 8");
+  end
+
   // ---- forward -----------------------------------------------------------------------------------------------
   logic                      forward_busy;
   logic                      replay_in_valid;
   logic                      replay_in_ready;
-  logic [ChunkIndexBits+1:0] forward_row;
-  logic [RowBits-1:0]        forward_weights;
   logic                      credit;
+  logic [Rows-1:0][ChunkIndexBits-1:0] forward_chunk;
+  logic [Rows-1:0][RowBits-1:0]        forward_weights;
 
   forward ahead (
       .clk, .rst, .training, .start, .busy(forward_busy),
       .s_word, .s_word_valid, .s_word_ready,
       .replay_valid(replay_in_valid), .replay_ready(replay_in_ready),
-      .row_index(forward_row), .row(forward_weights), .credit,
+      .row_chunk(forward_chunk), .rows(forward_weights), .credit,
       .m_sums, .m_sums_valid, .m_sums_ready
   );
 
@@ -86,58 +91,65 @@ module engine
   // ---- backward ------------------------------------------------------------------------------------------------
   logic                      backward_busy;
   logic                      update_busy;
-  logic                      row_valid;
-  logic [ChunkIndexBits+1:0] row_index;
-  logic                      row_first;
-  logic                      row_last;
-  gradient_t [RowLanes-1:0]  so_far;
-  logic                      so_far_valid;
-  gradient_t [RowLanes-1:0]  gradients;
+  logic                      chunk_valid;
+  logic [ChunkIndexBits-1:0] chunk_index;
+  logic                      chunk_first;
+  logic                      chunk_last;
+  gradient_t [Rows-1:0][RowLanes-1:0] so_far;
+  logic      [Rows-1:0]               so_far_valid;
+  gradient_t [Rows-1:0][RowLanes-1:0] gradients;
 
   backward behind (
       .clk, .rst, .training, .start, .busy(backward_busy),
       .s_word(replay), .s_word_valid(replay_valid), .s_word_ready(replay_ready),
       .scales_entered(s_scales_valid), .scales_in(scales), .scales_taken(scales_ready),
-      .row_valid, .row_index, .row_first, .row_last,
+      .chunk_valid, .chunk_index, .chunk_first, .chunk_last,
       .so_far, .so_far_valid, .m_sums(gradients)
   );
 
-  logic [IndexBits-1:0] update_row;
-  logic                 update_write;
-  logic [IndexBits-1:0] update_write_row;
-  logic [RowBits-1:0]   update_weights;
+  logic [Rows-1:0]                update_read;
+  logic [Rows-1:0][ChunkBits-1:0] update_read_chunk;
+  logic [Rows-1:0][RowBits-1:0]   update_weights;
+  logic [Rows-1:0]                write;
+  logic [Rows-1:0][ChunkBits-1:0] write_chunk;
+  logic [RowBits-1:0]             write_weights;
 
-  gradient_row #(.MODEL_ROWS(MODEL_ROWS)) update (
+  gradient_update #(.MODEL_ROWS(MODEL_ROWS)) update (
       .clk, .rst, .shift(training.update_shift),
-      .row_valid, .row_index(row_index[IndexBits-1:0]), .row_first, .row_last,
+      .chunk_valid, .chunk_index(chunk_index[ChunkBits-1:0]), .chunk_first, .chunk_last,
       .so_far, .so_far_valid, .sums(gradients),
-      .weight_row(update_row), .weights(model_out),
-      .write(update_write), .write_row(update_write_row), .write_weights(update_weights),
-      .saturated, .busy(update_busy)
+      .read(update_read), .read_chunk(update_read_chunk), .weights(update_weights),
+      .write, .write_chunk, .write_weights,
+      .load(model_write), .load_row(model_row), .load_weights(model_in),
+      .credit, .saturated, .busy(update_busy)
   );
 
-  always_ff @(posedge clk) credit <= !rst && update_write && update_write_row[1:0] == 2'd3;
+  // What is read from outside goes through the update, which takes nothing from it.
+  assign model_out = write_weights;
 
   // ---- the model, twice: a port to read for each direction --------------------------------------------------------
-  wire                 write         = update_write || model_write;
-  wire [IndexBits-1:0] write_row     = update_write ? update_write_row : model_row;
-  wire [RowBits-1:0]   write_weights = update_write ? update_weights : model_in;
+  for (genvar t = 0; t < Rows; t++) begin : gen_row
+    row_ram #(.WIDTH(RowBits), .DEPTH(MODEL_ROWS / Rows)) model_ahead (
+        .clk, .write(write[t]), .write_row(write_chunk[t]), .write_data(write_weights),
+        .read(1'b1), .read_row(forward_chunk[t][ChunkBits-1:0]), .read_data(forward_weights[t])
+    );
 
-  row_ram #(.WIDTH(RowBits), .DEPTH(MODEL_ROWS)) model_ahead (
-      .clk, .write, .write_row, .write_data(write_weights),
-      .read_row(forward_row[IndexBits-1:0]), .read_data(forward_weights)
-  );
-
-  row_ram #(.WIDTH(RowBits), .DEPTH(MODEL_ROWS)) model_behind (
-      .clk, .write, .write_row, .write_data(write_weights),
-      .read_row(busy ? update_row : model_row), .read_data(model_out)
-  );
+    row_ram #(.WIDTH(RowBits), .DEPTH(MODEL_ROWS / Rows)) model_behind (
+        .clk, .write(write[t]), .write_row(write_chunk[t]), .write_data(write_weights),
+        .read(busy ? update_read[t] : model_row[1:0] == 2'(t)),
+        .read_row(busy ? update_read_chunk[t] : model_row[IndexBits-1:2]), .read_data(update_weights[t])
+    );
+  end
 
   assign busy = forward_busy || backward_busy || update_busy;
 
   // Rows beyond those of this build are never asked for: `chunks` is checked where a training begins.
-  if (IndexBits < ChunkIndexBits + 2) begin : gen_unused
-    wire unused = &{1'b0, forward_row[ChunkIndexBits+1:IndexBits], row_index[ChunkIndexBits+1:IndexBits]};
+  if (ChunkBits < ChunkIndexBits) begin : gen_unused
+    wire [Rows:0] unused;
+    for (genvar t = 0; t < Rows; t++) begin : gen_row
+      assign unused[t] = &{1'b0, forward_chunk[t][ChunkIndexBits-1:ChunkBits]};
+    end
+    assign unused[Rows] = &{1'b0, chunk_index[ChunkIndexBits-1:ChunkBits]};
   end
 
 `ifndef SYNTHESIS

@@ -1,8 +1,9 @@
-// Forward propagation of an engine: takes words as they come, fetches each chunk's weights beside its first planes, and
-// gives the banks' sums once a micro-batch.  A chunk takes as many clocks as it has planes, at least four (its rows).
-// The first micro-batch of a mini-batch takes a credit for each chunk: the update has written it (Algorithm 1, lines 14-21).
+// Forward propagation of an engine: takes words as they come, fetches each chunk's weights with its first plane, and
+// gives the banks' sums once a micro-batch.  A chunk takes as many clocks as it has planes.
+// The first micro-batch of a mini-batch takes a credit for each chunk: the update writes it (Algorithm 1, lines 14-21).
 //
-//   clock 0      a plane is issued, its word goes to the replay FIFO; with the first four planes rows 0..3 are asked for
+//   clock 0      a plane is issued, its word goes to the replay FIFO
+//   clock t      a chunk's first plane: its row t is asked for
 //   clock 3 + t  the bank's step t: row t is here, with the sums of its pairs
 //   clock 12     the sums are complete: into their queue, out of it at clock 14
 module forward
@@ -26,10 +27,10 @@ module forward
     output logic                      replay_valid,
     input  logic                      replay_ready,
 
-    // row `row_index` arrives two clocks later
-    output logic [ChunkIndexBits+1:0] row_index,
-    input  logic [RowBits-1:0]        row,
-    // the update has written a chunk
+    // a chunk's row t is asked for t clocks after its first plane was issued, and arrives two clocks later
+    output logic [Rows-1:0][ChunkIndexBits-1:0] row_chunk,
+    input  logic [Rows-1:0][RowBits-1:0]        rows,
+    // the update has written a chunk's first row, and writes one more with each clock
     input  logic                      credit,
 
     output sums_t                     m_sums,
@@ -48,23 +49,23 @@ module forward
   logic                      chunk_done;
 
   logic [4:0]                plane_reg;    // planes issued of this chunk
-  logic [2:0]                row_reg;      // rows asked for
   logic [ChunkIndexBits:0]   credit_reg;
   logic [$clog2(SUMS):0]     room_reg;
 
   wire first     = plane_reg == 5'd0;
-  wire may_begin = row_reg == 3'd0 && (!batch_first || credit_reg != '0) && (chunk != '0 || room_reg != '0);
-  wire wants     = running && (first ? may_begin : plane_reg != training.bits);
+  wire may_begin = (!batch_first || credit_reg != '0) && (chunk != '0 || room_reg != '0);
+  wire wants     = running && (!first || may_begin);
   wire issue     = wants && s_word_valid && replay_ready;
-  wire ask       = row_reg == 3'd0 ? issue : row_reg != 3'(Rows);
   wire [4:0] planes_after = plane_reg + 5'(issue);
-  wire [2:0] rows_after   = row_reg + 3'(ask);
 
-  assign chunk_done   = planes_after == training.bits && rows_after == 3'(Rows);
+  assign chunk_done   = planes_after == training.bits;
   assign s_word_ready = wants && replay_ready;
   assign replay_valid = wants && s_word_valid;
-  assign row_index    = {chunk, row_reg[1:0]};
   assign busy         = running;
+
+  for (genvar t = 0; t < Rows; t++) begin : gen_ask
+    delay_line #(.WIDTH(ChunkIndexBits), .STAGES(t)) to_row (.clk, .d(chunk), .q(row_chunk[t]));
+  end
 
   progress order (
       .clk, .rst, .training, .start,
@@ -78,12 +79,10 @@ module forward
   always_ff @(posedge clk) begin
     if (rst || start) begin
       plane_reg  <= '0;
-      row_reg    <= '0;
       credit_reg <= training.chunks;
       room_reg   <= ($clog2(SUMS) + 1)'(SUMS);
     end else begin
       plane_reg  <= chunk_done ? '0 : planes_after;
-      row_reg    <= chunk_done ? '0 : rows_after;
       credit_reg <= credit_reg - (ChunkIndexBits + 1)'(take_credit) + (ChunkIndexBits + 1)'(credit);
       room_reg   <= room_reg - ($clog2(SUMS) + 1)'(take_room) + ($clog2(SUMS) + 1)'(give_room);
     end
@@ -102,7 +101,7 @@ module forward
   always_ff @(posedge clk) begin
     if (rst) beside_reg <= '0;
     else begin
-      beside_reg[0] <= '{valid: issue, first: first, last: planes_after == training.bits, chunk_last: chunk_last};
+      beside_reg[0] <= '{valid: issue, first: first, last: chunk_done, chunk_last: chunk_last};
       for (int unsigned i = 1; i < ToPlane + 2; i++) beside_reg[i] <= beside_reg[i-1];
     end
   end
@@ -111,19 +110,16 @@ module forward
   wire beside_t at_chunk = beside_reg[ToPlane];
   wire beside_t at_end   = beside_reg[ToPlane+1];
 
-  // ---- weights: a row and the sums of its pairs, held while its chunk's planes pass -----------------------------
-  logic  [Rows-1:0]                  arrives_reg[2];
-  pair_t [Rows-1:0][RowLanes/2-1:0]  pairs_reg;
+  // ---- weights: rows and the sums of their pairs, held while their chunk's planes pass --------------------------
+  pair_t [Rows-1:0][RowLanes/2-1:0] pairs_reg;
 
   always_ff @(posedge clk) begin
-    for (int unsigned t = 0; t < Rows; t++) arrives_reg[0][t] <= ask && row_reg == 3'(t);
-    arrives_reg[1] <= arrives_reg[0];
     for (int unsigned t = 0; t < Rows; t++) begin
-      if (arrives_reg[1][t]) begin
+      if (beside_reg[1+t].valid && beside_reg[1+t].first) begin
         for (int unsigned i = 0; i < RowLanes / 2; i++) begin
-          pairs_reg[t][i].even <= row[64*i+:32];
-          pairs_reg[t][i].odd  <= row[64*i+32+:32];
-          pairs_reg[t][i].sum  <= 33'($signed(row[64*i+:32])) + 33'($signed(row[64*i+32+:32]));
+          pairs_reg[t][i].even <= rows[t][64*i+:32];
+          pairs_reg[t][i].odd  <= rows[t][64*i+32+:32];
+          pairs_reg[t][i].sum  <= 33'($signed(rows[t][64*i+:32])) + 33'($signed(rows[t][64*i+32+:32]));
         end
       end
     end
@@ -155,7 +151,6 @@ module forward
         .total(sums[k])
     );
   end
-
 
   sync_fifo #(.WIDTH($bits(sums_t)), .DEPTH(SUMS), .RAM_STYLE("block")) queue (
       .clk,

@@ -4,7 +4,8 @@ package glm_pkg;
   import transport_pkg::address_settings_t;
   import transport_pkg::reject_t;
 
-  // A chunk's weights lie in the model memory as rows of 16, one read per clock: with four planes or more, memory keeps up.
+  // A chunk's weights lie in the model memory as rows of 16, each in a memory of its own, so that all four may be read in one
+  // clock; a chunk's row t is worked on t clocks after its row 0.
   localparam int unsigned RowLanes = 16;
   localparam int unsigned Rows     = Chunk / RowLanes;
   localparam int unsigned RowBits  = RowLanes * WeightBits;

@@ -14,7 +14,7 @@ module glm_worker
     parameter int unsigned REPLAY_WORDS = 8192,
     parameter int unsigned BUFFER_WORDS = 256,
     // rounds in flight, a power of two
-    parameter int unsigned SLOTS = 64,
+    parameter int unsigned SLOTS = RoundSlots,
     localparam int unsigned IndexBits = $clog2(MODEL_ROWS),
     localparam int unsigned EngineBits = ENGINES > 1 ? $clog2(ENGINES) : 1
 ) (
@@ -53,7 +53,7 @@ module glm_worker
     input  logic                     m_axi_label_rvalid,
     output logic                     m_axi_label_rready,
 
-    // the model, while nothing is busy; a row that is asked for arrives two clocks later
+    // the model, while nothing is busy; a row that is asked for arrives four clocks later
     input  logic                     model_write,
     input  logic [EngineBits-1:0]    model_engine,
     input  logic [IndexBits-1:0]     model_row,

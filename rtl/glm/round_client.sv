@@ -7,7 +7,7 @@ module round_client
   import transport_pkg::*;
 #(
     // rounds in flight, a power of two
-    parameter int unsigned SLOTS = 64
+    parameter int unsigned SLOTS = RoundSlots
 ) (
     input  logic            clk,
     input  logic            rst,

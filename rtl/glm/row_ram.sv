@@ -1,4 +1,5 @@
-// Rows of a memory with a port to write and a port to read; a row that is asked for arrives two clocks later.
+// Rows of a memory with a port to write and a port to read; a row that is asked for arrives two clocks later, and zeros
+// while none was: what memories say beside each other can be ORed.
 module row_ram #(
     parameter int unsigned WIDTH = 512,
     // a power of two
@@ -10,12 +11,14 @@ module row_ram #(
     input  logic [$clog2(DEPTH)-1:0] write_row,
     input  logic [WIDTH-1:0]         write_data,
 
+    input  logic                     read,
     input  logic [$clog2(DEPTH)-1:0] read_row,
     output logic [WIDTH-1:0]         read_data
 );
 
   (* ram_style = "ultra" *)
   logic [WIDTH-1:0] memory [DEPTH];
+  logic             read_reg;
   logic [WIDTH-1:0] found_reg;
   logic [WIDTH-1:0] out_reg;
 
@@ -27,7 +30,8 @@ module row_ram #(
 
   always_ff @(posedge clk) begin
     found_reg <= memory[read_row];
-    out_reg   <= found_reg;
+    read_reg  <= read;
+    out_reg   <= read_reg ? found_reg : '0;
   end
 
 endmodule : row_ram

@@ -186,7 +186,7 @@ void glm_read_row(Worker* worker, std::uint32_t engine, std::uint32_t row, std::
   Top& top = worker->top();
   top.model_engine = engine;
   top.model_row = row;
-  for (int i = 0; i < 3; ++i) worker->clock();
+  for (int i = 0; i < 5; ++i) worker->clock();
   std::memcpy(words, &top.model_out, 4 * kRowWords);
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtl.regmap.model import RecordField, RegisterMap
-from rtl.regmap.systemverilog import BANNER
+from rtl.regmap.systemverilog import banner
 
 
 def _camel(name: str) -> str:
@@ -18,9 +18,9 @@ def _member(field: RecordField) -> str:
 
 
 def emit(registers: RegisterMap) -> str:
-    """The text of nic_regs.hpp."""
+    """The text of the header."""
     lines = [
-        f"// {BANNER}",
+        f"// {banner(registers)}",
         "// clang-format off",
         "#pragma once",
         "",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rtl.regmap.model import (
+    ANY,
     Block,
     Enumeration,
     EnumValue,
     Field,
-    Lock,
     Record,
     RecordField,
     Register,
@@ -25,6 +25,7 @@ from wire.generated import constants
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "rtl" / "registers.toml"
+GLM_SOURCE = ROOT / "rtl" / "glm_registers.toml"
 WORD = 32
 # Reset values that the wire format gives.
 _CONSTANTS = {"UdpPort": constants.UDP_PORT}
@@ -51,7 +52,7 @@ def _fields(entry: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-def _register(entry: Mapping[str, Any], address: int, lock: str) -> Register:
+def _register(entry: Mapping[str, Any], address: int, lock: str, locks: Sequence[str]) -> Register:
     name = entry["name"]
     if entry["access"] not in ("rw", "ro", "wo", "w1c"):
         raise RegisterMapError(f"register {name}: access {entry['access']!r} is none of rw, ro, wo, w1c")
@@ -64,10 +65,10 @@ def _register(entry: Mapping[str, Any], address: int, lock: str) -> Register:
         field.place(field.reset)
     if end > 2 * WORD or (end > WORD and len(fields) > 1):
         raise RegisterMapError(f"register {name}: {end} bits; two words hold one field of at most 64")
-    held = next((value for value in get_args(Lock) if value == entry.get("lock", lock)), None)
-    if held is None or (held and entry["access"] != "rw"):
+    held = entry.get("lock", lock)
+    if held not in ("", ANY, *locks) or (held and entry["access"] != "rw"):
         raise RegisterMapError(
-            f"register {name}: lock {entry.get('lock', lock)!r} is none of tx, rx, any, or the register is no setting"
+            f"register {name}: lock {held!r} is none of {', '.join(locks)}, {ANY}, or the register is no setting"
         )
     return Register(name, address, 1 if end <= WORD else 2, entry["access"], fields, entry["doc"], held)
 
@@ -141,7 +142,7 @@ def load(path: Path = SOURCE) -> RegisterMap:
         registers = []
         for entry in block["register"]:
             address = entry.get("at", address)
-            registers.append(_register(entry, address, block.get("lock", "")))
+            registers.append(_register(entry, address, block.get("lock", ""), data["map"]["locks"]))
             address += 4 * registers[-1].words
         blocks.append(Block(block["name"], block["doc"], tuple(registers)))
     tables = tuple(
@@ -149,6 +150,10 @@ def load(path: Path = SOURCE) -> RegisterMap:
     )
     enums = tuple(_enumeration(entry) for entry in data.get("enum", []))
     records = tuple(_record(entry) for entry in data.get("record", []))
-    result = RegisterMap(data["map"]["name"], data["map"]["address_bits"], tuple(blocks), tables, enums, records)
+    head = data["map"]
+    result = RegisterMap(
+        head["name"], head["address_bits"], tuple(blocks), tables, enums, records,
+        title=head["title"], locked=head["locked"], locks=tuple(head["locks"]), source=f"rtl/{path.name}",
+    )  # fmt: skip
     _check(result)
     return result

@@ -1,17 +1,17 @@
-"""The page docs/registers.md."""
+"""The page of a map in docs/."""
 
 from __future__ import annotations
 
 import re
 
 from rtl.regmap.model import Field, Register, RegisterMap
-from rtl.regmap.systemverilog import BANNER
+from rtl.regmap.systemverilog import banner
 
 _ACCESS = """\
 Every register is a 32-bit word on AXI4-Lite; a wider one takes two, the low word first. Access: `rw` is a setting, `ro`
 is what the hardware says, `wo` is a command (reads as zero), `w1c` stays until a one is written to it. A write may
-select bytes. Reserved bits are ignored and read as zero. An address without a register, a write to a `ro` one, and a
-write to a setting of a stream that is on, is answered with SLVERR, changes nothing, and counts as REGISTER_ERRORS."""
+select bytes. Reserved bits are ignored and read as zero. An address without a register, a write to a `ro` one, and
+{locked}, is answered with SLVERR, changes nothing, and counts as REGISTER_ERRORS."""
 
 
 def _bits(field: Field) -> str:
@@ -34,7 +34,9 @@ def _rows(register: Register) -> list[str]:
 
 def emit(registers: RegisterMap) -> str:
     """The page."""
-    lines = [f"<!-- {BANNER} -->", "# Registers of the NICs", "", _ACCESS, ""]
+    lines = [
+        f"<!-- {banner(registers)} -->", f"# {registers.title}", "", _ACCESS.format(locked=registers.locked), "",
+    ]  # fmt: skip
     for block in registers.blocks:
         lines += [f"## {block.name.capitalize()}", "", block.doc, ""]
         lines += ["| address | register | access | bits | reset | |", "|---|---|---|---|---|---|"]

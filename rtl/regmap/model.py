@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Access = Literal["rw", "ro", "wo", "w1c"]
-# Which stream a setting belongs to: it cannot be written while that one, or either of them, is on.
-Lock = Literal["", "tx", "rx", "any"]
+ANY = "any"
+"""The lock of a setting that cannot be written while anything is on that the map's locks name."""
 
 
 class RegisterMapError(Exception):
@@ -52,7 +52,7 @@ class Register:
     access: Access
     fields: tuple[Field, ...]
     doc: str = ""
-    lock: Lock = ""
+    lock: str = ""
 
     def pack(self, **values: int) -> int:
         """The register's bits; fields that are not named hold their reset value.
@@ -143,7 +143,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RegisterMap:
-    """All of it."""
+    """All of it.
+
+    Args:
+        title: of its page.
+        locked: what is refused because of a lock, in a sentence.
+        locks: what can be on, so that settings cannot be written.
+        source: the file that it was read from, below the repository.
+    """
 
     name: str
     address_bits: int
@@ -151,6 +158,10 @@ class RegisterMap:
     tables: tuple[Table, ...]
     enums: tuple[Enumeration, ...]
     records: tuple[Record, ...]
+    title: str
+    locked: str
+    locks: tuple[str, ...]
+    source: str
 
     @property
     def registers(self) -> tuple[Register, ...]:

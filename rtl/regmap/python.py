@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from rtl.regmap.model import RecordField, Register, RegisterMap
-from rtl.regmap.systemverilog import BANNER
+from rtl.regmap.systemverilog import banner
 
 
 def _register(register: Register) -> list[str]:
@@ -38,15 +38,15 @@ def _member(field: RecordField) -> str:
 
 
 def emit(registers: RegisterMap) -> str:
-    """The text of nic_regs.py."""
+    """The text of the module."""
     lines = [
-        f'"""{BANNER}"""',
+        f'"""{banner(registers)}"""',
         "",
         "# fmt: off",
         "# ruff: noqa: E501",
         "from enum import IntEnum",
         "",
-        "from rtl.regmap.model import Field, Register, Table",
+        f"from rtl.regmap.model import Field, Register{', Table' if registers.tables else ''}",
         "",
     ]
     for block in registers.blocks:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rtl.harness.glm_worker import Rounds, VerilatedWorker
+from rtl.harness.glm_worker import ROUND_SLOTS, Rounds, VerilatedWorker
 from sim.golden.slot_model import SlotModel
 from sim.golden.switch_tables import Receiver, Tables, Worker
 from softswitch.build import build
@@ -37,7 +37,7 @@ class SlotJob:
 
     workers: int
     gen: int = 7
-    slots: int = 64
+    slots: int = ROUND_SLOTS
     base_seq: int = 0
     rto: int = 4000
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from host.glm.numbers import BANKS
 from host.glm.shares import Shares, micro_batches
+from rtl.harness.glm_worker import ROUND_SLOTS
 
 CLOCK_HZ: Final = 250e6
 """Of the engines (Table III)."""
@@ -131,21 +132,21 @@ class Pipeline:
         backward: from the sums of all workers arriving to the first plane that is replayed.
         update: from a chunk's last replayed plane to its weights being read.
         gap: between micro-batches in forward, and in backward propagation.
-        row_clocks: a chunk takes at least so many: its weights are read in four rows.
+        row_clocks: rows of a chunk: an update takes one a clock, and no micro-batch is faster backward.
         replay_words: planes that wait between forward and backward propagation, of an engine.
-        start: from the start to the first plane, less what the last weight is written before it could be read.
+        start: from the start to the first plane, less what a chunk is written before it could be read.
         window: slots of the all-reduce: so many rounds are under way, from their frame to their confirmation.
         confirm: beside two all-reduces (sums and confirmation), what a slot is taken before its next frame leaves.
     """
 
     forward: int = 23
     backward: int = 9
-    update: int = 23
+    update: int = 20
     gap: int = 0
     row_clocks: int = 4
     replay_words: int = 8192
     start: int = 12
-    window: int = 64
+    window: int = ROUND_SLOTS
     confirm: int = 9
 
 
@@ -155,9 +156,12 @@ NIC_BACK_CLOCKS: Final = 3
 """Of rtl/glm: from the last beat of the sum's frame to the full activations."""
 
 
-def chunk_clocks(bits: int, pipeline: Pipeline) -> int:
-    """Clocks that a chunk takes in an engine."""
-    return max(bits, pipeline.row_clocks)
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """Backward propagation of a micro-batch: when it begins, and clocks from a chunk to the next."""
+
+    begin: int
+    pace: int
 
 
 def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipeline: Pipeline) -> list[int]:
@@ -170,40 +174,44 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
         all_reduce: clocks from a worker's frame leaving to the sums arriving.
         pipeline: the worker's constants; its replay memory holds a micro-batch at least.
     """
-    length = slots * chunk_clocks(bits, pipeline)
-    idle = chunk_clocks(bits, pipeline) - bits  # a chunk's last clocks, without a plane
-    room = max(length, pipeline.replay_words * chunk_clocks(bits, pipeline) // bits)
+    planes, update_pace = slots * bits, max(bits, pipeline.row_clocks)
     forward_free, backward_free, credit = 0, 0, 0
-    begun: list[int] = []  # when each micro-batch's backward propagation began
-    left: list[int] = []  # when its frame left
+    replays: list[_Replay] = []
+    left: list[int] = []  # when each micro-batch's frame left
     done = []
     for size in sizes:
-        for _ in range(size):
-            start = max(forward_free, credit, _room_from(begun, length, room))
-            forward_free = start + length + pipeline.gap
-            leaves = start + length - idle + pipeline.forward
+        for k in range(size):
+            start = max(forward_free, credit, _room_from(replays, slots, bits, pipeline.replay_words))
+            # The first one waits for each chunk's update.
+            paced = credit + (slots - 1) * update_pace + bits if credit and k == 0 else 0
+            forward_free = max(start + planes, paced) + pipeline.gap
+            leaves = forward_free - pipeline.gap + pipeline.forward
             if len(left) >= pipeline.window:
                 leaves = max(leaves, left[-pipeline.window] + 2 * all_reduce + pipeline.confirm)
             left.append(leaves)
             begin = max(backward_free, leaves + all_reduce + pipeline.backward)
-            backward_free = begin + length + pipeline.gap
-            begun.append(begin)
+            pace = update_pace if k == size - 1 else bits
+            backward_free = begin + max(slots * pace, pipeline.row_clocks) + pipeline.gap
+            replays.append(_Replay(begin, pace))
         # The first chunk's weights are written while the others' gradients are still being added up.
-        credit = begun[-1] + bits + pipeline.update
-        done.append(pipeline.start + begun[-1] + length - idle + pipeline.update)
+        credit = begin + bits + pipeline.update
+        done.append(pipeline.start + credit + (slots - 1) * update_pace + pipeline.row_clocks - 1)
     return done
 
 
-def _room_from(begun: list[int], length: int, room: int) -> int:
+def _room_from(replays: list[_Replay], slots: int, bits: int, replay_words: int) -> int:
     """When the next micro-batch may begin so that each of its planes finds the place of one that was replayed."""
-    first = len(begun) * length - room  # the plane whose place its first one takes
-    if first + length <= 0:
-        return 0
-    older, into = divmod(first, length)
-    held_up = begun[older] + into if older >= 0 else 0
-    if into:
-        held_up = max(held_up, begun[older + 1] - (length - into))
-    return held_up
+    planes = slots * bits
+    first = len(replays) * planes - max(planes, replay_words)  # the plane whose place its first one takes
+    edge = -first % planes  # its plane that takes the place of a micro-batch's first
+    earliest = 0
+    # A replay may be slower than it, but is even: where it begins and ends is what counts.
+    for plane in {0, edge - 1, edge, planes - 1}:
+        if plane >= 0 and first + plane >= 0:
+            older, into = divmod(first + plane, planes)
+            chunk, bit = divmod(into, bits)
+            earliest = max(earliest, replays[older].begin + chunk * replays[older].pace + bit - plane)
+    return earliest
 
 
 def mini_batch_sizes(samples: int, batch: int) -> list[int]:

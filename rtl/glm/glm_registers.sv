@@ -1,0 +1,127 @@
+// Registers of P4SGD's worker behind AXI4-Lite (rtl/glm_registers.toml): settings, commands, what the hardware says, interrupt.
+module glm_registers
+  import glm_regs_pkg::*;
+(
+    input  logic                   clk,
+    input  logic                   rst,
+
+    input  logic [AddressBits-1:0] s_axil_awaddr,
+    input  logic [2:0]             s_axil_awprot,
+    input  logic                   s_axil_awvalid,
+    output logic                   s_axil_awready,
+    input  logic [31:0]            s_axil_wdata,
+    input  logic [3:0]             s_axil_wstrb,
+    input  logic                   s_axil_wvalid,
+    output logic                   s_axil_wready,
+    output logic [1:0]             s_axil_bresp,
+    output logic                   s_axil_bvalid,
+    input  logic                   s_axil_bready,
+    input  logic [AddressBits-1:0] s_axil_araddr,
+    input  logic [2:0]             s_axil_arprot,
+    input  logic                   s_axil_arvalid,
+    output logic                   s_axil_arready,
+    output logic [31:0]            s_axil_rdata,
+    output logic [1:0]             s_axil_rresp,
+    output logic                   s_axil_rvalid,
+    input  logic                   s_axil_rready,
+
+    output glm_control_t           control,
+    // a command, in the clock after its write, and what was written
+    output glm_strobe_t            strobe,
+    output logic [31:0]            written,
+    // what is kept here is not looked at: STATE.busy is, but IRQ, FAULTS and REGISTER_ERRORS are not
+    input  glm_status_t            status,
+    // why a training cannot begin
+    input  logic [8:0]             faults,
+    // one begins
+    output logic                   start,
+    output logic                   irq
+);
+
+  logic                   wr_en;
+  logic [AddressBits-1:0] wr_addr;
+  logic [31:0]            wr_data;
+  logic [3:0]             wr_strb;
+  logic                   wr_error;
+  logic                   rd_en;
+  logic [AddressBits-1:0] rd_addr;
+  logic [31:0]            rd_data;
+  logic                   rd_error;
+
+  // A start is on its way to STATE.busy for three clocks.
+  logic [2:0]  starting_reg;
+  logic        locked;
+  logic        busy_reg;
+  logic        training_reg;
+  logic [8:0]  faults_reg;
+  logic [1:0]  irq_reg;
+  logic [31:0] errors_reg;
+  logic        rd_reg;
+  glm_status_t answers;
+
+  assign locked   = glm_locked(wr_addr, training_reg, control.control_rounds);
+  assign wr_error = !glm_writable(wr_addr) || locked;
+
+  axil_regs #(.ADDR_WIDTH(AddressBits)) slave (
+      .clk, .rst,
+      .s_axil_awaddr, .s_axil_awprot, .s_axil_awvalid, .s_axil_awready,
+      .s_axil_wdata, .s_axil_wstrb, .s_axil_wvalid, .s_axil_wready,
+      .s_axil_bresp, .s_axil_bvalid, .s_axil_bready,
+      .s_axil_araddr, .s_axil_arprot, .s_axil_arvalid, .s_axil_arready,
+      .s_axil_rdata, .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
+      .wr_en, .wr_addr, .wr_data, .wr_strb, .wr_error,
+      .rd_en, .rd_addr, .rd_data, .rd_error
+  );
+
+  wire start_now = strobe.start && faults == 9'd0 && !training_reg;
+  wire done      = training_reg && starting_reg == 3'd0 && !status.state_busy;
+
+  assign start = start_now;
+
+  always_ff @(posedge clk) begin
+    written  <= wr_data;
+    busy_reg <= status.state_busy;
+    irq      <= |(irq_reg & control.irq_enable);
+    if (rst) begin
+      control      <= GlmControlReset;
+      strobe       <= '0;
+      starting_reg <= '0;
+      training_reg <= 1'b0;
+      faults_reg   <= '0;
+      irq_reg      <= '0;
+      errors_reg   <= '0;
+    end else begin
+      if (wr_en && !locked) control <= glm_write(control, wr_addr, wr_data, wr_strb);
+      strobe       <= wr_en ? glm_strobes(wr_addr) : '0;
+      starting_reg <= {starting_reg[1:0], start_now};
+      if (start_now) training_reg <= 1'b1;
+      else if (done) training_reg <= 1'b0;
+      if (strobe.start) faults_reg <= faults | 9'(training_reg);
+      irq_reg      <= (irq_reg & ~(strobe.irq ? written[1:0] : 2'd0)) | {strobe.start && !start_now, done};
+      errors_reg   <= errors_reg + 32'(wr_en && wr_error) + 32'(rd_reg && rd_error);
+    end
+  end
+
+  // ---- reads --------------------------------------------------------------------------------------------------
+  logic [31:0] register_reg;
+  logic        readable_reg;
+
+  always_comb begin
+    answers = status;
+    answers.state_busy = status.state_busy || training_reg || busy_reg;
+    {answers.irq_refused, answers.irq_done} = irq_reg;
+    {answers.faults_bases, answers.faults_shifts, answers.faults_loss, answers.faults_counts, answers.faults_replay,
+     answers.faults_chunks, answers.faults_bits, answers.faults_rounds_off, answers.faults_busy} = faults_reg;
+    answers.register_errors = errors_reg;
+  end
+
+  assign rd_data  = register_reg;
+  assign rd_error = !readable_reg;
+
+  always_ff @(posedge clk) begin
+    register_reg <= glm_read(control, answers, rd_addr);
+    readable_reg <= glm_readable(rd_addr);
+    rd_reg       <= rd_en && !rst;
+  end
+
+endmodule : glm_registers
