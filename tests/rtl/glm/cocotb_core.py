@@ -1,4 +1,4 @@
-"""Runs inside the simulator: P4SGD's worker as a core, told by AXI4-Lite what to train, with memories and a switch around it."""
+"""Runs inside the simulator: P4SGD's worker as a core, told by AXI4-Lite what to train, amid memories and a switch."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def memory(dut: Any, prefix: str, base: int, content: bytes, rng: random.R
         if valid:
             beats.popleft()
         if asked:
-            assert 0 <= address and address + BEAT * count <= len(content), "read outside of the memory"
+            assert address >= 0 and address + BEAT * count <= len(content), "read outside of the memory"
             for i in range(count):
                 place = address + BEAT * i
                 beats.append((int.from_bytes(content[place : place + BEAT], "little"), i == count - 1))

