@@ -18,7 +18,7 @@ def _peers(data: NamedSamples) -> tuple[list[report.Figure], list[str]]:
     for peer in (glm_peers.SGD, glm_peers.LIBLINEAR):
         reached = [each for each in found if each.others[peer].seconds is not None]
         if not reached:
-            notes.append(f"{data.name}: {peer} {found[0].others[peer].how}")
+            notes.append(f"{data.name}: {peer} did not come to the loss: {found[0].others[peer].how}")
             continue
         for what, counted in (("", False), (" with quantization", True)):
             by_ratio = sorted(reached, key=lambda each: each.ratio(peer, whole=counted))

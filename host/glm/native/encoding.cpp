@@ -106,6 +106,9 @@ std::vector<std::int64_t> sparse_offsets(const SparseRows& rows,
     const auto [begin, end] = row_of(rows, sample);
     std::int64_t places = whole + (layout.bias != 0 ? 1 : 0);
     for (std::size_t i = begin; i < end; ++i) {
+      if (i > begin && rows.columns[i] <= rows.columns[i - 1]) {
+        throw std::invalid_argument("a row's features do not rise");
+      }
       const bool is_whole = layout.of_zero[static_cast<std::size_t>(rows.columns[i])] != 0;
       places += (codes[i] != 0 ? 1 : 0) - (is_whole ? 1 : 0);
     }
@@ -120,7 +123,6 @@ void sparse_codes(const SparseRows& rows, std::span<const std::uint16_t> codes,
   const std::vector<std::int32_t> whole = whole_columns(layout.of_zero);
   std::size_t place = 0;
   const auto put = [&](std::int32_t column, std::uint16_t code) {
-    if (place >= to.size()) throw std::invalid_argument("the rows' features do not rise");
     columns[place] = column;
     to[place++] = code;
   };

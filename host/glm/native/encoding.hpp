@@ -49,8 +49,9 @@ struct Layout {
   std::uint16_t bias = 0;
 };
 
-// Rows that hold only codes that are not 0, by rising feature; the features of `rows` must rise.
-// The offsets of the rows, and then their columns and codes, which have offsets.back() places.
+// Rows that hold only codes that are not 0, by rising feature: their offsets, and then their
+// columns and codes, for which there are offsets.back() places.  Throws std::invalid_argument when
+// a row's features do not rise.
 std::vector<std::int64_t> sparse_offsets(const SparseRows& rows,
                                          std::span<const std::uint16_t> codes,
                                          const Layout& layout);
