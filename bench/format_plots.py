@@ -15,7 +15,7 @@ from bench.format_training import EXACT, Curve
 _COLOURS = {
     "floats": "#9aa3ad",
     "block": "#2a6fbb",
-    "block of 256": "#7db0e0",
+    "block of 64": "#7db0e0",
     "delayed": "#3a9a5b",
     "fixed": "#e07b28",
 }

@@ -17,8 +17,8 @@ from sim.demo.options import DemoOptions
 from sim.demo.reference import Reference
 from wire.generated.constants import DataType
 
-LANES = 64
-WIDE_LANES = 256
+LANES = 1024  # of the switch that torchrun and the benchmarks start
+NARROW_LANES = 64
 EXACT = "exact"
 RUNS = (
     EXACT,
@@ -47,7 +47,7 @@ def error_schemes(name: str, workers: int, exponent: FixedExponent) -> dict[str,
     for dtype, label in _NAMES.items():
         made[f"{label} floats"] = schemes.floats(dtype)
         made[f"{label} block"] = schemes.block(dtype, LANES)
-        made[f"{label} block of {WIDE_LANES}"] = schemes.block(dtype, WIDE_LANES)
+        made[f"{label} block of {NARROW_LANES}"] = schemes.block(dtype, NARROW_LANES)
         made[f"{label} delayed"] = schemes.delayed(name, dtype, workers, LANES)
         made[f"{label} fixed"] = schemes.fixed(dtype, exponent, LANES)
     return made

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -92,6 +93,8 @@ std::optional<std::span<const std::uint8_t>> Envelope::open(std::span<const std:
                     std::memcmp(ip + 16, own + kIpv4 + 12, 4) == 0 &&  // to us
                     std::memcmp(udp, own + kUdp + 2, 2) == 0 &&
                     std::memcmp(udp + 2, own + kUdp, 2) == 0;
+  // The frame may lie in memory that others write to: what is checked is not read again.
+  std::atomic_signal_fence(std::memory_order_acq_rel);
   if (!ours || folded(sum_of(ip)) != 0xffff) return std::nullopt;
   if (datagram < wire::kUdpBytes || get16(ip + 2) != wire::kIpv4Bytes + datagram ||
       kUdp + datagram > frame.size()) {

@@ -1,5 +1,7 @@
 #include "frame_check.hpp"
 
+#include <atomic>
+
 namespace catchment::host {
 namespace {
 
@@ -16,6 +18,8 @@ bool sum_type(std::uint8_t dtype) {
 std::optional<Reject> check_envelope(std::span<const std::uint8_t> frame, wire::Header& header) {
   if (frame.size() < wire::kHeaderBytes) return Reject::kShort;
   header = wire::decode(frame.data());
+  // The frame may lie in memory that others write to: what is checked is not read again.
+  std::atomic_signal_fence(std::memory_order_acq_rel);
   if (header.version != wire::kVersion) return Reject::kVersion;
   if ((header.flags & ~wire::kFlagAll) != 0) return Reject::kFlags;
   return std::nullopt;

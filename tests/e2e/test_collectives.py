@@ -6,8 +6,10 @@ import json
 import os
 import random
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,9 @@ MEMBER = ROOT / "tests" / "host" / "collectives" / "collective_member.py"
 PATIENCE = 120.0
 
 
-def start(lab: Lab, job: JobPlan, **task: Any) -> dict[str, Any]:
+def start(lab: Lab, job: JobPlan, port: str = "udp", **task: Any) -> dict[str, Any]:
     """A process for every rank, in its host's namespace."""
-    told = {name: {"told": job.describe(name), "port": "udp", "timeout": 30.0, **task} for name in job.workers}
+    told = {name: {"told": job.describe(name), "port": port, "timeout": 30.0, **task} for name in job.workers}
     return {
         name: lab.network.popen(
             name, [sys.executable, str(MEMBER), json.dumps(one)], stdout=-1, stderr=-1, text=True, cwd=ROOT
@@ -104,6 +106,23 @@ def test_sixteen_ranks_are_exact(target: Target, tmp_path: Path, rng: random.Ran
     with Lab(topology, tmp_path) as lab:
         for loss in (0.0, 0.001, 0.01, 0.05):
             check(lab, names, loss, rng)
+
+
+def test_hosts_that_share_memory_with_their_switch_take_it(target: Target, tmp_path: Path, rng: random.Random) -> None:
+    """Two hosts have no interface at all, so only what the plan announces can connect them."""
+    if target is Target.BMV2:
+        pytest.skip("BMv2 has no shared-memory ports")
+    names = ["w0", "w1", "w2"]
+    topology = star(names, program=ROOT / "p4src" / "luwu.p4", name=f"e2e-memory-{os.getpid()}")
+    with tempfile.TemporaryDirectory() as folder:  # a socket's path is short
+        shared = {name: replace(topology.hosts[name], shm=f"{folder}/{name}") for name in names[:2]}
+        with Lab(replace(topology, hosts=topology.hosts | shared), tmp_path) as lab:
+            job = JobPlan.allreduce(lab.topology, name="ranks", workers=names, slots=32, allocator=lab.allocator)
+            assert [job.describe(name).get("port") for name in names] == [f"shm:{folder}/w0", f"shm:{folder}/w1", None]
+            with lab.deployed(job):
+                task = {"seed": rng.randrange(1 << 32), "operations": 12, "most": 10_000}
+                said = results(start(lab, job, "auto", **task))
+    assert {name: result.get("wrong", result) for name, result in said.items()} == {name: [] for name in said}
 
 
 def test_a_killed_rank_is_named_and_a_restarted_switch_is_not_noticed(own_lab: Lab) -> None:

@@ -19,6 +19,7 @@ TESTS = [
     "test_transfer.py",
     "collectives/test_collective_errors.py",
     "collectives/test_collective_sums.py",
+    "collectives/test_collective_spoilt.py",
     "optimizer/test_native.py",
     "glm/test_glm_encoding.py",
     "glm/test_glm_equals_golden.py",

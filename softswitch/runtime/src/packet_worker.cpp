@@ -12,6 +12,8 @@ namespace catchment::softswitch {
 namespace {
 
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
+/// Bytes of frames that come in between two times of sending.
+constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
@@ -263,7 +265,18 @@ bool PacketWorker::receive(Slot& slot) {
   if (got.frames == 0) {
     return false;
   }
-  run_program(frames_);
+  // What leaves is sent while it is in the nearest cache.
+  std::size_t begin = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < frames_.size(); ++i) {
+    bytes += frames_[i].length;
+    if (bytes >= kBytesAtOnce || i + 1 == frames_.size()) {
+      run_program({&frames_[begin], i + 1 - begin});
+      flush_all();
+      begin = i + 1;
+      bytes = 0;
+    }
+  }
   return true;
 }
 

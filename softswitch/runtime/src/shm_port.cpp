@@ -138,14 +138,12 @@ Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
       ++out.frames;
       continue;
     }
-    std::uint8_t* const room = to.reserve();
-    if (room == nullptr) {
+    if (!to.has_room()) {
       out.full = !to.fault();
       out.error = to.fault() ? EPROTO : 0;
       break;
     }
-    std::copy_n(frame.data, frame.length, room);
-    to.commit(frame.length);
+    to.put(frame.data, frame.length);
     ++out.frames;
     ++out.delivered;
     out.bytes += frame.length;

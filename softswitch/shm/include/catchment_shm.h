@@ -84,7 +84,7 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_receive(catchment_shm* port, catchment_sh
 CATCHMENT_SHM_PUBLIC int catchment_shm_peek(catchment_shm* port, catchment_shm_frame* frames,
                                             int count);
 
-/* Writes a frame in place: reserve room for frame_bytes (NULL: full or detached), write, commit the
+/* Writes a frame in two steps: reserve room for frame_bytes (NULL: full or detached), write, commit the
  * length; the switch sees what was committed at the next flush (or send).  An unflushed commit is
  * forgotten when the switch goes away. */
 CATCHMENT_SHM_PUBLIC void* catchment_shm_reserve(catchment_shm* port);

@@ -42,6 +42,7 @@ void watch(int epoll, int fd) {
 
 Peer::Peer(const std::string& path, int timeout_ms)
     : path_(path),
+      staging_(std::make_unique<Staging>()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
   if (!epoll_.valid() || !timer_.valid()) {
@@ -226,12 +227,10 @@ int Peer::send(const catchment_shm_frame* frames, int count) {
       return refuse("a frame of " + std::to_string(frame.length) + " bytes: 1 to " +
                     std::to_string(info_.frame_bytes) + " fit");
     }
-    std::uint8_t* const room = channel_->out().reserve();
-    if (room == nullptr) {
+    if (!channel_->out().has_room()) {
       break;
     }
-    std::memcpy(room, frame.data, frame.length);
-    channel_->out().commit(frame.length);
+    channel_->out().put(static_cast<const std::uint8_t*>(frame.data), frame.length);
   }
   channel_->publish();
   info_.sent += static_cast<std::uint64_t>(done);
@@ -309,12 +308,12 @@ void* Peer::reserve() {
   if (!attached() || !settle()) {
     return nullptr;
   }
-  void* const room = channel_->out().reserve();
-  reserved_ = room != nullptr;
+  reserved_ = channel_->out().has_room();
   if (!reserved_) {
     faulty();
+    return nullptr;
   }
-  return room;
+  return staging_->bytes.data();
 }
 
 int Peer::commit(std::uint32_t length) {
@@ -326,7 +325,7 @@ int Peer::commit(std::uint32_t length) {
                                   std::to_string(info_.frame_bytes) + " fit"
                             : "commit without reserve");
   }
-  channel_->out().commit(length);
+  channel_->out().put(staging_->bytes.data(), length);
   reserved_ = false;
   ++info_.sent;
   return CATCHMENT_SHM_OK;

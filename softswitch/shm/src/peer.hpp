@@ -1,8 +1,10 @@
 // The peer's side of a port: attaches, and attaches again whenever the switch has been away.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,6 +38,10 @@ class Peer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Where a frame is written that was reserved: a cell is written once, in one go.
+  struct alignas(kLine) Staging {
+    std::array<std::uint8_t, kMaxCellBytes> bytes{};
+  };
 
   /// Takes the next step towards being attached, if it is due. Whether we are.
   bool attached();
@@ -61,6 +67,7 @@ class Peer {
   void sleep(Clock::time_point until);
 
   std::string path_;
+  std::unique_ptr<Staging> staging_;
   Descriptor epoll_;
   Descriptor timer_;
   Descriptor connecting_;

@@ -23,7 +23,7 @@ class Channel {
 
   [[nodiscard]] const Mapping& mapping() const { return mapping_; }
   [[nodiscard]] Link& link() { return link_; }
-  /// Reserve, commit, and publish() when a batch is complete.
+  /// put(), and publish() when a batch is complete.
   [[nodiscard]] Producer& out() { return out_; }
   /// Take with next(), and release() when a batch is done.
   [[nodiscard]] Consumer& in() { return in_; }

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 
 #include "catchment/shm/layout.hpp"
+#include "catchment/shm/stream.hpp"
 
 namespace catchment::shm {
 
@@ -41,19 +43,24 @@ class Producer {
  public:
   explicit Producer(const RingView& ring) : ring_(ring) {}
 
-  /// Room for one frame of at most cell_bytes, or nullptr when the ring is full (or faulty).
-  std::uint8_t* reserve() {
+  /// Whether one more frame fits; false when the ring is full (or faulty).
+  bool has_room() {
     if (staged_ - read_ == ring_.geometry.cells && !look()) {
       std::atomic_ref(full_at_).store(read_, std::memory_order_relaxed);
-      return nullptr;
+      return false;
     }
-    return ring_.cells + place() * ring_.geometry.cell_bytes;
+    return true;
   }
-  /// Queues what was written to the reserved room.
-  void commit(std::uint32_t length) {
+  /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
+  void put(const std::uint8_t* frame, std::uint32_t length) {
+    std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
+    const bool streamed = copy_.put(cell, frame, length);
+    streamed_ |= streamed;
     std::atomic_ref(ring_.lengths[place()]).store(length, std::memory_order_relaxed);
     ++staged_;
-    prefetch(length);
+    if (!streamed) {
+      prefetch(length);
+    }
   }
   /// Shows what is queued to the other side; false when there was nothing.
   bool publish() {
@@ -61,10 +68,14 @@ class Producer {
       return false;
     }
     published_ = staged_;
+    if (streamed_) {
+      end_of_stream();
+      streamed_ = false;
+    }
     std::atomic_ref(*ring_.written).store(published_, std::memory_order_release);
     return true;
   }
-  /// Whether reserve() is worth a call: the consumer has moved since the ring was last found full.
+  /// Whether has_room() is worth a call: the consumer has moved since the ring was last found full.
   /// May be asked by another thread than the one that sends.
   [[nodiscard]] bool may_have_room() const {
     return std::atomic_ref(*ring_.read).load(std::memory_order_acquire) !=
@@ -98,6 +109,8 @@ class Producer {
   std::uint64_t staged_ = 0;
   std::uint64_t published_ = 0;
   std::uint64_t read_ = 0;  // the consumer's position, as last seen
+  CopyAcross copy_;
+  bool streamed_ = false;  // since the last publish()
   /// Where the consumer was when the ring was found full.
   mutable std::uint64_t full_at_ = ~std::uint64_t{0};
   Fault fault_;
