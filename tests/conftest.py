@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -30,3 +31,14 @@ def seed() -> int:
 def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
     """A generator that differs for each test and repeats for the same seed."""
     return random.Random(f"{seed}:{request.node.nodeid}")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """PyTorch computes in one thread while a module's tests run: sums come in the same order on every machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -238,11 +238,6 @@ class TypeVar(Type):
         return self.name
 
 
-def is_numeric(t: Type) -> bool:
-    """Whether `t` is `bit<w>` or `int<w>`."""
-    return isinstance(t, BitType | IntType)
-
-
 def bit_width(t: Type) -> int:
     """The number of bits `t` takes on the wire, at most (varbit: its maximum); -1 if it has no such size."""
     if isinstance(t, BitType | IntType):

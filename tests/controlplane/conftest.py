@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 
+from controlplane import cli
 from controlplane.client import SwitchClient
 
 
@@ -26,3 +27,22 @@ def fake() -> Iterator[RunningFake]:
 def client(fake: RunningFake) -> Iterator[SwitchClient]:
     with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as connected:
         yield connected
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """The `catchment` command in this process: `call(WORD..., code=0)` gives what it prints, or its complaint."""
+
+    def call(*words: str, code: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["catchment", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        assert (end.value.code or 0) == code, captured.err
+        if code == 1 and not captured.out:
+            assert captured.err.startswith("catchment: ")
+        assert "Traceback" not in captured.err
+        return captured.err if code else captured.out
+
+    return call

@@ -42,19 +42,8 @@ def topology(fake: RunningFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def run(topology: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["catchment", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        captured = capsys.readouterr()
-        assert (end.value.code or 0) == code, captured.err
-        if code == 1:
-            assert captured.err.startswith("catchment: ")
-            assert "Traceback" not in captured.err
-        return captured.err if code else captured.out
-
+def run(topology: Path, call: Run) -> Run:
+    """The command on that topology."""
     return call
 
 

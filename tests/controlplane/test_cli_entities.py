@@ -59,19 +59,7 @@ def start(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["catchment", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        captured = capsys.readouterr()
-        assert (end.value.code or 0) == code, captured.err
-        if code == 1:
-            assert captured.err.startswith("catchment: ")
-            assert "Traceback" not in captured.err
-        return captured.err if code else captured.out
-
+def run(call: Run) -> Run:
     return call
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 from rich.console import Console
 from shapes import LANES
 
@@ -20,9 +19,8 @@ from sim.demo import DemoOptions, run
 ARENA = 600_000
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)  # in memory the workers are threads of this process; elsewhere each has one
+# In memory the workers are threads of this process; elsewhere each has one.
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _quiet() -> Console:

@@ -8,7 +8,6 @@ from softswitch.compiler.backend.effects import has_effects
 from softswitch.compiler.backend.errors import unsupported
 from softswitch.compiler.backend.expressions import Expressions, is_signed
 from softswitch.compiler.backend.scope import Scope, variable_name
-from softswitch.compiler.backend.text import Writer
 from softswitch.compiler.types import StackType, TupleType, UnionType
 
 
@@ -214,10 +213,3 @@ class Statements:
         if not self.scope.returns_exit:
             raise unsupported(stmt.loc, "exit here")
         self.scope.out.line("return true;")
-
-
-def body_of(scope: Scope, body: tuple[ir.Stmt, ...]) -> Writer:
-    """The statements, in a writer of their own."""
-    out = Writer()
-    Statements(scope.nested(out)).run(body)
-    return out

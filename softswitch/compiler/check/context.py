@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-from softswitch.compiler import ast, ir
+from softswitch.compiler import ir
 from softswitch.compiler.diagnostics import Diagnostics, FollowUp, Refusal
 from softswitch.compiler.scope import ConstantSymbol, PoisonSymbol, Scope, Symbol, VariableSymbol
 from softswitch.compiler.source import Location
@@ -129,8 +129,3 @@ def annotation_name(annotations: tuple[ir.Annotation, ...], default: str) -> str
         if annotation.name == "name" and annotation.values and isinstance(annotation.values[0], str):
             return annotation.values[0]
     return default
-
-
-def declaration_kind(decl: ast.Decl) -> str:
-    """What to call a declaration in a message."""
-    return type(decl).__name__.removesuffix("Decl").lower()

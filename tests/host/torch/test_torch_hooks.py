@@ -15,10 +15,11 @@ from host.layers import Timeline, TrainingError, WireType
 from host.torch import attach
 from sim.demo.model import PRESETS, Decoder, next_byte_loss
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+def _seeded() -> None:
     torch.manual_seed(20)
 
 

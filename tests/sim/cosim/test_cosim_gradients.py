@@ -18,13 +18,14 @@ from sim.demo.options import DemoOptions
 from sim.demo.reference import Reference
 from wire.generated.constants import DataType
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 
 
 @cache
 def model_gradients(preset: str, workers: int) -> list[NDArray[np.float32]]:
     """All of a step's gradients of each worker, one after the other."""
-    torch.set_num_threads(1)
     reference = Reference(DemoOptions(workers=workers, preset=preset, batch=1, network="memory"), load_corpus())
     flat = []
     for worker in range(workers):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from relay_network import RelayNetwork
 from rich.console import Console
 
@@ -28,9 +27,7 @@ from sim.demo.resume import Journal, going_on
 STEPS = 8
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _quiet() -> Console:
@@ -38,8 +35,7 @@ def _quiet() -> Console:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoOptions, Outcome]:
-    torch.set_num_threads(1)
+def whole(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[DemoOptions, Outcome]:
     options = DemoOptions(
         workers=2,
         preset="tiny",

@@ -30,10 +30,7 @@ from sim.demo.root import digest_of
 from sim.demo.twin import ExactSum, train_exactly
 from sim.golden import formats
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def _quiet() -> Console:
@@ -41,8 +38,7 @@ def _quiet() -> Console:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoOptions, Outcome]:
-    torch.set_num_threads(1)
+def finished(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[DemoOptions, Outcome]:
     options = DemoOptions(
         workers=3,
         preset="tiny",

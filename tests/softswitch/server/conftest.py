@@ -36,7 +36,7 @@ def start(kinds: Program) -> Iterator[Callable[..., SwitchProcess]]:
         return process
 
     yield start_one
-    codes = [process.stop() for process in started]
+    codes = [process.stop(grace=60) for process in started]
     assert codes == [0] * len(codes), started[0].output
 
 

@@ -150,7 +150,7 @@ def test_the_starter_tells_when_the_switch_ended(start: Callable[..., SwitchProc
     switch = start()
     assert switch.is_alive()
     switch.check()
-    assert switch.stop() == 0
+    assert switch.stop(grace=60) == 0
     assert not switch.is_alive()
     with pytest.raises(SwitchProcessError, match="code 0"):
         switch.check()

@@ -97,7 +97,7 @@ def test_an_orderly_end_removes_the_sockets(launch: Launch, folder: Path) -> Non
     switch = launch()
     assert {path.name for path in folder.iterdir()} == {"1", "2", "3", "4"}
     assert (folder / "1").stat().st_mode & 0o777 == 0o600
-    assert switch.stop() == 0
+    assert switch.stop(grace=60) == 0
     assert list(folder.iterdir()) == []
 
 
