@@ -34,6 +34,7 @@ from softswitch.shm import Port
 ROOT = Path(__file__).parents[1]
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
+_PATIENCE = 60.0  # for a switch that is known to be there, on a machine that may be busy
 
 
 class ShmLab:
@@ -79,7 +80,7 @@ class ShmLab:
             self._address = f"unix:{self._folder}/grpc"
             self.switch = self._start()
             exits.callback(self._stop)
-            self.fabric = exits.enter_context(Fabric.connect(self.topology, {SWITCH: self._address}))
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, {SWITCH: self._address}, timeout=_PATIENCE))
             self.fabric.push(self._programs)
             self._exits = exits.pop_all()
         return self
@@ -139,7 +140,7 @@ class ShmLab:
     def _where(self, host: str, told: Mapping[str, Any]) -> dict[str, Any]:
         return {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "port": f"shm:{self.path(host)}"}
 
-    def port(self, host: str, *, timeout: float | None = 5.0) -> Port:
+    def port(self, host: str, *, timeout: float | None = _PATIENCE) -> Port:
         """A host's port itself, for frames of one's own making."""
         return Port.attach(self.path(host), timeout=timeout)
 

@@ -57,7 +57,7 @@ def up(
     with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
         programs = programs_of(loaded)
         with MininetNetwork(loaded, source=str(topology.resolve())) as net, ExitStack() as exits:
-            with Fabric.connect(loaded, net.addresses) as fabric:
+            with Fabric.connect(loaded, net.addresses, timeout=_UP_SECONDS) as fabric:
                 fabric.push(programs)
             requests = exits.enter_context(RequestSocket(net.name))
             net.announce_ready()

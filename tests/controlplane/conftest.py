@@ -12,9 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
+from running_controller import QUICK, Place, use_fake_programs, use_loopback_endpoints
 
 from controlplane import cli
 from controlplane.client import SwitchClient
+from controlplane.controller.settings import Timing
 
 
 @pytest.fixture
@@ -46,3 +48,18 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return captured.err if code else captured.out
 
     return call
+
+
+@pytest.fixture
+def timing() -> Timing:
+    """Of the controller; parametrize a test with another."""
+    return QUICK
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: Timing) -> Iterator[Place]:
+    use_fake_programs(monkeypatch, tmp_path)
+    use_loopback_endpoints(monkeypatch)
+    made = Place(tmp_path, timing)
+    with made.exits:
+        yield made

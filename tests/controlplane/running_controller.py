@@ -5,27 +5,33 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_switch import FakeSwitch, RunningFake
 
+from controlplane.client import SwitchClient
 from controlplane.client.pipeline import PipelineConfig
 from controlplane.controller import certificates, core
 from controlplane.controller.operator import OperatorClient
 from controlplane.controller.run import serve
 from controlplane.controller.settings import Settings, Timing
-from controlplane.topology import Topology
+from controlplane.jobs import JobKind
+from controlplane.lifecycle import JobRequest
+from controlplane.topology import Topology, racks
 from host import Endpoint
 from host.membership import Credentials, Description, Membership
 
 ROOT = Path(__file__).parents[2]
-QUICK = Timing(beat=0.05, silence=60.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
-"""Who breaks its connection is lost at once; nobody for being slow, as the machine may be."""
+SWITCHES = ("sp", "r1", "r2")
+QUICK = Timing(beat=0.05, silence=10.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
+"""Who breaks its connection is lost soon; for silence only who is silent much longer than a slow machine is."""
 LISTENING = replace(QUICK, silence=6.0)
 """For tests in which silence itself tells; the others are heard a hundred times in it."""
-PATIENT = replace(QUICK, reunion=30.0)
+PATIENT = replace(QUICK, silence=60.0, reunion=30.0)
 """For tests that lose nobody."""
 
 
@@ -132,3 +138,45 @@ def use_loopback_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(replace(self, local=("127.0.0.1", 0), switch=("127.0.0.1", 9)), **options)
 
     monkeypatch.setattr(Description, "open", opened)
+
+
+class Place:
+    """Three switches in memory and their controller."""
+
+    def __init__(self, folder: Path, timing: Timing = QUICK) -> None:
+        self.topology: Topology = racks(
+            [["w0", "w1"], ["w2", "w3"]], ["opt"], program=Path("luwu.p4"), name="lab", slots=256
+        )
+        self.exits = ExitStack()
+        self.fakes = {n: RunningFake(FakeSwitch(device_id=self.topology.switch(n).device_id)) for n in SWITCHES}
+        for fake in self.fakes.values():
+            self.exits.enter_context(fake)
+        addresses = {n: f.address for n, f in self.fakes.items()}
+        self.controller = RunningController(self.topology, addresses, folder, timing)
+        self.exits.enter_context(self.controller)
+        self.until_up()
+
+    def until_up(self) -> None:
+        with self.controller.operator() as operator:
+            until(lambda: all(s.state == "up" for s in operator.switches()), "every switch is up")
+
+    def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
+        """What a switch holds: every entry in words, and its groups."""
+        fake, device = self.fakes[switch], self.topology.switch(switch).device_id
+        with SwitchClient.connect(fake.address, device, read_only=True, timeout=60.0) as client:
+            return sorted(f"{e.key()} {e.action} {e.params}" for e in client.read()), client.groups()
+
+    def all_contents(self) -> dict[str, Any]:
+        return {name: self.contents(name) for name in SWITCHES}
+
+    def restart_switch(self, name: str, while_down: Callable[[], None] = lambda: None) -> None:
+        """It comes back at the same address and knows nothing."""
+        old = self.fakes[name]
+        old.stop()
+        while_down()
+        self.fakes[name] = RunningFake(FakeSwitch(device_id=old.switch.device_id), old.address)
+        self.exits.enter_context(self.fakes[name])
+
+
+def request(name: str = "train", slots: int = 16, workers: tuple[str, ...] = ("w0", "w1", "w2")) -> JobRequest:
+    return JobRequest(name, JobKind.LUWU, workers, "opt", slots)

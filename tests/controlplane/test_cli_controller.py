@@ -48,7 +48,7 @@ def test_a_job_through_the_controller(
     assert secret.stat().st_mode & 0o777 == 0o600
     assert created["presence"] == {"w0": "absent", "w1": "absent", "opt": "absent"}
     assert json.loads(run("job", "show", "train", "--host", "w1", "--json")) == created["members"]["w1"]
-    with SwitchClient.connect(fake.address, read_only=True) as client:
+    with SwitchClient.connect(fake.address, read_only=True, timeout=60.0) as client:
         assert len(client.read("jobs")) == 6
     member: Membership = controller.join("train", "w0", secret.read_text())
     assert json.loads(run("job", "show", "train", "--json"))["presence"]["w0"] == "joined"
@@ -77,13 +77,13 @@ def test_a_job_made_without_a_controller_is_taken_over(
 ) -> None:
     controller.stop()
     run("job", "create", "early", "--workers", "w0", "--root", "opt")
-    with SwitchClient.connect(fake.address, read_only=True) as client:
+    with SwitchClient.connect(fake.address, read_only=True, timeout=60.0) as client:
         before = client.read()
     controller.start()
     with controller.operator() as operator:
         until(lambda: operator.switches()[0].state == "up", "the switch is up")
     assert [job["name"] for job in json.loads(run("job", "list", "--json"))] == ["early"]
-    with SwitchClient.connect(fake.address, read_only=True) as client:
+    with SwitchClient.connect(fake.address, read_only=True, timeout=60.0) as client:
         assert client.read() == before
 
 

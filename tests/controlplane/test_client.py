@@ -246,7 +246,7 @@ def test_a_primary_with_a_higher_id_is_an_error(fake: RunningFake) -> None:
 
 def test_read_only_leaves_the_primary_alone(fake: RunningFake, client: SwitchClient) -> None:
     before = fake.switch.primary
-    with SwitchClient.connect(fake.address, name="s1", read_only=True) as looker:
+    with SwitchClient.connect(fake.address, name="s1", read_only=True, timeout=60.0) as looker:
         assert looker.read("l2") == []
         with pytest.raises(SwitchError, match="opened for reading"):
             looker.insert(l2_entry(1))

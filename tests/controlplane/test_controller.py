@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,87 +11,18 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from fake_switch import FakeSwitch, RunningFake
-from running_controller import (
-    LISTENING,
-    QUICK,
-    RunningController,
-    until,
-    use_fake_programs,
-    use_loopback_endpoints,
-)
+from running_controller import LISTENING, SWITCHES, Place, request, until
 
 from controlplane.client import SwitchClient
 from controlplane.controller.certificates import load
 from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.controller.settings import Timing
 from controlplane.jobs import JobKind
 from controlplane.lifecycle import JobRequest
-from controlplane.topology import Topology, racks
 from host import EndpointError
 from host.membership import MembershipError
 from wire.generated import controller_pb2 as pb
 from wire.generated import controller_pb2_grpc as pb_grpc
 from wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
-
-SWITCHES = ("sp", "r1", "r2")
-
-
-class Place:
-    """Three switches in memory and their controller."""
-
-    def __init__(self, folder: Path, timing: Timing = QUICK) -> None:
-        self.topology: Topology = racks(
-            [["w0", "w1"], ["w2", "w3"]], ["opt"], program=Path("luwu.p4"), name="lab", slots=256
-        )
-        self.exits = ExitStack()
-        self.fakes = {n: RunningFake(FakeSwitch(device_id=self.topology.switch(n).device_id)) for n in SWITCHES}
-        for fake in self.fakes.values():
-            self.exits.enter_context(fake)
-        addresses = {n: f.address for n, f in self.fakes.items()}
-        self.controller = RunningController(self.topology, addresses, folder, timing)
-        self.exits.enter_context(self.controller)
-        self.until_up()
-
-    def until_up(self) -> None:
-        with self.controller.operator() as operator:
-            until(lambda: all(s.state == "up" for s in operator.switches()), "every switch is up")
-
-    def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
-        """What a switch holds: every entry in words, and its groups."""
-        fake, device = self.fakes[switch], self.topology.switch(switch).device_id
-        with SwitchClient.connect(fake.address, device, read_only=True) as client:
-            return sorted(f"{e.key()} {e.action} {e.params}" for e in client.read()), client.groups()
-
-    def all_contents(self) -> dict[str, Any]:
-        return {name: self.contents(name) for name in SWITCHES}
-
-    def restart_switch(self, name: str, while_down: Callable[[], None] = lambda: None) -> None:
-        """It comes back at the same address and knows nothing."""
-        old = self.fakes[name]
-        old.stop()
-        while_down()
-        self.fakes[name] = RunningFake(FakeSwitch(device_id=old.switch.device_id), old.address)
-        self.exits.enter_context(self.fakes[name])
-
-
-@pytest.fixture
-def timing() -> Timing:
-    """Of the controller; parametrize a test with another."""
-    return QUICK
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timing: Timing) -> Iterator[Place]:
-    use_fake_programs(monkeypatch, tmp_path)
-    use_loopback_endpoints(monkeypatch)
-    made = Place(tmp_path, timing)
-    with made.exits:
-        yield made
-
-
-def request(name: str = "train", slots: int = 16, workers: tuple[str, ...] = ("w0", "w1", "w2")) -> JobRequest:
-    return JobRequest(name, JobKind.LUWU, workers, "opt", slots)
 
 
 def generations(member: Any) -> set[int]:
@@ -169,7 +99,7 @@ def test_what_changed_while_the_controller_was_away_is_put_right(place: Place) -
         operator.create(request())
     before = place.all_contents()
     place.controller.stop()
-    with SwitchClient.connect(place.fakes["r1"].address, 2) as client:
+    with SwitchClient.connect(place.fakes["r1"].address, 2, timeout=60.0) as client:
         first, *_ = client.read("jobs")
         client.delete(first)
         client.set_group(99, [1])

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from fake_switch import FakeSwitch, RunningFake
-from running_controller import RunningController, until
+from running_controller import Place, RunningController, request, until
 from test_cli import Run, run, topology
 from test_cli_controller import controller, fake
-from test_controller import Place, place, request
 
 from controlplane.client import SwitchClient, TableEntry
 from controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
@@ -55,7 +54,8 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Ports:
 
 def write_by_hand(place: Place, switch: str) -> None:
     """As a person would, without the controller."""
-    with SwitchClient.connect(place.fakes[switch].address, place.topology.switch(switch).device_id) as client:
+    fake, device = place.fakes[switch], place.topology.switch(switch).device_id
+    with SwitchClient.connect(fake.address, device, timeout=60.0) as client:
         client.insert(TableEntry("l2", MINE, "forward", {"port": 2}))
         set_loss(client, [1], 0.25, types=[1])
         write_groups(client, "insert", [MulticastGroup(2000, (Replica(1, 5), Replica(2, 0)))])
@@ -63,7 +63,7 @@ def write_by_hand(place: Place, switch: str) -> None:
 
 def by_hand(place: Place, switch: str) -> tuple[list[dict[str, object]], list[object], list[MulticastGroup]]:
     address, device = place.fakes[switch].address, place.topology.switch(switch).device_id
-    with SwitchClient.connect(address, device, read_only=True) as client:
+    with SwitchClient.connect(address, device, read_only=True, timeout=60.0) as client:
         entries = [dict(e.params) for e in client.read("l2") if e.match == MINE]
         return entries, list(losses(client)), [g for g in read_groups(client) if g.number >= 1024]
 
@@ -93,7 +93,7 @@ def test_what_was_noted_comes_back(ports: Ports, place: Place) -> None:
         operator.remove("one")
         place.restart_switch("r1")
         place.until_up()
-        with SwitchClient.connect(place.fakes["r1"].address, 2, read_only=True) as client:
+        with SwitchClient.connect(place.fakes["r1"].address, 2, read_only=True, timeout=60.0) as client:
             assert client.read("jobs") == client.read("receivers") == []
 
 

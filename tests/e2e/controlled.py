@@ -154,14 +154,14 @@ class ControlledLab:
         found = {}
         for name, switch in self.topology.switches.items():
             address = self.network.address(name)
-            with SwitchClient.connect(address, switch.device_id, name=name, read_only=True) as client:
+            with SwitchClient.connect(address, switch.device_id, name=name, read_only=True, timeout=60.0) as client:
                 found[name] = (sorted(f"{e.key()} {e.action} {e.params}" for e in client.read()), client.groups())
         return found
 
     @contextlib.contextmanager
     def loss(self, probability: float) -> Iterator[None]:
         """Loss of our frames on every port of every switch, in and out."""
-        with Fabric.connect(self.topology, self.network.addresses) as fabric:
+        with Fabric.connect(self.topology, self.network.addresses, timeout=60.0) as fabric:
             for name, client in fabric.clients.items():
                 set_loss(client, self.topology.ports(name), probability)
             yield

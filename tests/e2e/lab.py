@@ -101,7 +101,7 @@ class Lab:
         programs = programs_of(self.topology)
         with contextlib.ExitStack() as exits:
             exits.enter_context(self.network)
-            self.fabric = exits.enter_context(Fabric.connect(self.topology, self.network.addresses))
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, self.network.addresses, timeout=60.0))
             self.fabric.push(programs)
             self._exits = exits.pop_all()
         return self

@@ -32,6 +32,7 @@ Network = Callable[[str], None]
 
 @pytest.fixture
 def network(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
     name = f"traffic-{os.getpid()}"

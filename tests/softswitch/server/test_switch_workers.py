@@ -55,7 +55,7 @@ def test_sums_are_exact_and_every_frame_is_counted(
         grpc=address, ports=names, prefix=five.prefix, program=built.shared_object, p4info=info,
         extra=("--admin", f"{tmp_path}/admin", "--workers", str(threads)),
     )  # fmt: skip
-    with SwitchClient.connect(address, p4info=info) as client:
+    with SwitchClient.connect(address, p4info=info, timeout=60.0) as client:
         client.insert(*(TableEntry(e.table, dict(e.match), e.action, dict(e.params)) for e in entries(WORKERS)))
         client.set_group(GROUP, range(1, WORKERS + 1))
     root = five.sockets[ROOT_NUMBER]
