@@ -10,6 +10,7 @@ from pathlib import Path
 from controlplane.networks import NetworkError, admin_socket, state_folder
 from controlplane.programs import cache_folder
 from controlplane.topology import Target
+from softswitch.admin import SwitchAdmin, SwitchAdminError
 from softswitch.process import SwitchProcessError, command_line, is_ready_line
 from softswitch.watched_process import WatchedProcess
 
@@ -68,6 +69,18 @@ COMMANDS = {Target.EMBEDDED: embedded_command, Target.BMV2: bmv2_command}
 def is_ready(line: str) -> bool:
     """Whether a switch says with this line that its P4Runtime server listens."""
     return is_ready_line(line) or line.startswith("Server listening on ")
+
+
+def splitting_ports(address: str) -> set[int]:
+    """The ports of a switch that take UDP which its hosts leave merged; none unless the switch says so."""
+    door = admin_socket(address)
+    if door is None:
+        return set()
+    try:
+        with SwitchAdmin(door) as admin:
+            return {port["port"] for port in admin.ports() if port["merged_udp"]}
+    except SwitchAdminError:  # another kind of switch
+        return set()
 
 
 def start_switch(name: str, command: list[str], *, log: Path, environment: Mapping[str, str]) -> WatchedProcess:

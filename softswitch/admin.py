@@ -32,8 +32,8 @@ class SwitchAdmin:
         self._answers = self._socket.makefile("rb")
 
     def ports(self) -> list[dict[str, Any]]:
-        """Every port: number, name, up, frames and bytes in and out, `missed`, drops by cause, faults and what came of
-        them, as `softswitch/server/src/admin.cpp` writes it."""
+        """Every port: number, name, up, frames and bytes in and out, `missed`, whether UDP may come merged, drops by
+        cause, faults and what came of them, as `softswitch/server/src/admin.cpp` writes it."""
         ports: list[dict[str, Any]] = self._ask("ports")["ports"]
         return ports
 

@@ -96,7 +96,7 @@ def _taps(word: str, topology: Path | None, first: int) -> list[tuple[str, list[
         rails = [place.topology.rail_of(nic.link.switch) for nic in nics]
         return [
             (word if len(nics) == 1 else f"{word} on {rail}",
-             [Tap(interface_of(place, nic), _pid(place, word), first + at, INBOUND, OUTBOUND)])
+             [Tap(interface_of(place, nic), _pid(place, word), first + at, INBOUND, OUTBOUND, True)])
             for at, (nic, rail) in enumerate(zip(nics, rails, strict=True))
         ]  # fmt: skip
     switch, colon, number = word.partition(":")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import socket
 import struct
@@ -19,6 +21,8 @@ _SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _BUFFER = 32 << 20
 _LONGEST = 65535
+_SIOCETHTOOL = 0x8946
+_GET_CHECKSUMS, _SET_CHECKSUMS = 0x16, 0x17
 
 
 class CaptureError(ControlPlaneError):
@@ -35,6 +39,8 @@ class Tap:
         place: which place of the capture they belong to.
         incoming: what a frame that the interface receives is, seen from the place.
         outgoing: what a frame that it sends is; None: not looked at.
+        emulated: the interface is of a network on this machine, where UDP may leave it merged and with checksums to
+            come (docs/switch-runtime.md); not while somebody listens.
     """
 
     interface: str
@@ -42,6 +48,7 @@ class Tap:
     place: int
     incoming: int
     outgoing: int | None
+    emulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def switch_port_taps(interface: str, peer: tuple[str, int | None], place: int) -
     A switch sends past the kernel's taps on its own interface, so what it sends is seen where it arrives.
     """
     name, pid = peer
-    return [Tap(interface, None, place, INBOUND, None), Tap(name, pid, place, OUTBOUND, None)]
+    return [Tap(interface, None, place, INBOUND, None, True), Tap(name, pid, place, OUTBOUND, None, True)]
 
 
 class Listener:
@@ -73,6 +80,9 @@ class Listener:
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
         self._socket = _open(tap)
+        self._unfinished = tap.emulated and self._checksums(_GET_CHECKSUMS) != 0
+        if self._unfinished:
+            self._checksums(_SET_CHECKSUMS, 0)  # the kernel then finishes them, and splits what is merged
 
     def fileno(self) -> int:
         """For select()."""
@@ -104,7 +114,17 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening."""
+        if self._unfinished:
+            with contextlib.suppress(OSError):  # the interface is gone
+                self._checksums(_SET_CHECKSUMS, 1)
         self._socket.close()
+
+    def _checksums(self, command: int, value: int = 0) -> int:
+        """Ask or say whether the interface, in the namespace of the socket, takes packets with checksums to come."""
+        order = ctypes.create_string_buffer(struct.pack("=II", command, value), 8)
+        pointer = struct.pack("@16sP", self.tap.interface.encode(), ctypes.addressof(order))
+        fcntl.ioctl(self._socket, _SIOCETHTOOL, pointer.ljust(40, b"\0"))
+        return int(struct.unpack("=II", order.raw)[1])
 
     def __enter__(self) -> Listener:
         return self

@@ -20,12 +20,19 @@ from mininet.node import Host as MininetHost
 
 from controlplane.client import SwitchClient
 from controlplane.networks import NetworkError, NetworkState, StateFile, state_folder
-from controlplane.topology import AUTO_ADDRESS, Topology
+from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 from sim.mininet import preflight
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, host_interface, interface_name
-from sim.mininet.nodes import SwitchNode, host_commands, nic_commands, prepare_switch_interface, run
-from sim.switch_process import COMMANDS, free_address, start_switch
+from sim.mininet.nodes import (
+    SwitchNode,
+    host_commands,
+    merged_udp_command,
+    nic_commands,
+    prepare_switch_interface,
+    run,
+)
+from sim.switch_process import COMMANDS, free_address, splitting_ports, start_switch
 from softswitch.watched_process import WatchedProcess
 
 
@@ -53,6 +60,7 @@ class MininetNetwork:
         self._processes: dict[str, WatchedProcess] = {}
         self._killed: set[str] = set()  # switches whose end is no accident
         self._popen: list[subprocess.Popen[Any]] = []
+        self._merged: set[PortRef] = set()  # links to hosts on which UDP passes merged
         self._net: Any = None
         self._state: StateFile | None = None
 
@@ -139,6 +147,22 @@ class MininetNetwork:
         log = self.log_folder / f"{name}.log"
         self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
         self._killed.discard(name)
+        self._merge_udp(name)
+
+    def _merge_udp(self, switch: str) -> None:
+        """Let UDP pass merged between a switch that splits it and its hosts; frames stay what they are elsewhere."""
+        splits = splitting_ports(self._addresses[switch])
+        for host in self.topology.hosts.values():
+            for number, nic in enumerate(host.nics):
+                if nic.link.switch != switch or nic.shm:
+                    continue
+                on = nic.link.port in splits
+                if on == (nic.link in self._merged):
+                    continue
+                run(merged_udp_command(interface_name(self.name, switch, nic.link.port), on=on))
+                own = merged_udp_command(host_interface(number), on=on)
+                run(["mnexec", "-a", str(self._net.getNodeByName(host.name).pid), *own])
+                (self._merged.add if on else self._merged.discard)(nic.link)
 
     def check_switch(self, name: str) -> None:
         """Make sure that a switch still runs.

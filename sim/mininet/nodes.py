@@ -11,6 +11,7 @@ from mininet.node import Switch as MininetSwitch
 from controlplane.networks import NetworkError
 
 _OFFLOADS = ("tx", "rx", "sg", "gso", "tso", "gro")
+_MERGED_UDP = ("tx", "sg", "tx-udp-segmentation")
 
 
 class SwitchNode(MininetSwitch):  # type: ignore[misc]
@@ -30,6 +31,11 @@ class SwitchNode(MininetSwitch):  # type: ignore[misc]
     def connected(self) -> bool:
         """There is no OpenFlow controller to wait for."""
         return True
+
+
+def merged_udp_command(interface: str, *, on: bool) -> list[str]:
+    """What lets UDP leave an interface merged, its checksums unfinished, or ends that."""
+    return ["ethtool", "-K", interface, *(part for f in _MERGED_UDP for part in (f, "on" if on else "off"))]
 
 
 def prepare_switch_interface(name: str, mtu: int) -> None:

@@ -36,8 +36,9 @@ SENDER = """\
 import socket, sys
 packets = [bytes.fromhex(line) for line in sys.stdin.read().split()]
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-    for packet in packets:
-        out.sendto(packet, ("10.0.0.254", {port}))
+    out.sendto(packets[0], ("10.0.0.254", {port}))
+    out.setsockopt(17, 103, len(packets[1]))  # UDP_SEGMENT: merged, unless somebody captures
+    out.sendto(b"".join(packets[1:]), ("10.0.0.254", {port}))
 """
 
 

@@ -3,11 +3,14 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "consumer_window.hpp"
 #include "endpoint.hpp"
@@ -171,9 +174,38 @@ class ChokedPeer {
   std::unique_ptr<Endpoint> endpoint_;
 };
 
+// Sends frames, as many as leave at once together.
+void send_frames(UdpPort& port, const std::vector<std::string>& frames) {
+  for (const std::string& frame : frames) {
+    std::uint8_t* room = nullptr;
+    while ((room = port.stage()) == nullptr) std::this_thread::yield();
+    std::memcpy(room, frame.data(), frame.size());
+    port.commit(frame.size());
+  }
+  while (!port.flush()) std::this_thread::yield();
+}
+
+std::vector<py::bytes> receive_frames(UdpPort& port) {
+  std::vector<py::bytes> frames;
+  for (const auto frame : port.receive()) {
+    frames.emplace_back(reinterpret_cast<const char*>(frame.data()), frame.size());
+  }
+  return frames;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_machines, module) {
+  py::class_<UdpPort>(module, "UdpPort")
+      .def(py::init([](std::uint16_t peer, std::size_t frame_bytes) {
+        return std::make_unique<UdpPort>(UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", peer},
+                                         frame_bytes, 512);
+      }))
+      .def("send", &send_frames)
+      .def("receive", &receive_frames)
+      .def_property_readonly("local", [](const UdpPort& port) { return port.local().port; })
+      .def_property_readonly("foreign", &UdpPort::foreign)
+      .def_property_readonly("errors", &UdpPort::errors);
   py::class_<SenderWindow>(module, "SenderWindow")
       .def(py::init<Seq, std::uint32_t, std::uint32_t>())
       .def("queue", &SenderWindow::queue)

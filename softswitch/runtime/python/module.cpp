@@ -11,6 +11,7 @@
 #include "catchment/softswitch/rt/wire_bits.hpp"
 #include "faults.hpp"
 #include "fuzz.hpp"
+#include "super_packets.hpp"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -355,6 +356,7 @@ PYBIND11_MODULE(_softswitch, module) {
   bind_tables(cls);
   bind_state(cls);
   bind_faults(module);
+  bind_super_packets(module);
 }
 
 }  // namespace catchment::softswitch

@@ -44,6 +44,9 @@ Received EthernetPort::receive(std::vector<rt::InputFrame>& frames) {
     warned_checksums_ = true;
     out.notice =
         "the sender leaves its checksums to its device: they will be wrong (ethtool -K IF tx off)";
+  } else if (!socket_->passes_super_packets() && !told_plain_) {
+    told_plain_ = true;
+    out.notice = "UDP passes frame by frame: merged UDP needs Linux 6.2 or later";
   }
   return out;
 }
@@ -52,7 +55,7 @@ Sent EthernetPort::send(std::span<const rt::OutFrame> frames) {
   if (!socket_) {
     return {.error = ENODEV};
   }
-  return socket_->send(frames.data(), frames.size());
+  return socket_->send(frames);
 }
 
 std::string EthernetPort::check_link() {
@@ -101,7 +104,7 @@ PortIoStatistics EthernetPort::io_statistics() const {
   if (socket_) {
     missed_ += socket_->take_missed();
   }
-  return {.missed = missed_};
+  return {.missed = missed_, .merged_udp = socket_ && socket_->passes_super_packets()};
 }
 
 }  // namespace catchment::softswitch

@@ -6,18 +6,22 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 
 namespace catchment::softswitch {
 
 namespace {
 
-constexpr int kSendBuffer = 16 << 20;
+constexpr int kBuffer = 16 << 20;  // for frames that leave, and for super-packets that wait
+/// So long after a peer's last super-packet it is taken to want some itself.
+constexpr auto kReturns = std::chrono::seconds(1);
 /// Ethernet and two VLAN tags, above the MTU.
 constexpr std::size_t kLinkHeaders = ETH_HLEN + 8;
 
@@ -32,6 +36,15 @@ Status failed(const std::string& what, const std::string& interface, int error) 
 void set_option(int fd, int level, int name, int value) {
   // Best effort: the switch runs without any of them, only slower.
   static_cast<void>(setsockopt(fd, level, name, &value, sizeof value));
+}
+
+/// Linux 6.2 is the first whose packet sockets pass merged UDP; older ones drop it.
+bool kernel_passes_merged_udp() {
+  utsname system{};
+  int major = 0;
+  int minor = 0;
+  return uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+         (major > 6 || (major == 6 && minor >= 2));
 }
 
 /// -1: no such interface.
@@ -59,14 +72,18 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface, std::size_
                   errno);
   }
   set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
-  for (const int name : {SO_SNDBUF, SO_SNDBUFFORCE}) {
-    set_option(fd, SOL_SOCKET, name, kSendBuffer);
+  for (const int name : {SO_SNDBUF, SO_SNDBUFFORCE, SO_RCVBUF, SO_RCVBUFFORCE}) {
+    set_option(fd, SOL_SOCKET, name, kBuffer);
   }
+  // What does not fit a slot of the ring waits in the socket's queue.
+  const bool noted = kernel_passes_merged_udp() &&
+                     setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) == 0 &&
+                     setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &one, sizeof one) == 0;
   const int mtu = ask_mtu(fd, interface);
   const std::size_t longest =
       mtu < 0 ? max_frame : std::min(max_frame, static_cast<std::size_t>(mtu) + kLinkHeaders);
   ReceiveRing ring;
-  if (const int error = ring.open(fd, longest); error != 0) {
+  if (const int error = ring.open(fd, longest, noted); error != 0) {
     return failed("cannot have a receive ring", interface, error);
   }
   packet_mreq promiscuous{};
@@ -82,7 +99,7 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface, std::size_
   if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failed("cannot bind", interface, errno);
   }
-  return PacketSocket(std::move(socket), std::move(ring), static_cast<int>(index), mtu);
+  return PacketSocket(std::move(socket), std::move(ring), static_cast<int>(index), mtu, noted);
 }
 
 bool PacketSocket::outgrown(const std::string& interface) const {
@@ -95,26 +112,29 @@ int PacketSocket::take_error() {
   return getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-Sent PacketSocket::send(const rt::OutFrame* frames, std::size_t count) {
-  std::array<mmsghdr, kBatch> messages{};
-  std::array<iovec, kBatch> vectors;
-  const std::size_t batch = std::min(count, kBatch);
-  for (std::size_t i = 0; i < batch; ++i) {
-    vectors[i] = {frames[i].data, frames[i].length};
-    messages[i].msg_hdr.msg_iov = &vectors[i];
-    messages[i].msg_hdr.msg_iovlen = 1;
-  }
+std::size_t PacketSocket::longest_merged() const {
+  const bool wanted = passes_super_packets() && mtu_ > 0 &&
+                      std::chrono::steady_clock::now() - ring_.last_super_packet() < kReturns;
+  return wanted ? static_cast<std::size_t>(mtu_) + ETH_HLEN : 0;
+}
+
+Sent PacketSocket::send(std::span<const rt::OutFrame> frames) {
+  const std::size_t longest = frames.size() > 1 ? longest_merged() : 0;
+  batch_->fill(frames, noted_, longest);
   Sent out;
-  while (out.frames < batch) {
-    const int sent = sendmmsg(socket_.get(), messages.data() + out.frames,
-                              static_cast<unsigned>(batch - out.frames), MSG_DONTWAIT);
+  for (std::size_t next = 0; next < batch_->size();) {
+    const int sent = sendmmsg(socket_.get(), batch_->message(next),
+                              static_cast<unsigned>(batch_->size() - next), MSG_DONTWAIT);
     if (sent > 0) {
-      for (int i = 0; i < sent; ++i) {
-        out.bytes += frames[out.frames++].length;
+      for (const std::size_t end = next + static_cast<std::size_t>(sent); next != end; ++next) {
+        for (std::size_t left = batch_->frames_of(next); left > 0; --left) {
+          out.bytes += frames[out.frames++].length;
+          ++out.delivered;
+        }
       }
-      out.delivered += static_cast<std::size_t>(sent);
       continue;
     }
+    const std::size_t refused = batch_->frames_of(next);
     switch (errno) {
       case EINTR:
         continue;
@@ -122,17 +142,22 @@ Sent PacketSocket::send(const rt::OutFrame* frames, std::size_t count) {
         out.full = true;
         return out;
       case ENOBUFS:
-        ++out.refused;
+        out.refused += refused;
         break;
       case EMSGSIZE:
-      case EINVAL:  // shorter than an Ethernet header
+      case EINVAL:  // shorter than an Ethernet header, or a kernel before Linux 6.2
+        if (refused > 1) {
+          batch_->refuse();
+          return out;  // the rest once more, as they are
+        }
         ++out.too_long;
         break;
       default:
         out.error = errno;
         return out;
     }
-    ++out.frames;
+    out.frames += refused;
+    ++next;
   }
   return out;
 }
@@ -140,9 +165,9 @@ Sent PacketSocket::send(const rt::OutFrame* frames, std::size_t count) {
 std::uint64_t PacketSocket::take_missed() const {
   tpacket_stats statistics{};  // the kernel starts anew after each look
   socklen_t size = sizeof statistics;
-  return getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0
-             ? statistics.tp_drops
-             : 0;
+  const bool told =
+      getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0;
+  return ring_.take_missed() + (told ? statistics.tp_drops : 0);
 }
 
 }  // namespace catchment::softswitch

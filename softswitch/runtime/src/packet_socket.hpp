@@ -1,7 +1,11 @@
-// One AF_PACKET socket: a ring in, batches out.
+// One AF_PACKET socket: a ring in, batches out. Where the kernel can, UDP passes as super-packets,
+// one trip through the kernel for many frames: those that come are split into the frames that would
+// have come, and to a peer that sends them, frames are merged.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,6 +14,7 @@
 #include "descriptor.hpp"
 #include "port.hpp"
 #include "receive_ring.hpp"
+#include "send_batch.hpp"
 
 namespace catchment::softswitch {
 
@@ -26,7 +31,9 @@ class PacketSocket {
   [[nodiscard]] ReceiveRing& ring() { return ring_; }
 
   /// Up to kBatch of the frames.
-  Sent send(const rt::OutFrame* frames, std::size_t count);
+  Sent send(std::span<const rt::OutFrame> frames);
+  /// Whether the kernel lets super-packets pass; any thread.
+  [[nodiscard]] bool passes_super_packets() const { return noted_ && !batch_->refused(); }
 
   /// The error that the kernel left on the socket, and that a poll keeps reporting until then.
   int take_error();
@@ -34,12 +41,22 @@ class PacketSocket {
   [[nodiscard]] std::uint64_t take_missed() const;
 
  private:
-  PacketSocket(Descriptor socket, ReceiveRing ring, int index, int mtu)
-      : socket_(std::move(socket)), ring_(std::move(ring)), index_(index), mtu_(mtu) {}
+  PacketSocket(Descriptor socket, ReceiveRing ring, int index, int mtu, bool noted)
+      : socket_(std::move(socket)),
+        ring_(std::move(ring)),
+        batch_(std::make_unique<SendBatch>()),
+        index_(index),
+        mtu_(mtu),
+        noted_(noted) {}
+  /// Length up to which frames may be merged now, 0: none.
+  [[nodiscard]] std::size_t longest_merged() const;
+
   Descriptor socket_;
   ReceiveRing ring_;
+  std::unique_ptr<SendBatch> batch_;
   int index_;
   int mtu_;
+  bool noted_;  // PACKET_VNET_HDR
 };
 
 }  // namespace catchment::softswitch

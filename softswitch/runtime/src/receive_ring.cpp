@@ -22,6 +22,29 @@ constexpr std::size_t kVlanRoom = 4;
 constexpr std::size_t kMacAddresses = 12;
 /// Before the frame, the slot holds the kernel's header, the sender's address and padding.
 constexpr std::size_t kSlotHead = TPACKET_ALIGN(TPACKET2_HDRLEN) + 2 * TPACKET_ALIGNMENT;
+/// With a note before the frame: room that aligns what UDP carries, as it is without one.
+constexpr std::size_t kNotedRoom = TPACKET_ALIGNMENT - sizeof(FrameNote);
+static_assert(kNotedRoom >= kVlanRoom);
+
+FrameNote note_before(const std::uint8_t* frame) {
+  FrameNote note;
+  std::memcpy(&note, frame - sizeof note, sizeof note);
+  return note;
+}
+
+/// Puts a VLAN tag back that the kernel took out; there is room before the frame.
+rt::InputFrame tagged(std::uint8_t* data, std::uint32_t length, std::uint32_t port,
+                      std::uint32_t status, const tpacket2_hdr& header) {
+  if ((status & TP_STATUS_VLAN_VALID) == 0 || length < kMacAddresses) {
+    return {data, length, port};
+  }
+  const bool typed = (status & TP_STATUS_VLAN_TPID_VALID) != 0;
+  const std::uint16_t tag[2] = {htons(typed ? header.tp_vlan_tpid : ETH_P_8021Q),
+                                htons(header.tp_vlan_tci)};
+  std::memmove(data - kVlanRoom, data, kMacAddresses);
+  std::memcpy(data - kVlanRoom + kMacAddresses, tag, sizeof tag);
+  return {data - kVlanRoom, static_cast<std::uint32_t>(length + kVlanRoom), port};
+}
 
 std::atomic_ref<std::uint32_t> status_of(std::uint8_t* slot) {
   return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
@@ -47,12 +70,16 @@ ReceiveRing& ReceiveRing::operator=(ReceiveRing&& other) noexcept {
   next_ = other.next_;
   lent_ = other.lent_;
   unfinished_checksum_ = other.unfinished_checksum_;
+  segments_ = std::move(other.segments_);
+  last_super_packet_ = other.last_super_packet_.load();
+  missed_ = other.missed_.load();
   return *this;
 }
 
-int ReceiveRing::open(int socket, std::size_t longest) {
+int ReceiveRing::open(int socket, std::size_t longest, bool noted) {
   longest_ = longest;
-  std::size_t lines = (kSlotHead + kVlanRoom + longest + kCacheLine - 1) / kCacheLine;
+  const std::size_t before = noted ? kNotedRoom : kVlanRoom;
+  std::size_t lines = (kSlotHead + before + longest + kCacheLine - 1) / kCacheLine;
   lines |= 1;  // odd: neighbours do not share their cache sets
   slot_bytes_ = lines * kCacheLine;
   per_block_ = kBlockBytes / slot_bytes_;
@@ -60,7 +87,7 @@ int ReceiveRing::open(int socket, std::size_t longest) {
     return EMSGSIZE;
   }
   const int version = TPACKET_V2;
-  const int room = kVlanRoom;
+  const int room = static_cast<int>(before);
   tpacket_req request{};
   request.tp_block_size = kBlockBytes;
   request.tp_block_nr = kRingBytes / kBlockBytes;
@@ -78,6 +105,9 @@ int ReceiveRing::open(int socket, std::size_t longest) {
   memory_ = static_cast<std::uint8_t*>(mapped);
   bytes_ = kRingBytes;
   slots_ = request.tp_frame_nr;
+  if (noted) {
+    segments_ = std::make_unique<SegmentRoom>(socket, longest, kVlanRoom);
+  }
   return 0;
 }
 
@@ -85,6 +115,9 @@ Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& f
   for (; lent_ > 0; --lent_) {
     status_of(slot((next_ >= lent_ ? next_ : next_ + slots_) - lent_))
         .store(TP_STATUS_KERNEL, std::memory_order_release);
+  }
+  if (segments_ != nullptr) {
+    segments_->clear();
   }
   Received out;
   while (out.frames + out.too_long < kBatch) {
@@ -94,28 +127,61 @@ Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& f
       break;
     }
     const auto& header = *reinterpret_cast<const tpacket2_hdr*>(at);
+    std::uint8_t* data = at + header.tp_mac;
+    const FrameNote note = segments_ != nullptr ? note_before(data) : FrameNote{};
     next_ = next_ + 1 == slots_ ? 0 : next_ + 1;
     ++lent_;
-    unfinished_checksum_ |= (status & TP_STATUS_CSUMNOTREADY) != 0;
-    if (header.tp_snaplen < header.tp_len || header.tp_len > longest_) {
-      ++out.too_long;
+    if (note.segmentation != FrameNote::kWhole) {
+      receive_super_packet(at, note, port, frames, out);
       continue;
     }
-    std::uint8_t* data = at + header.tp_mac;
-    std::uint32_t length = header.tp_len;
-    if ((status & TP_STATUS_VLAN_VALID) != 0 && length >= kMacAddresses) {
-      const bool typed = (status & TP_STATUS_VLAN_TPID_VALID) != 0;
-      const std::uint16_t tag[2] = {htons(typed ? header.tp_vlan_tpid : ETH_P_8021Q),
-                                    htons(header.tp_vlan_tci)};
-      std::memmove(data - kVlanRoom, data, kMacAddresses);
-      std::memcpy(data - kVlanRoom + kMacAddresses, tag, sizeof tag);
-      data -= kVlanRoom;
-      length += kVlanRoom;
+    if (header.tp_snaplen < header.tp_len || header.tp_len > longest_) {
+      ++out.too_long;
+      if ((status & TP_STATUS_COPY) != 0) {
+        segments_->discard();
+      }
+      continue;
     }
-    frames.push_back({data, length, port});
+    if ((status & TP_STATUS_CSUMNOTREADY) != 0) {
+      unfinished_checksum_ |= !finish_checksum({data, header.tp_len}, note);
+    }
+    frames.push_back(tagged(data, header.tp_len, port, status, header));
     ++out.frames;
   }
   return out;
+}
+
+void ReceiveRing::receive_super_packet(const std::uint8_t* slot, const FrameNote& note,
+                                       std::uint32_t port, std::vector<rt::InputFrame>& frames,
+                                       Received& out) {
+  const auto& header = *reinterpret_cast<const tpacket2_hdr*>(slot);
+  const std::span<const std::uint8_t> head(slot + header.tp_mac, header.tp_snaplen);
+  const bool whole = header.tp_snaplen == header.tp_len;
+  const bool queued = (header.tp_status & TP_STATUS_COPY) != 0;
+  const auto packet = SuperPacket::read(head, header.tp_len, note, longest_);
+  if (!packet) {
+    ++out.too_long;
+    if (queued) {
+      segments_->discard();
+    }
+    return;
+  }
+  last_super_packet_.store(std::chrono::steady_clock::now().time_since_epoch().count(),
+                           std::memory_order_relaxed);
+  std::span<const std::span<std::uint8_t>> segments;
+  if (whole) {
+    segments = segments_->split(*packet, head);
+  } else if (queued) {
+    segments = segments_->receive(*packet, header.tp_len, head);
+  }
+  if (segments.empty()) {
+    missed_ += packet->segments();
+  }
+  for (const std::span<std::uint8_t> frame : segments) {
+    frames.push_back(tagged(frame.data(), static_cast<std::uint32_t>(frame.size()), port,
+                            header.tp_status, header));
+    ++out.frames;
+  }
 }
 
 }  // namespace catchment::softswitch

@@ -1,14 +1,21 @@
 // Frames of a packet socket in memory that the kernel shares with us (PACKET_RX_RING, TPACKET_V2):
-// no system call and no copy of ours per frame.
+// no system call and no copy of ours per frame. Super-packets, which are longer than a slot of the
+// ring, wait in the socket's queue, and a slot says so; one system call takes one and splits it.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/status.hpp"
 #include "port.hpp"
+#include "segment_room.hpp"
+
+struct tpacket2_hdr;
 
 namespace catchment::softswitch {
 
@@ -22,8 +29,8 @@ class ReceiveRing {
   ReceiveRing& operator=(const ReceiveRing&) = delete;
 
   /// Gives the socket a ring for frames of up to `longest` bytes; before it is bound. Returns
-  /// errno, 0 for none.
-  int open(int socket, std::size_t longest);
+  /// errno, 0 for none. `noted`: the socket has PACKET_VNET_HDR.
+  int open(int socket, std::size_t longest, bool noted);
   [[nodiscard]] std::size_t longest() const { return longest_; }
 
   /// Gives the frames of the last call back to the kernel; then appends up to kBatch, as frames of
@@ -31,8 +38,18 @@ class ReceiveRing {
   Received receive(std::uint32_t port, std::vector<rt::InputFrame>& frames);
   /// Whether a sender left its checksums to an offload that nobody here does.
   [[nodiscard]] bool saw_unfinished_checksum() const { return unfinished_checksum_; }
+  /// When the last super-packet came; any thread.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_super_packet() const {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::steady_clock::duration(last_super_packet_.load(std::memory_order_relaxed)));
+  }
+  /// Frames of super-packets for which the kernel had no room, since the last call.
+  [[nodiscard]] std::uint64_t take_missed() const { return missed_.exchange(0); }
 
  private:
+  /// What is in a slot, besides a whole frame.
+  void receive_super_packet(const std::uint8_t* slot, const FrameNote& note, std::uint32_t port,
+                            std::vector<rt::InputFrame>& frames, Received& out);
   [[nodiscard]] std::uint8_t* slot(std::size_t index) const {
     return memory_ + index / per_block_ * kBlockBytes + index % per_block_ * slot_bytes_;
   }
@@ -47,6 +64,10 @@ class ReceiveRing {
   std::size_t next_ = 0;  // that the kernel fills
   std::size_t lent_ = 0;  // slots before it that we still use
   bool unfinished_checksum_ = false;
+  std::unique_ptr<SegmentRoom> segments_;  // if the kernel tells us enough
+  /// Of the clock; for other threads, too.
+  std::atomic<std::chrono::steady_clock::rep> last_super_packet_{0};
+  mutable std::atomic<std::uint64_t> missed_{0};
 };
 
 }  // namespace catchment::softswitch

@@ -60,6 +60,7 @@ std::string one_port(const softswitch::PortStatus& port) {
          ", \"up\": " + (port.up ? "true" : "false") + field("rx_packets", s.rx_packets) +
          field("rx_bytes", s.rx_bytes) + field("tx_packets", s.tx_packets) +
          field("tx_bytes", s.tx_bytes) + field("missed", port.io.missed) +
+         ", \"merged_udp\": " + (port.io.merged_udp ? "true" : "false") +
          ", \"drops\": " + drops(s) + ", \"faults\": " + json_string(port.faults.text()) +
          ", \"faults_in\": " + counters(port.faults_in) +
          ", \"faults_out\": " + counters(port.faults_out) + "}";

@@ -16,6 +16,7 @@ namespace catchment::softswitch {
 /// What a port counts below the program's own statistics.
 struct PortIoStatistics {
   std::uint64_t missed = 0;  // frames that came while there was no room for them
+  bool merged_udp = false;   // a host may leave the segmentation of UDP, and checksums, to the port
 };
 
 struct PortStatus {
