@@ -2,8 +2,9 @@
 
 The same number of ranks on the same machine: ours on shared-memory ports of one switch and over UDP through a switch in
 Mininet (needs root; left out, and said, otherwise), gloo over loopback TCP.  Block scaling, the default.  The time of
-an operation is the median over all operations of all ranks; the algorithm's bandwidth is the array's bytes by that
-time.
+an operation is the median over all operations of all ranks in the turn whose ratio is the median of all turns'; the
+algorithm's bandwidth is the array's bytes by that time.  A point takes `--seconds`, or three turns where those are
+longer: a whole run is a matter of five to ten minutes, of twenty at most.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -40,6 +42,7 @@ SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 LOSS = 0.01
 SPIN = 200e-6
+LEAST_TURNS = 3
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
 Way = Callable[..., AbstractContextManager["Ranks"]]
@@ -182,11 +185,14 @@ def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -
     ranks, turns = ours.count, options.turns
     for size in options.sizes:
         rounds = max(1, min(40, 16 * MIB // size))
-        mine, other = [], []
-        for _ in range(turns):
-            other.append(theirs.seconds(size, max(1, rounds // 2)))
-            mine.append(ours.seconds(size, rounds))
-        point = Point(way, ranks, size, median(mine), median(other))
+        pairs: list[tuple[float, float]] = []
+        begun = time.monotonic()
+        while len(pairs) < turns and (len(pairs) < LEAST_TURNS or time.monotonic() - begun < options.seconds):
+            other = theirs.seconds(size, max(1, rounds // 2))
+            pairs.append((ours.seconds(size, rounds), other))
+        # The turn whose ratio is the median: both were measured in the same moment of the machine.
+        mine, other = sorted(pairs, key=lambda pair: pair[1] / pair[0])[len(pairs) // 2]
+        point = Point(way, ranks, size, mine, other)
         points.append(point)
         print(
             f"{ranks} ranks, {way}, {_size(size)}: {point.seconds * 1e6:,.0f} us, gloo {point.gloo * 1e6:,.0f} us, "
@@ -215,7 +221,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES")
     parser.add_argument("--ways", nargs="+", choices=("shared-memory", "udp"), default=("shared-memory", "udp"))
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=9, help="of each point, ours and gloo's one after the other")
+    parser.add_argument("--seconds", type=float, default=15.0, help="after which a point gets no more turns")
     parser.add_argument("--no-loss", action="store_true", help="leave out the comparison under loss")
     options = parser.parse_args(arguments)
     ways: dict[str, Way] = {"shared memory": shared_memory}
