@@ -1,0 +1,156 @@
+"""Runs inside the simulator: the client of the slots, between a worker that stalls and a network that forges frames."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter, deque
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
+
+from rtl.harness.glm_worker import Rounds
+from sim.glm_rtl.fabric import SlotJob, model_switch
+
+SEED = int(os.environ["CATCHMENT_SEED"])
+BEAT = 64
+ROUNDS = 150
+PATIENCE = 100_000
+LANES = 8
+# Bytes of a frame that are compared or summed: any change is seen.
+CHECKED = (*range(6), *range(12, 40))
+WAYS = ("byte", "short", "long", "damaged", "noise")
+
+Beat = tuple[int, int, int, int]  # data, keep, last, user
+
+
+def beats_of(frame: bytes, damaged: bool = False) -> list[Beat]:
+    parts = [frame[i : i + BEAT] for i in range(0, len(frame), BEAT)]
+    last = len(parts) - 1
+    return [
+        (int.from_bytes(part, "little"), (1 << len(part)) - 1, int(i == last), int(damaged and i == last))
+        for i, part in enumerate(parts)
+    ]
+
+
+def forged(frame: bytes, way: str, rng: random.Random) -> list[Beat]:
+    """A frame that must not be heard, made from one that would be."""
+    match way:
+        case "byte":
+            place = rng.choice(CHECKED)
+            return beats_of(frame[:place] + bytes([frame[place] ^ rng.randrange(1, 256)]) + frame[place + 1 :])
+        case "short":
+            return beats_of(frame[: rng.randrange(1, len(frame))])
+        case "long":
+            return beats_of(frame + rng.randbytes(rng.choice([1, 32, 64, 200])))
+        case "damaged":
+            return beats_of(frame, damaged=True)
+        case _:
+            return beats_of(rng.randbytes(rng.randrange(1, 200)))
+
+
+def value_of(fields: list[tuple[int, int]]) -> int:
+    value = 0
+    for number, bits in fields:
+        value = value << bits | number
+    return value
+
+
+class Network:
+    """The switch behind links: every third frame of it comes with a forged one before, some are lost or doubled.
+
+    By turns, not by chance: each kind is there for every seed.
+    """
+
+    def __init__(self, job: SlotJob, rng: random.Random) -> None:
+        self._inject, self._rng = model_switch(job), rng
+        self._turn = 0
+        self.answers: deque[Beat] = deque()
+        self.seen = Counter[str]()
+
+    def take(self, frame: bytes) -> None:
+        """A frame of the device."""
+        self.seen["sent"] += 1
+        for _, answer in self._inject(0, frame):
+            if self.seen["sent"] % 3 == 0:
+                way = WAYS[self._turn % len(WAYS)]
+                self._turn += 1
+                self.answers += forged(answer, way, self._rng)
+                self.seen[way] += 1
+            kind = "lost" if self.seen["sent"] % 7 == 0 else "doubled" if self.seen["sent"] % 5 == 0 else "good"
+            self.seen[kind] += 1
+            self.answers += {"lost": 0, "doubled": 2, "good": 1}[kind] * beats_of(answer)
+
+    def next_beat(self) -> Beat | None:
+        """For the device, or a pause."""
+        return self.answers.popleft() if self.answers and self._rng.random() < 0.9 else None
+
+
+def drive_network(dut: Any, beat: Beat | None) -> None:
+    dut.s_axis_tvalid.value = int(beat is not None)
+    if beat is not None:
+        dut.s_axis_tdata.value, dut.s_axis_tkeep.value, dut.s_axis_tlast.value, dut.s_axis_tuser.value = beat
+
+
+async def begin(dut: Any, rounds: Rounds) -> None:
+    for name in ("s_valid", "s_lanes", "s_saturated", "m_ready", "m_axis_tready", "s_axis_tvalid", "s_axis_tuser"):
+        getattr(dut, name).value = 0
+    dut.rounds.value = value_of(rounds.packed(False))
+    Clock(dut.clk, 4, "ns").start()
+    dut.rst.value = 1
+    for _ in range(4):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    dut.rounds.value = value_of(rounds.packed())
+    await RisingEdge(dut.clk)
+
+
+def check_counts(counts: int, seen: Counter[str]) -> None:
+    reason, refused, unasked, confirmed, sums, repeated, begun = (
+        counts & 15, *(counts >> 4 + 32 * i & 0xFFFF_FFFF for i in range(6)),
+    )  # fmt: skip
+    assert (begun, sums, confirmed) == (ROUNDS, ROUNDS, ROUNDS)
+    assert refused == sum(seen[way] for way in WAYS), dict(seen)
+    assert reason and repeated and unasked
+    assert all(seen[what] for what in (*WAYS, "lost", "doubled", "good")), dict(seen)
+
+
+@cocotb.test()
+async def every_round_once_in_order(dut: Any) -> None:
+    """Sums come back in order, each once; what is forged is refused, and counted, one by one."""
+    rng = random.Random(SEED)
+    job = SlotJob(1, slots=8, base_seq=(1 << 32) - 20, rto=400)
+    network = Network(job, rng)
+    await begin(dut, job.rounds(0))
+    to_send = deque(rng.getrandbits(32 * LANES) for _ in range(ROUNDS))
+    expected = to_send.copy()
+    frame, clocks, offered = bytearray(), 0, False
+    while expected or not int(dut.idle.value) or network.answers:
+        clocks += 1
+        assert clocks < PATIENCE, f"{len(expected)} rounds are left: {dict(network.seen)}"
+        await FallingEdge(dut.clk)
+        offered = offered or (bool(to_send) and rng.random() < 0.7)
+        dut.s_valid.value = int(offered)
+        if offered:
+            dut.s_lanes.value = to_send[0]
+        dut.m_ready.value = int(rng.random() < 0.6)
+        dut.m_axis_tready.value = int(rng.random() < 0.8)
+        drive_network(dut, network.next_beat())
+        await ReadOnly()
+        assert dut.s_axis_tready.value
+        if offered and dut.s_ready.value:
+            to_send.popleft()
+            offered = False
+        if dut.m_valid.value and dut.m_ready.value:
+            assert int(dut.m_lanes.value) == expected.popleft(), f"round {ROUNDS - len(expected) - 1}"
+        if dut.m_axis_tvalid.value and dut.m_axis_tready.value:
+            frame += int(dut.m_axis_tdata.value).to_bytes(BEAT, "little")[: int(dut.m_axis_tkeep.value).bit_length()]
+            if dut.m_axis_tlast.value:
+                network.take(bytes(frame))
+                frame.clear()
+    for _ in range(8):
+        await RisingEdge(dut.clk)
+    check_counts(int(dut.counts.value), network.seen)
+    dut._log.info("coverage: %s", dict(network.seen))
