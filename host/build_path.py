@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-NATIVE_MODULES = ("host._native", "host._optimizer", "host._glm")
+NATIVE_MODULES = ("host._native", "host._optimizer", "host._glm", "host._torch_group")
 
 
 def directory() -> Path:

@@ -159,6 +159,11 @@ class Communicator:
         return "udp" if self._path is None else f"shm:{self._path}"
 
     @property
+    def handle(self) -> int:
+        """The `catchment_group` of the C library, while this object lives."""
+        return int(self._handle)
+
+    @property
     def local(self) -> Address:
         """The address that this rank is bound to."""
         return self._local

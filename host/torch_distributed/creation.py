@@ -21,6 +21,7 @@ from host.torch_distributed.companion import Companion
 from host.torch_distributed.controller_seat import ControllerSeat
 from host.torch_distributed.file_seat import FileSeat
 from host.torch_distributed.local_seat import LocalSeat
+from host.torch_distributed.native_group import in_native
 from host.torch_distributed.process_group import SwitchProcessGroup
 from host.torch_distributed.ranks import RankOrder
 from host.torch_distributed.seat import Seat
@@ -50,7 +51,7 @@ class _Taken:
 _JOB: Final[deque[_Taken]] = deque(maxlen=1)
 
 
-def create(place: Any, options: Any) -> SwitchProcessGroup:
+def create(place: Any, options: Any) -> Any:
     """What torch calls for each group that this process is in.
 
     Args:
@@ -75,7 +76,8 @@ def create(place: Any, options: Any) -> SwitchProcessGroup:
         address = _JOB[0].address if _JOB else None
         _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
     companion = Companion(place.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
-    return SwitchProcessGroup(place.store, rank, size, switch, companion)
+    group = SwitchProcessGroup(place.store, rank, size, switch, companion)
+    return in_native(group, settings.scaling, settings.native)
 
 
 def _has_job(settings: Settings, global_ranks: list[int], size: int) -> bool:

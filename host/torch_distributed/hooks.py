@@ -11,7 +11,7 @@ from torch._C._distributed_c10d import GradBucket
 from torch.futures import Future
 
 from host.collectives import CollectiveError, Delayed, Scaling
-from host.torch_distributed.process_group import SwitchProcessGroup
+from host.torch_distributed.native_group import switch_of
 
 _WIRES = (None, torch.float32, torch.float16, torch.bfloat16)
 
@@ -53,8 +53,7 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> Future[torch.Tensor]:
     Raises:
         CollectiveError: kind ``argument``: the group is not one of backend `catchment`, or has no switch.
     """
-    group = state.group or dist.group.WORLD
-    switch = group.switch if isinstance(group, SwitchProcessGroup) else None
+    switch = switch_of(state.group or dist.group.WORLD)
     if switch is None:
         raise CollectiveError(
             "switch_hook on a group without a switch", kind="argument", hint='make it with backend="catchment"'

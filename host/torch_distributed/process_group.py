@@ -142,7 +142,9 @@ class SwitchProcessGroup(dist.ProcessGroup):
             return self._companion.for_("all_gather").allgather(output_lists, list(inputs), opts or AllgatherOptions())
         return self._switch.all_gather_lists(output_lists, inputs, _timeout(opts))
 
-    allgather_coalesced = allgather
+    def allgather_coalesced(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
+        """See dist.all_gather_coalesced: `output_lists` has a list for each rank, not for each input."""
+        return self.allgather([list(parts) for parts in zip(*output_lists, strict=True)], inputs, opts)
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.reduce_scatter_tensor."""
@@ -226,6 +228,10 @@ class SwitchProcessGroup(dist.ProcessGroup):
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
         """See dist.recv."""
         return self._companion.for_("recv").recv_anysource(tensors, tag)
+
+    def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None:
+        """See dist.monitored_barrier."""
+        self._companion.for_("monitored_barrier").monitored_barrier(timeout, wait_all_ranks)
 
     # The end
 

@@ -11,9 +11,19 @@ from typing import Self
 
 from host.collectives import Block, CollectiveError, Fixed, Scaling
 
-JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION = (
+JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP = (
     f"CATCHMENT_{name}"
-    for name in ("JOB", "CONTROLLER", "TOKEN", "TOKEN_FILE", "CERTIFICATES", "HOST", "SCALING", "COMPANION")
+    for name in (
+        "JOB",
+        "CONTROLLER",
+        "TOKEN",
+        "TOKEN_FILE",
+        "CERTIFICATES",
+        "HOST",
+        "SCALING",
+        "COMPANION",
+        "PROCESS_GROUP",
+    )
 )
 
 
@@ -41,6 +51,7 @@ class Settings:
         controller: of a job that the controller keeps.
         host: this host's name in the job file, where its addresses do not tell.
         companion: have gloo do what does not go through the switch; otherwise that raises.
+        native: the process group in C++ (True), in Python (False), or C++ where it is built (None).
 
     Without job and controller the ranks are on one machine, and a switch is started for them.
     """
@@ -50,6 +61,7 @@ class Settings:
     controller: ControllerAccess | None = None
     host: str | None = None
     companion: bool = True
+    native: bool | None = None
 
     def __post_init__(self) -> None:
         if self.job is not None and self.controller is not None:
@@ -70,6 +82,7 @@ class Settings:
             controller=_access(controller, environment) if controller else None,
             host=environment.get(HOST),
             companion=_flag(environment, COMPANION, default=True),
+            native=_native(environment.get(PROCESS_GROUP)),
         )
 
 
@@ -94,6 +107,14 @@ def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text not in ("0", "1"):
         raise _wrong(f"{name}={text}", "give 0 or 1")
     return text == "1"
+
+
+def _native(text: str | None) -> bool | None:
+    if text is None:
+        return None
+    if text not in ("c++", "python"):
+        raise _wrong(f"{PROCESS_GROUP}={text}", "give c++ or python")
+    return text == "c++"
 
 
 def _access(address: str, environment: Mapping[str, str]) -> ControllerAccess:

@@ -28,7 +28,7 @@ Step = Callable[[], Any]
 def operation_of(reduction: Any, tensors: Tensors) -> str | None:
     """The communicator's name of a reduction; None if the switch cannot do it with these types."""
     name = next((name for op, name in _OPERATIONS.items() if reduction == op), None)
-    if name is None or any(tensor.dtype not in _TYPES for tensor in tensors):
+    if name is None or any(tensor.dtype not in _TYPES or tensor.layout != torch.strided for tensor in tensors):
         return None
     if name == "mean" and any(tensor.dtype == torch.int32 for tensor in tensors):
         return None
@@ -57,6 +57,11 @@ class SwitchGroup:
     def communicator(self) -> Communicator:
         """What does the work."""
         return self._communicator
+
+    @property
+    def order(self) -> RankOrder:
+        """Which worker index each rank has."""
+        return self._order
 
     @property
     def closed(self) -> bool:
@@ -192,6 +197,10 @@ class SwitchGroup:
                 step()
 
         return SwitchWork(parts, result, finish if after else None, self._explained, self._completions)
+
+    def failed(self, message: str, **told: Any) -> CollectiveError:
+        """What to raise for a failure that the C library tells, which names worker indices; see `CollectiveError`."""
+        return self._explained(CollectiveError(message, **told))
 
     # When somebody is gone
 

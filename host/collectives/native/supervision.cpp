@@ -51,7 +51,7 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
   CollectiveFailure failure;
   failure.fatal = true;
   failure.seq = consumer_.ack();
-  failure.message = "no progress for " + seconds(timeout);
+  failure.message = "no progress within the timeout of " + seconds(timeout);
   if (heard_ == 0 || !roll_call_.heard_itself(since)) {
     failure.kind = "unreachable";
     failure.message +=

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+NATIVE, PYTHON = "c++", "python"  # the two process groups
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).parent
 PATIENCE = 480.0
@@ -31,8 +32,10 @@ class Ended:
         return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
 
 
-def run_ranks(commands: Sequence[Sequence[str]], environment: dict[str, str] | None = None) -> list[Ended]:
-    """Run a process for each rank to its end."""
+def run_ranks(
+    commands: Sequence[Sequence[str]], environment: dict[str, str] | None = None, patience: float = PATIENCE
+) -> list[Ended]:
+    """Run a process for each rank to its end, which may take `patience` seconds."""
     # Gloo stays on this machine; and nobody's settings of the switch get into a test.
     own = {key: value for key, value in os.environ.items() if not key.startswith("CATCHMENT_") or "DIR" in key}
     own |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **(environment or {})}
@@ -45,7 +48,7 @@ def run_ranks(commands: Sequence[Sequence[str]], environment: dict[str, str] | N
     ended = []
     try:
         for rank, process in enumerate(processes):
-            output, complaint = process.communicate(timeout=PATIENCE)
+            output, complaint = process.communicate(timeout=patience)
             ended.append(Ended(rank, process.returncode, output, complaint))
     finally:
         for process in processes:
@@ -54,13 +57,15 @@ def run_ranks(commands: Sequence[Sequence[str]], environment: dict[str, str] | N
     return ended
 
 
-def run_cases(module: Path, size: int, store: Path, timeout: float = 60.0) -> dict[str, list[str]]:
-    """What went wrong in each case: one text per rank that failed."""
-    commands = [
-        [str(FOLDER / "member.py"), str(module), str(rank), str(size), str(store), str(timeout)] for rank in range(size)
-    ]
+def run_cases(
+    module: Path, size: int, store: Path, timeout: float = 60.0, *, group: str, cases: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """What went wrong in each case, of all unless some are given: one text per rank that failed."""
+    chosen = [",".join(cases)] if cases else []
+    script = str(FOLDER / "member.py")
+    commands = [[script, str(module), str(rank), str(size), str(store), str(timeout), *chosen] for rank in range(size)]
     failures: dict[str, list[str]] = {"end": []}
-    for ended in run_ranks(commands):
+    for ended in run_ranks(commands, {"CATCHMENT_PROCESS_GROUP": group}):
         for said in ended.said:
             problem = [f"rank {ended.rank}: {said['error']}"] if "error" in said else []
             failures.setdefault(said["case"], []).extend(problem)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import random
 from pathlib import Path
 
 import pytest
-from crew import FOLDER, run_cases
+from crew import FOLDER, NATIVE, PYTHON, run_cases
 
 Failures = dict[str, list[str]]
 
 COLLECTIVES = FOLDER / "collective_cases.py"
 TRAINING = FOLDER / "training_cases.py"
+SAMPLE = 4
 
 
 def names(module: Path) -> list[str]:
@@ -21,12 +23,12 @@ def names(module: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def collectives(tmp_path_factory: pytest.TempPathFactory) -> Failures:
-    return run_cases(COLLECTIVES, 3, tmp_path_factory.mktemp("collectives") / "store", timeout=120)
+    return run_cases(COLLECTIVES, 3, tmp_path_factory.mktemp("collectives") / "store", timeout=120, group=NATIVE)
 
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Failures:
-    return run_cases(TRAINING, 4, tmp_path_factory.mktemp("training") / "store", timeout=120)
+    return run_cases(TRAINING, 4, tmp_path_factory.mktemp("training") / "store", timeout=120, group=NATIVE)
 
 
 @pytest.mark.parametrize("case", [*names(COLLECTIVES), "end"])
@@ -37,3 +39,21 @@ def test_collectives(collectives: Failures, case: str) -> None:
 @pytest.mark.parametrize("case", [*names(TRAINING), "end"])
 def test_training(training: Failures, case: str) -> None:
     assert not training[case], "\n".join(training[case])
+
+
+@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
+def test_a_sample_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path, rng: random.Random) -> None:
+    cases = rng.sample(names(module), SAMPLE)
+    assert not {
+        case: said
+        for case, said in run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON, cases=cases).items()
+        if said
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
+def test_all_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path) -> None:
+    failures = run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON)
+    assert len(failures) == len(names(module)) + 1
+    assert not {case: said for case, said in failures.items() if said}

@@ -24,13 +24,15 @@ CONTROLLER = {
 
 
 def test_nothing_set_is_one_machine() -> None:
-    assert Settings.of_environment({}) == Settings(Block(), None, None, None, True)
+    assert Settings.of_environment({}) == Settings(Block(), None, None, None, True, None)
 
 
 def test_what_is_set_is_taken(tmp_path: Path) -> None:
     assert Settings.of_environment({"CATCHMENT_SCALING": "fixed:-3"}).scaling == Fixed(-3)
     assert Settings.of_environment({"CATCHMENT_JOB": "job.json"}).job == Path("job.json")
     assert not Settings.of_environment({"CATCHMENT_COMPANION": "0"}).companion
+    assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "c++"}).native is True
+    assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "python"}).native is False
     access = Settings.of_environment(CONTROLLER).controller
     assert access is not None and (access.job, access.host, access.token) == ("train", "w3", "secret")
     assert "secret" not in repr(access)
@@ -49,6 +51,7 @@ def test_what_is_set_is_taken(tmp_path: Path) -> None:
         ({"CATCHMENT_SCALING": "fixed:128"}, "-128 to 127"),
         ({"CATCHMENT_SCALING": "delayed"}, "give block"),
         ({"CATCHMENT_COMPANION": "yes"}, "give 0 or 1"),
+        ({"CATCHMENT_PROCESS_GROUP": "rust"}, "give c[+][+] or python"),
         ({"CATCHMENT_CONTROLLER": "x:1"}, "CATCHMENT_JOB and CATCHMENT_CERTIFICATES"),
         ({**CONTROLLER, "CATCHMENT_TOKEN": ""}, "CATCHMENT_TOKEN_FILE"),
         ({**CONTROLLER, "CATCHMENT_TOKEN": "", "CATCHMENT_TOKEN_FILE": "/nothing"}, "cannot be read"),

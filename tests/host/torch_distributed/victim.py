@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 from datetime import timedelta
 
 import torch
@@ -30,7 +29,6 @@ def main() -> None:
         dist.all_reduce(torch.ones(1_000_000), async_op=True)
         os.kill(os.getpid(), signal.SIGKILL)
     told = []
-    started = time.monotonic()
     for call in (
         lambda: dist.all_reduce(torch.ones(1_000_000)),
         lambda: model(torch.ones(1, 3000)).sum().backward(),
@@ -40,7 +38,7 @@ def main() -> None:
             while True:
                 call()
         except RuntimeError as error:
-            told.append({"error": str(error), "type": type(error).__name__, "seconds": time.monotonic() - started})
+            told.append({"error": str(error), "type": type(error).__name__})
     dist.destroy_process_group()
     print(json.dumps({"told": told}), flush=True)
 

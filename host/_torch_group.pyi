@@ -1,0 +1,23 @@
+"""Types of the process group in C++ (host/torch_distributed/native)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+TORCH_VERSION: Final[str]
+
+@final
+class SwitchBackend:
+    """A c10d::Backend: see host.torch_distributed.native_group."""
+
+    def __init__(
+        self,
+        *,
+        rank: int,
+        group: int,
+        workers: Sequence[int],
+        exponent: int | None,
+        python: Any,
+        explain: Callable[..., Exception],
+    ) -> None: ...
+    @property
+    def python(self) -> Any: ...

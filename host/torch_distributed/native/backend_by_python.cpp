@@ -1,0 +1,115 @@
+// What the C++ process group leaves to the one in Python.
+#include <pybind11/chrono.h>
+
+#include <torch/csrc/distributed/c10d/PyProcessGroup.hpp>
+#include <utility>
+
+#include "backend.hpp"
+
+namespace catchment::torch_group {
+
+using Started = SwitchBackend::Started;
+
+template <class... Arguments>
+Started SwitchBackend::by_python(const char* method, Arguments&&... arguments) {
+  const py::gil_scoped_acquire gil;
+  py::object work = python_->get().attr(method)(std::forward<Arguments>(arguments)...);
+  auto known = work.cast<Started>();
+  // A work of a Python class lives as long as its Python object.
+  if (dynamic_cast<c10d::PyProcessGroup::PyWork*>(known.get()) == nullptr) return known;
+  return c10::make_intrusive<c10d::PyProcessGroup::PyWorkHolder>(known, std::move(work));
+}
+
+template Started SwitchBackend::by_python(const char*, Tensors&, const c10d::AllreduceOptions&);
+template Started SwitchBackend::by_python(const char*, Tensors&,
+                                          const c10d::AllreduceCoalescedOptions&);
+template Started SwitchBackend::by_python(const char*, Tensors&, const c10d::ReduceOptions&);
+template Started SwitchBackend::by_python(const char*, Tensors&, const c10d::BroadcastOptions&);
+template Started SwitchBackend::by_python(const char*, at::Tensor&, at::Tensor&,
+                                          const c10d::AllgatherOptions&);
+template Started SwitchBackend::by_python(const char*, at::Tensor&, at::Tensor&,
+                                          const c10d::ReduceScatterOptions&);
+
+Started SwitchBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                 const c10d::AllgatherOptions& opts) {
+  return by_python("allgather", outputs, inputs, opts);
+}
+
+Started SwitchBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                           const c10d::AllgatherOptions& opts) {
+  return by_python("allgather_coalesced", outputs, inputs, opts);
+}
+
+Started SwitchBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                       const c10d::AllgatherOptions& opts) {
+  return by_python("all_gather_single_coalesced", outputs, inputs, opts);
+}
+
+Started SwitchBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                      const c10d::ReduceScatterOptions& opts) {
+  return by_python("reduce_scatter", outputs, inputs, opts);
+}
+
+Started SwitchBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                       const c10d::ReduceScatterOptions& opts) {
+  return by_python("reduce_scatter_single_coalesced", outputs, inputs, opts);
+}
+
+Started SwitchBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                              const c10d::GatherOptions& opts) {
+  return by_python("gather", outputs, inputs, opts);
+}
+
+Started SwitchBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                               const c10d::ScatterOptions& opts) {
+  return by_python("scatter", outputs, inputs, opts);
+}
+
+Started SwitchBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                     std::vector<int64_t>& output_sizes,
+                                     std::vector<int64_t>& input_sizes,
+                                     const c10d::AllToAllOptions& opts) {
+  return by_python("all_to_all_single", output, input, output_sizes, input_sizes, opts);
+}
+
+Started SwitchBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                                const c10d::AllToAllOptions& opts) {
+  return by_python("alltoall", outputs, inputs, opts);
+}
+
+Started SwitchBackend::send(Tensors& tensors, int destination, int tag) {
+  return by_python("send", tensors, destination, tag);
+}
+
+Started SwitchBackend::recv(Tensors& tensors, int source, int tag) {
+  return by_python("recv", tensors, source, tag);
+}
+
+Started SwitchBackend::recvAnysource(Tensors& tensors, int tag) {
+  return by_python("recv_anysource", tensors, tag);
+}
+
+void SwitchBackend::monitoredBarrier(const c10d::BarrierOptions& opts, bool wait_all_ranks) {
+  const py::gil_scoped_acquire gil;
+  python_->get().attr("monitored_barrier")(opts.timeout, wait_all_ranks);
+}
+
+void SwitchBackend::shutdown() { end("shutdown"); }
+
+void SwitchBackend::abort() { end("abort"); }
+
+// After it everything is done or has failed, so that the thread has nothing to wait for.
+void SwitchBackend::end(const char* method) {
+  {
+    const py::gil_scoped_acquire gil;
+    python_->get().attr(method)();
+  }
+  if (PyGILState_Check() != 0) {
+    const py::gil_scoped_release no_gil;
+    completions_->close();
+  } else {
+    completions_->close();
+  }
+}
+
+}  // namespace catchment::torch_group

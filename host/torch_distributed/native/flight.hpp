@@ -1,0 +1,52 @@
+// Operations of a communicator in flight, and the tensors that they read and write until they are
+// done.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catchment_collectives.h"
+
+namespace catchment::torch_group {
+
+// Why an operation failed, as the C library says it; peers are worker indices.
+struct Failure {
+  std::string kind;
+  std::string message;
+  std::string hint;
+  std::vector<int> peers;
+  std::optional<std::uint32_t> seq;
+  bool fatal = false;
+};
+
+class Flight {
+ public:
+  // `result` holds the outcome; `kept` stays in place until all operations are done.
+  Flight(std::string name, std::vector<at::Tensor> result, std::vector<at::Tensor> kept);
+  ~Flight();
+  Flight(const Flight&) = delete;
+  Flight& operator=(const Flight&) = delete;
+
+  void add(catchment_work* work) { works_.push_back(work); }
+  const std::string& name() const { return name_; }
+  const std::vector<at::Tensor>& result() const { return result_; }
+  bool done() const;
+  // True when all are done within so many nanoseconds; the calling thread runs the protocol.
+  bool wait(std::int64_t limit_ns) const;
+  // Of the first that failed; call when done.
+  std::optional<Failure> failure() const;
+
+ private:
+  std::string name_;
+  std::vector<at::Tensor> result_;
+  std::vector<at::Tensor> kept_;
+  std::vector<catchment_work*> works_;
+  pid_t process_ = getpid();
+};
+
+}  // namespace catchment::torch_group

@@ -1,0 +1,72 @@
+"""The process group in C++ (host/torch_distributed/native) around the one in Python, where it can be used."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+
+from host.collectives import Block, CollectiveError, Fixed, Scaling
+from host.torch_distributed.process_group import SwitchProcessGroup
+from host.torch_distributed.settings import PROCESS_GROUP
+from host.torch_distributed.switch_group import SwitchGroup
+
+_LOG: Final = logging.getLogger("catchment.torch")
+_MODULE: Final = "host._torch_group"
+
+
+def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) -> Any:
+    """What torch is given for `group`: a C++ backend around it, or itself.
+
+    Args:
+        group: does what C++ does not.
+        scaling: of operations that do not say.
+        wanted: True: an error if there is none; False: `group` itself; None: as can be, and the log says why not.
+
+    Raises:
+        CollectiveError: kind ``system``: it is wanted and cannot be used.
+    """
+    switch = group.switch
+    if wanted is False or switch is None or not isinstance(scaling, Block | Fixed):
+        return group
+    try:
+        module = _module()
+    except ImportError as error:
+        if wanted:
+            raise CollectiveError(
+                f"{PROCESS_GROUP}=c++: {error}", kind="system", hint="run `make native`, or take the one in Python"
+            ) from None
+        _LOG.warning("the process group in Python is used, which takes longer to start an operation: %s", error)
+        return group
+    return module.SwitchBackend(
+        rank=group.rank(),
+        group=switch.communicator.handle,
+        workers=[switch.order.worker(rank) for rank in range(group.size())],
+        exponent=scaling.exponent if isinstance(scaling, Fixed) else None,
+        python=group,
+        explain=switch.failed,
+    )
+
+
+def switch_of(group: Any) -> SwitchGroup | None:
+    """The switch of a group that torch has; None if it has none, or is of another backend."""
+    if isinstance(group, SwitchProcessGroup):
+        return group.switch
+    try:
+        backend = group._get_backend(torch.device("cpu"))
+    except RuntimeError:
+        return None
+    inner = getattr(backend, "wrapped_pg", backend)  # what TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it
+    python = getattr(inner, "python", None)
+    return python.switch if isinstance(python, SwitchProcessGroup) else None
+
+
+def _module() -> ModuleType:
+    module = importlib.import_module(_MODULE)
+    ours = torch.__version__.split("+")[0]
+    if module.TORCH_VERSION.split("+")[0] != ours:
+        raise ImportError(f"it is built for torch {module.TORCH_VERSION}, this is {ours}: run `make native`")
+    return module
