@@ -45,7 +45,7 @@ def topology(target: Target, tmp_path: Path, name: str) -> Path:
 @pytest.fixture
 def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
     run = Path(tempfile.mkdtemp(prefix="ct-"))  # short: sockets lie in it
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "10")
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(run))
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
 
