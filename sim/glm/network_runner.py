@@ -23,6 +23,8 @@ from wire.generated.constants import HEADER_BYTES, IPV4_BYTES, LANE_BYTES, SUPPO
 
 _SILENCE = 300.0
 """Seconds without news from any worker after which a training has failed; they tell of progress all the time."""
+_START = 600.0
+"""Seconds until all workers must have loaded their shares; one that ends is heard of at once."""
 _SPIN = 200e-6
 _MTU = 1500
 """Of the labs' links."""
@@ -78,7 +80,7 @@ class NetworkRunner:
             raise GlmError(str(error)) from error
 
     def _train(self, prepared: Prepared, lab: Lab, folder: Path, on_epoch: Callable[[Epoch], None]) -> None:
-        with Crew(silence=max(_SILENCE, 2 * self._timeout)) as crew:
+        with Crew(start_timeout=_START, silence=max(_SILENCE, 2 * self._timeout)) as crew:
             tasks = [self._task(prepared, lab, wid, folder) for wid in range(prepared.training.workers)]
             for task in tasks:
                 crew.add(self._start(lab, task, crew, folder))
