@@ -265,12 +265,13 @@ bool PacketWorker::receive(Slot& slot) {
   if (got.frames == 0) {
     return false;
   }
-  // What leaves is sent while it is in the nearest cache.
+  // What comes through memory is sent while it is in the nearest cache; the kernel takes many.
+  const std::size_t at_once = slot.port->polled() ? kBytesAtOnce : SIZE_MAX;
   std::size_t begin = 0;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < frames_.size(); ++i) {
     bytes += frames_[i].length;
-    if (bytes >= kBytesAtOnce || i + 1 == frames_.size()) {
+    if (bytes >= at_once || i + 1 == frames_.size()) {
       run_program({&frames_[begin], i + 1 - begin});
       flush_all();
       begin = i + 1;
