@@ -128,7 +128,7 @@ NOT_RUN: Final = {
     "test_ddp_logging_data_cpu": "torch calls every backend that is not its own `custom` there",
     "test_monitored_barrier_failure_order": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_gloo": "torch's dist.monitored_barrier refuses whatever is not called gloo",
-    "test_monitored_barrier_gloo_rank_0_timeout": "gives a timeout of 0, which a gloo that connects when used takes for none",
+    "test_monitored_barrier_gloo_rank_0_timeout": "a timeout of 0 has no end where gloo connects when it is used",
     "test_monitored_barrier_gloo_subgroup": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_wait_all_ranks": "torch's dist.monitored_barrier refuses whatever is not called gloo",
 }
