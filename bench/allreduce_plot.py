@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from bench import plots
 
 _COLOURS = {2: "#2a6fbb", 4: "#e07b28", 8: "#3a9a5b"}
 
@@ -30,6 +31,4 @@ def plot(points: Sequence[tuple[str, int, int, float]], path: Path) -> None:
     axes.set_xlabel("bytes of fp32")
     axes.set_ylabel("gloo's time / ours")
     axes.legend(frameon=False, fontsize="small")
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", bbox_inches="tight")
+    plots.save(figure, path)

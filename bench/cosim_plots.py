@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
+from bench import plots
 from bench.cosim_flow import Flow
 
 _PARTS = ("payload", "headers", "ethernet", "heartbeats", "resent", "idle")
@@ -30,7 +30,7 @@ def plot_flows(flows: Sequence[Flow], path: Path) -> None:
         axis.set_xlabel("workers")
     axes[0].set_ylabel("% of 100 Gb/s, worker to switch")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
-    _save(figure, path)
+    plots.save(figure, path)
 
 
 def plot_latency(points: Sequence[tuple[int, float, float]], path: Path) -> None:
@@ -43,7 +43,7 @@ def plot_latency(points: Sequence[tuple[int, float, float]], path: Path) -> None
     axis.set_xlabel("bytes pushed by each worker")
     axis.set_ylabel("us")
     axis.legend()
-    _save(figure, path)
+    plots.save(figure, path)
 
 
 def plot_speed(points: Sequence[tuple[int, float, float]], path: Path) -> None:
@@ -58,10 +58,4 @@ def plot_speed(points: Sequence[tuple[int, float, float]], path: Path) -> None:
     axis.set_xlabel("NICs")
     axis.set_ylabel("thousand clocks a second")
     axis.legend()
-    _save(figure, path)
-
-
-def _save(figure: Canvas, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "catchment"}):
-        figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    plots.save(figure, path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from bench import plots
 from bench.format_error import EDGES, ErrorDistribution
 from bench.format_training import EXACT, Curve
 
@@ -33,7 +33,7 @@ def errors(found: Mapping[str, ErrorDistribution], path: Path) -> None:
         axis.set(xscale="log", yscale="log", ylim=(1e-7, 1.5), title=name, xlabel="relative error of an element")
     axes[0].set_ylabel("share of elements above")
     axes[0].legend(frameon=False, fontsize=8)
-    _save(figure, path)
+    plots.save(figure, path)
 
 
 def convergence(curves: Mapping[str, Curve], path: Path) -> None:
@@ -48,10 +48,4 @@ def convergence(curves: Mapping[str, Curve], path: Path) -> None:
     left.set(xlabel="step", ylabel="training loss, nats per byte")
     right.set(xlabel="step", ylabel="distance from exact sums", yscale="log")
     right.legend(frameon=False, fontsize=8)
-    _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "catchment"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    plots.save(figure, path)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.figure import Figure
 
+from bench import plots
 from bench.glm_data import NamedSamples
 from host.glm import LocalRunner, Prepared, Training, prepare, train
 from wire.generated.constants import MAX_WORKERS
@@ -85,7 +85,5 @@ def plot(all_curves: Mapping[str, Curves], path: Path) -> None:
             axis.plot(losses, label=label, **style)
         axis.set(title=f"{name}, B=64", xlabel="epoch", ylabel="mean logistic loss", yscale="log")
         axis.legend(frameon=False, fontsize=8)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "catchment"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.tight_layout()
-        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    figure.tight_layout()
+    plots.save(figure, path)

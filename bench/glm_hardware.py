@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import glm_table3, report
+from bench import glm_table3, plots, report
 from sim.glm_rtl import clocks
 from sim.golden import glm_cycles as cycles
 
@@ -137,7 +136,8 @@ def _parallelism(folder: Path) -> tuple[list[report.Figure], list[str]]:
         points = [(batch, value) for (name, batch), value in STATED.items() if name == workload.name]
         axis.plot(*zip(*points, strict=True), "x", ms=8, color=_COLOURS[4], label="paper, stated in V-C")
         _finish(axis, f"{workload.name}, 4 workers", "mini-batch", "time of DP / time of MP", _BATCHES)
-    _save(figure, folder / "glm-figure-9.svg")
+    figure.tight_layout()
+    plots.save(figure, folder / "glm-figure-9.svg")
     link_bits = cycles.PAPER_NETWORK.bandwidth / implied.bandwidth
     said = (
         f"Figure 9, from gradients that cost nothing to 32 bits an element at 100 Gb/s: {'; '.join(bounds)}."
@@ -162,7 +162,8 @@ def _scaling(folder: Path) -> list[report.Figure]:
     out_curves = _curves(right, cycles.PAPER_WORKLOADS, counts, out)
     right.plot(counts, counts, ":", color="black", lw=0.8, label="linear; paper: avazu is close")
     _finish(right, "Figure 12: 8 engines, B=16 (paper: more features, more speed-up)", "workers", "speed-up", counts)
-    _save(figure, folder / "glm-figures-11-12.svg")
+    figure.tight_layout()
+    plots.save(figure, folder / "glm-figures-11-12.svg")
     found = [
         report.Figure(f"{workload.name}: 8 {what} over 1 (Figure {number})", curve[-1], "x", "linear", 8.0)
         for number, what, curves in ((11, "engines", up_curves), (12, "workers", out_curves))
@@ -190,7 +191,8 @@ def _mini_batches(folder: Path) -> list[report.Figure]:
         axis.plot(_BATCHES, [rate / rates[0] for rate in rates], marker="o", color=colour, label=workload.name)
         found[workload.name] = rates[-1] / rates[0]
     _finish(axis, "Figure 10 (paper: fewer features gain more)", "mini-batch", "speed-up over B=16", _BATCHES)
-    _save(figure, folder / "glm-figure-10.svg")
+    figure.tight_layout()
+    plots.save(figure, folder / "glm-figure-10.svg")
     gains = list(found.values())
     trends = min(gains) > 1, gains == sorted(gains, reverse=True)  # of workloads by rising features
     return [
@@ -221,10 +223,3 @@ def _finish(axis: Axes, title: str, x: str, y: str, ticks: Sequence[int]) -> Non
     axis.set_xlabel(x)
     axis.set_ylabel(y)
     axis.legend(frameon=False, fontsize=8)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "catchment"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.tight_layout()
-        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})

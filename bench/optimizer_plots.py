@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from bench import plots
 from host.layers import Span
 
 _ROWS = {"push": 0, "pull": 1, "read": 2, "write": 3, "commit": 3, "update": 4}
@@ -35,7 +35,7 @@ def timeline(spans: Sequence[Span], layers: int, path: Path) -> None:
     axes.set_yticks(range(len(_NAMES)), _NAMES)
     axes.invert_yaxis()
     axes.set_xlabel("milliseconds; a lane within a row is a layer")
-    _save(figure, path)
+    plots.save(figure, path)
 
 
 def devices(seconds: Sequence[float], compute: float, disk: Sequence[float], path: Path) -> None:
@@ -50,10 +50,4 @@ def devices(seconds: Sequence[float], compute: float, disk: Sequence[float], pat
     axes.set_xlabel("devices")
     axes.set_ylabel("seconds per step")
     axes.legend(frameon=False)
-    _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", bbox_inches="tight")
+    plots.save(figure, path)
