@@ -32,13 +32,17 @@ class Ended:
         return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
 
 
+def environment(more: dict[str, str]) -> dict[str, str]:
+    """A rank's: gloo stays on this machine; and nobody's settings of the switch get into a test."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("CATCHMENT_") or "DIR" in key}
+    return own | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **more}
+
+
 def run_ranks(
-    commands: Sequence[Sequence[str]], environment: dict[str, str] | None = None, patience: float = PATIENCE
+    commands: Sequence[Sequence[str]], settings: dict[str, str] | None = None, patience: float = PATIENCE
 ) -> list[Ended]:
     """Run a process for each rank to its end, which may take `patience` seconds."""
-    # Gloo stays on this machine; and nobody's settings of the switch get into a test.
-    own = {key: value for key, value in os.environ.items() if not key.startswith("CATCHMENT_") or "DIR" in key}
-    own |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **(environment or {})}
+    own = environment(settings or {})
     processes = [
         subprocess.Popen(
             [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=own
