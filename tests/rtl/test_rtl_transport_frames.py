@@ -215,6 +215,9 @@ def test_random_frames_are_judged_as_the_protocol_says(role: str, rng: random.Ra
                 held.remove(ack)
                 ack = (ack + 1) % (1 << 32)
             handed += len(nic.vectors())
+            if (first + handed) % (1 << 32) != ack:  # a gap was filled: those behind it come out one after the other
+                nic.run(400)
+                handed += len(nic.vectors())
             assert nic.status().rx_ack == ack
             assert nic.status().tx_next == end
         counted = Counter(nic.rejects())
