@@ -13,6 +13,7 @@ from bmv2_switch import Bmv2Switch, compile_program, missing
 from typer.testing import CliRunner
 
 from controlplane.cli import app
+from controlplane.errors import ControlPlaneError
 from softswitch.stf import find_tests, parse, run_test
 from softswitch.stf.language import Expect
 from softswitch.stf.runner import judge
@@ -82,7 +83,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     as_json = runner.invoke(app, ["p4", "stf", str(folder), "--json"])
     results = {Path(o["test"]).name: o["result"] for o in json.loads(as_json.output)}
     assert results == {"types.stf": "passed", "types-broken.stf": "error"}
-    assert runner.invoke(app, ["p4", "stf", str(tmp_path)]).exit_code == 2
+    nothing = runner.invoke(app, ["p4", "stf", str(tmp_path)])
+    assert isinstance(nothing.exception, ControlPlaneError) and "no test (.stf)" in str(nothing.exception)
 
 
 def bmv2_agrees(program: Path, test: Path, folder: Path) -> None:
