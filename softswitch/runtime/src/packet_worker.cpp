@@ -12,8 +12,6 @@ namespace catchment::softswitch {
 namespace {
 
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
-/// Bytes of frames that come in between two times of sending.
-constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
@@ -265,19 +263,7 @@ bool PacketWorker::receive(Slot& slot) {
   if (got.frames == 0) {
     return false;
   }
-  // What comes through memory is sent while it is in the nearest cache; the kernel takes many.
-  const std::size_t at_once = slot.port->polled() ? kBytesAtOnce : SIZE_MAX;
-  std::size_t begin = 0;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < frames_.size(); ++i) {
-    bytes += frames_[i].length;
-    if (bytes >= at_once || i + 1 == frames_.size()) {
-      run_program({&frames_[begin], i + 1 - begin});
-      flush_all();
-      begin = i + 1;
-      bytes = 0;
-    }
-  }
+  run_program(frames_);
   return true;
 }
 
