@@ -201,7 +201,7 @@ def test_planted_slot_bugs_are_caught(rng: random.Random, bug: type[SlotStore]) 
 
 def test_planted_heartbeat_bug_is_caught(rng: random.Random) -> None:
     def break_and_run() -> None:
-        for _ in range(20):
+        for _ in range(100):
             net = luwu(rng, Weather(loss=0.3, tail=40), 3)
             net.switches["s"].heartbeats = OneForAll()
             net.limit = 20_000
