@@ -1,7 +1,9 @@
 """`make bench-allreduce`: all_reduce of fp32 through the switch beside torch's gloo, in one run, taking turns.
 
 The same number of ranks on the same machine: ours on shared-memory ports of one switch and over UDP through a switch in
-Mininet (needs root; left out, and said, otherwise), gloo over loopback TCP.  Block scaling, the default.  The time of
+Mininet (needs root; left out, and said, otherwise), gloo over loopback TCP.  Both are `dist.all_reduce` of the same
+tensors in the same loop, and only the backend's name differs; `--api communicator` drives ours without
+torch.distributed.  Block scaling, the default.  The time of
 an operation is the median over all operations of all ranks in the turn whose ratio is the median of all turns'; the
 algorithm's bandwidth is the array's bytes by that time.  A point takes `--seconds`, or three turns where those are
 longer: a whole run is a matter of five to ten minutes, of twenty at most.
@@ -41,7 +43,6 @@ PORTS = f"cells={SLOTS},bytes={4 * LANES + 128}"
 SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 LOSS = 0.01
-SPIN = 200e-6
 LEAST_TURNS = 3
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
@@ -91,38 +92,29 @@ def _popen(command: list[str]) -> subprocess.Popen[str]:
 def gloo(ranks: int) -> Iterator[Ranks]:
     """torch.distributed's gloo over loopback."""
     with tempfile.TemporaryDirectory() as folder:
-        rendezvous = str(Path(folder) / "rendezvous")
-        tasks = {
-            str(rank): {"kind": "gloo", "rank": rank, "ranks": ranks, "rendezvous": rendezvous} for rank in range(ranks)
-        }
-        members = Ranks(lambda _, command: _popen(command), tasks)
-        try:
+        tasks = torch_tasks("gloo", [str(rank) for rank in range(ranks)], Path(folder), {})
+        with _members(lambda _, command: _popen(command), tasks) as members:
             yield members
-        finally:
-            members.end()
 
 
 @contextmanager
-def shared_memory(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
+def shared_memory(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
     """Through shared-memory ports, `loss` of the frames lost on each port in each direction."""
     names = [f"w{i}" for i in range(ranks)]
-    with ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS) as lab:
-        told = lab.allreduce(names, slots=SLOTS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS) as lab,
+    ):
+        job = lab.allreduce(names, slots=SLOTS)
         if loss:
             lose(lab.fabric, lab.topology, loss)
-        tasks = {
-            n: {"kind": "catchment", "told": told.describe(n), "port": f"shm:{lab.path(n)}", "spin": SPIN}
-            for n in names
-        }
-        members = Ranks(lambda _, command: _popen(command), tasks)
-        try:
+        tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})
+        with _members(lambda _, command: _popen(command), tasks) as members:
             yield members
-        finally:
-            members.end()
 
 
 @contextmanager
-def udp(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
+def udp(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
     """Through network namespaces and AF_PACKET."""
     names = [f"w{i}" for i in range(ranks)]
     name = f"bench-{os.getpid()}-{'lossy' if loss else 'clean'}"
@@ -148,10 +140,43 @@ def udp(ranks: int, loss: float = 0.0) -> Iterator[Ranks]:
                 cwd=ROOT,
             )
 
-        tasks = {n: {"kind": "catchment", "told": job.describe(n), "port": "udp", "spin": SPIN} for n in names}
-        members = Ranks(start, tasks)
-        exits.callback(members.end)
+        yield exits.enter_context(_members(start, our_tasks(api, job, folder, dict.fromkeys(names, "udp"))))
+
+
+@contextmanager
+def _members(start: Start, tasks: dict[str, dict[str, Any]]) -> Iterator[Ranks]:
+    members = Ranks(start, tasks)
+    try:
         yield members
+    finally:
+        members.end()
+
+
+def our_tasks(api: str, job: JobPlan, folder: Path, ports: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """What the ranks of a job are to do, each on its port (``udp`` or ``shm:PATH``)."""
+    told = {name: job.describe(name) for name in ports}
+    if api == "communicator":
+        return {name: {"told": told[name], "port": port} for name, port in ports.items()}
+    file = folder / "job.json"
+    members = {name: told[name] if port == "udp" else {**told[name], "port": port} for name, port in ports.items()}
+    file.write_text(json.dumps({"name": job.name, "kind": "allreduce", "workers": list(ports), "members": members}))
+    return torch_tasks("catchment", list(ports), folder, {"CATCHMENT_JOB": str(file), "CATCHMENT_COMPANION": "0"})
+
+
+def torch_tasks(
+    backend: str, names: Sequence[str], folder: Path, environment: dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    """The same for every backend of torch.distributed."""
+    return {
+        name: {
+            "backend": backend,
+            "rendezvous": str(folder / "rendezvous"),
+            "rank": rank,
+            "ranks": len(names),
+            "environment": {**environment, "CATCHMENT_HOST": name},
+        }
+        for rank, name in enumerate(names)
+    }
 
 
 def lose(fabric: Fabric, topology: Topology, loss: float) -> None:
@@ -202,10 +227,10 @@ def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -
     return points
 
 
-def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, turns: int) -> Figure:
+def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, options: argparse.Namespace) -> Figure:
     """What 1% of loss leaves of the bandwidth."""
-    with ways[way](ranks) as clean, ways[way](ranks, LOSS) as lossy:
-        pairs = [(clean.seconds(size, 5), lossy.seconds(size, 5)) for _ in range(turns)]
+    with ways[way](ranks, options.api) as clean, ways[way](ranks, options.api, LOSS) as lossy:
+        pairs = [(clean.seconds(size, 5), lossy.seconds(size, 5)) for _ in range(options.turns)]
     whole, left = (size / median(column) / 1e9 for column in zip(*pairs, strict=True))
     name = f"{ranks} ranks, {way}, {_size(size)}, {LOSS:.0%} of frames lost"
     return Figure(name, left, "GB/s", "without loss", whole, LOSS_GOAL)
@@ -221,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES")
     parser.add_argument("--ways", nargs="+", choices=("shared-memory", "udp"), default=("shared-memory", "udp"))
+    parser.add_argument("--api", choices=("torch", "communicator"), default="torch", help="what drives ours")
     parser.add_argument("--turns", type=int, default=9, help="of each point, ours and gloo's one after the other")
     parser.add_argument("--seconds", type=float, default=15.0, help="after which a point gets no more turns")
     parser.add_argument("--no-loss", action="store_true", help="leave out the comparison under loss")
@@ -229,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     notes = [
         f"{os.cpu_count()} cores for the ranks and the switch; {LANES} lanes, {SLOTS} slots, block scaling",
         "gloo runs over loopback beside both",
+        "ours and gloo's are dist.all_reduce" if options.api == "torch" else "ours is driven without torch.distributed",
     ]
     if "udp" in options.ways and os.geteuid() == 0:
         ways["UDP"] = udp
@@ -240,11 +267,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for ranks in options.ranks:
         with gloo(ranks) as theirs:
             for way, open_ranks in ways.items():
-                with open_ranks(ranks) as ours:
+                with open_ranks(ranks, options.api) as ours:
                     points += measure(way, ours, theirs, options)
     figures = [point.figure() for point in points]
     if not options.no_loss:
-        figures += [loss_figure(way, ways, 2, 4 * MIB, options.turns) for way in ways]
+        figures += [loss_figure(way, ways, 2, 4 * MIB, options) for way in ways]
     publish("allreduce", figures, notes)
     plot([(p.way, p.ranks, p.bytes, p.gloo / p.seconds) for p in points], RESULTS / "allreduce.svg")
 

@@ -7,23 +7,25 @@ fp32 took.  The first line of the output says that the rank is ready.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+import torch.distributed as dist
 
 from host.collectives import Communicator
 
-AllReduce = Callable[[NDArray[np.float32]], None]
+AllReduce = Callable[[torch.Tensor], object]
 
 
 def main() -> None:
     """Run as `python -m bench.allreduce_member TASK`."""
     task = json.loads(sys.argv[1])
-    all_reduce = _gloo(task) if task["kind"] == "gloo" else _catchment(task)
+    torch.set_num_threads(1)
+    all_reduce = _communicator(task) if "told" in task else _torch(task)
     print("ready", flush=True)
     for line in sys.stdin:
         order = json.loads(line)
@@ -31,12 +33,11 @@ def main() -> None:
 
 
 def _measure(all_reduce: AllReduce, *, bytes: int, warmup: int, rounds: int) -> list[float]:  # noqa: A002
-    tile = np.random.default_rng().standard_normal(1 << 16).astype(np.float32)
-    array = np.resize(tile, bytes // 4)
-    work = np.empty_like(array)
+    array = torch.randn(min(bytes // 4, 1 << 16)).repeat(max(1, bytes >> 18))
+    work = torch.empty_like(array)
     times = []
     for round_ in range(warmup + rounds):
-        np.copyto(work, array)
+        work.copy_(array)
         begun = time.perf_counter()
         all_reduce(work)
         if round_ >= warmup:
@@ -44,30 +45,21 @@ def _measure(all_reduce: AllReduce, *, bytes: int, warmup: int, rounds: int) -> 
     return times
 
 
-def _catchment(task: dict[str, Any]) -> AllReduce:
-    ranks = Communicator.of_job(task["told"], port=task["port"], timeout=60.0, spin=task["spin"])
-
-    def all_reduce(array: NDArray[np.float32]) -> None:
-        ranks.all_reduce(array).wait()
-
-    ranks.barrier().wait()
-    return all_reduce
-
-
-def _gloo(task: dict[str, Any]) -> AllReduce:
-    import torch  # noqa: PLC0415  only where gloo is the peer
-    import torch.distributed as dist  # noqa: PLC0415
-
-    torch.set_num_threads(1)
+def _torch(task: dict[str, Any]) -> AllReduce:
+    """What a script does; only the backend's name differs."""
+    os.environ |= task["environment"]
     dist.init_process_group(
-        "gloo", init_method=f"file://{task['rendezvous']}", rank=task["rank"], world_size=task["ranks"]
+        task["backend"], init_method=f"file://{task['rendezvous']}", rank=task["rank"], world_size=task["ranks"]
     )
-
-    def all_reduce(array: NDArray[np.float32]) -> None:
-        dist.all_reduce(torch.from_numpy(array))
-
     dist.barrier()
-    return all_reduce
+    return dist.all_reduce
+
+
+def _communicator(task: dict[str, Any]) -> AllReduce:
+    """The Python binding of the collectives, without torch.distributed."""
+    ranks = Communicator.of_job(task["told"], port=task["port"], timeout=60.0)
+    ranks.barrier().wait()
+    return lambda tensor: ranks.all_reduce(tensor.numpy()).wait()
 
 
 if __name__ == "__main__":
