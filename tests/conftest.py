@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
@@ -15,6 +16,18 @@ SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randr
 # A shell starts background jobs with SIGINT ignored, and every child inherits that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What a hypothesis test needs of time depends on the machine, and fails nothing.
+settings.register_profile("catchment", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("catchment")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Hypothesis draws from the run's seed, too, unless --hypothesis-seed gives another."""
+    if config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(SEED)
 
 
 def pytest_report_header() -> str:
