@@ -39,22 +39,29 @@ def all_reduce() -> tuple[list[Figure], list[str]]:
 
 def area() -> tuple[list[Figure], list[str]]:
     """What `make synth` has measured; else how to."""
-    targets = {target.top: target for target in TARGETS}
-    figures, missing = [], []
-    for top, count, name, paper in (
-        ("round_client", 1, "rounds", _TRANSPORT),
-        ("engine", ENGINES_MAX, f"{ENGINES_MAX} engines", _ENGINES),
+    found = {target.top: area.row() for target in TARGETS if (area := measured(target)) is not None}
+    figures: list[Figure] = []
+    missing: list[str] = []
+    engines = {"engine": ENGINES_MAX}
+    for name, parts, paper in (
+        ("rounds", {"round_client": 1}, _TRANSPORT),
+        (f"{ENGINES_MAX} engines", engines, _ENGINES),
+        (f"{ENGINES_MAX} engines, sums, losses", {**engines, "activations": 1, "loss_lane": BANKS}, _ENGINES),
     ):
-        found = measured(targets[top])
-        if found is None:
-            missing.append(top)
-            continue
-        row = found.row()
-        figures += [
-            Figure(f"{name}: {kind.upper()}", count * row[kind], "", "Table III", value, 1.0)
-            for kind, value in paper.items()
-        ]
+        missing += [top for top in parts if top not in found and top not in missing]
+        if parts.keys() <= found.keys():
+            figures += [
+                Figure(
+                    f"{name}: {kind.upper()}",
+                    sum(n * found[top][kind] for top, n in parts.items()),
+                    "",
+                    "Table III",
+                    value,
+                    1.0,
+                )
+                for kind, value in paper.items()
+            ]
     if not missing:
-        return figures, ["area: Yosys, family xcup; eight times an engine"]
+        return figures, ["area: Yosys, family xcup; the sum of the parts"]
     command = f"python -m rtl.synth {' '.join(missing)}"
     return figures, [f"area: not measured here yet: `{command}` (minutes), then run this again"]

@@ -4,12 +4,15 @@
 //   clock 0  magnitude, difference, margin     clock 3  chosen by the loss, cut
 //   clock 1  segment of the sigmoid            clock 4  times the multiplier
 //   clock 2  line within it                    clock 5  rounded: `scale` from clock 6
+//
+// The products are LUTs, not DSPs: those are as many as P4SGD's with the engines' alone.
 module loss_lane
   import glm_numbers_pkg::*;
   import glm_pkg::*;
 (
     input  logic                      clk,
     input  loss_t                     loss,
+    // stays as it is from a clock before the first activation on
     input  logic [MultiplierBits-1:0] multiplier,
     input  lane_t                     activation,
     input  lane_t                     label,
@@ -17,6 +20,7 @@ module loss_lane
 );
 
   localparam int unsigned ProductBits = SigmoidRiseBits + SigmoidFraction;
+  localparam int unsigned HalfBits    = ScaleBits / 2;  // of a derivative: each half is multiplied for itself
   localparam int unsigned ScaledBits  = ScaleBits + MultiplierBits;
   localparam int unsigned LogisticBits = SigmoidValueBits + 1;
 
@@ -65,8 +69,15 @@ module loss_lane
   logic                        inside_2_reg;
   logic signed [32:0]          difference_2_reg;
 
+  logic [ProductBits:0] rise;
+
+  digit_product #(.A_BITS(SigmoidRiseBits), .DIGITS(SigmoidFraction / 2)) line (
+      .a(segment_1_reg.rise), .three_a((SigmoidRiseBits + 2)'(segment_1_reg.rise) + {1'b0, segment_1_reg.rise, 1'b0}), .minus_a('0),
+      .b(place_1_reg), .product(rise)
+  );
+
   always_ff @(posedge clk) begin
-    rise_2_reg       <= ProductBits'(segment_1_reg.rise) * ProductBits'(place_1_reg);
+    rise_2_reg       <= rise[ProductBits-1:0];
     value_2_reg      <= segment_1_reg.value;
     beyond_2_reg     <= beyond_1_reg;
     negative_2_reg   <= negative_1_reg;
@@ -102,19 +113,35 @@ module loss_lane
   end
 
   // ---- clock 4, 5 --------------------------------------------------------------------------------------------------
-  logic signed [ScaledBits:0] scaled_4_reg;
-  scale_t                     scale_5_reg;
+  logic [MultiplierBits+1:0]                  three_reg;  // times the multiplier
+  logic signed [MultiplierBits:0]             minus_reg;
+  logic signed [MultiplierBits+HalfBits:0]    low;
+  logic signed [MultiplierBits+HalfBits:0]    high;
+  logic signed [MultiplierBits+HalfBits:0]    low_4_reg;
+  logic signed [MultiplierBits+HalfBits:0]    high_4_reg;
+  scale_t                                     scale_5_reg;
 
-  wire half = scaled_4_reg[MultiplierBits-1];
-  wire up   = half && (|scaled_4_reg[MultiplierBits-2:0] || scaled_4_reg[MultiplierBits]);
+  digit_product #(.A_BITS(MultiplierBits), .DIGITS(HalfBits / 2)) low_half (
+      .a(multiplier), .three_a(three_reg), .minus_a('0), .b(derivative_3_reg[HalfBits-1:0]), .product(low)
+  );
+  digit_product #(.A_BITS(MultiplierBits), .DIGITS(HalfBits / 2), .SIGNED(1'b1)) high_half (
+      .a(multiplier), .three_a(three_reg), .minus_a(minus_reg), .b(derivative_3_reg[ScaleBits-1:HalfBits]), .product(high)
+  );
+
+  wire signed [ScaledBits:0] scaled = (ScaledBits + 1)'(low_4_reg) + ((ScaledBits + 1)'(high_4_reg) <<< HalfBits);
+  wire half = scaled[MultiplierBits-1];
+  wire up   = half && (|scaled[MultiplierBits-2:0] || scaled[MultiplierBits]);
 
   always_ff @(posedge clk) begin
-    scaled_4_reg <= derivative_3_reg * $signed({1'b0, multiplier});
-    scale_5_reg  <= scaled_4_reg[MultiplierBits+:ScaleBits] + ScaleBits'(up);
+    three_reg   <= (MultiplierBits + 2)'(multiplier) + {1'b0, multiplier, 1'b0};
+    minus_reg   <= -(MultiplierBits + 1)'(multiplier);
+    low_4_reg   <= low;
+    high_4_reg  <= high;
+    scale_5_reg <= scaled[MultiplierBits+:ScaleBits] + ScaleBits'(up);
   end
 
   assign scale = scale_5_reg;
 
-  wire unused = &{1'b0, rounded[SigmoidFraction-1:0]};
+  wire unused = &{1'b0, rounded[SigmoidFraction-1:0], rise[ProductBits], scaled[ScaledBits]};
 
 endmodule : loss_lane
