@@ -8,7 +8,7 @@ from functools import cache
 from host import build_path
 from host.collectives.errors import CollectiveError
 
-_ABI = 1
+_ABI = 2
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -114,6 +114,8 @@ class Stats(ctypes.Structure):
             "operations",
             "round_trip_ns",
             "retransmit_timeout_ns",
+            "exponents_guessed",
+            "exponents_missed",
         )
     )
 

@@ -52,6 +52,8 @@ struct Stats {
   Counter frames_asked_for;
   Counter saturated;
   Counter nonfinite;
+  Counter exponents_guessed;
+  Counter exponents_missed;  // of them
   Counter socket_errors;
   std::array<Counter, kRejectCount> rejects;
   Durations credit_stalls;  // data queued, no credit

@@ -196,6 +196,8 @@ void catchment_group_get_stats(const catchment_group* group, catchment_group_sta
   result->operations = stats.pull_latency.count.get();
   result->round_trip_ns = stats.round_trip.get();
   result->retransmit_timeout_ns = stats.retransmit_timeout.get();
+  result->exponents_guessed = stats.exponents_guessed.get();
+  result->exponents_missed = stats.exponents_missed.get();
 }
 
 void catchment_group_close(catchment_group* group, std::int64_t linger_ns) {

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 1
+#define CATCHMENT_COLLECTIVES_ABI 2
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -111,6 +111,8 @@ typedef struct catchment_group_stats {
   uint64_t operations;
   uint64_t round_trip_ns;
   uint64_t retransmit_timeout_ns;
+  uint64_t exponents_guessed; /* operations whose data left on a guess of E */
+  uint64_t exponents_missed;  /* and again, since it was wrong */
 } catchment_group_stats;
 
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);

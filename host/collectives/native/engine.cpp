@@ -74,6 +74,9 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
       static_cast<std::uint32_t>((operation->lanes + layout_.lanes - 1) / layout_.lanes);
   if (signature.scaling == ScalingMode::kBlock) {
     operation->exponents.resize(std::min<std::size_t>(operation->vectors, config_.stream.slots));
+    const bool guessed = is_float(signature.type) && !passes_words(signature) &&
+                         operation->vectors <= std::min(kMostTried, config_.stream.slots);
+    operation->trial = guessed ? operation->vectors : 0;
   }
   if (signature.reduction == Reduction::kMax) {
     operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);
@@ -218,54 +221,10 @@ void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Na
   ++consumed_;
 }
 
-void Engine::on_signatures(Operation& operation, const wire::Header& header,
-                           const std::uint8_t* payload, Nanos now) {
-  Signature own = operation.call.signature;
-  own.cancelled = operation.cancelled;
-  const bool tags = signature_lanes(layout_.lanes, layout_.ranks) >= 3;
-  if (!tags) own.tag = 0;
-  CollectiveFailure failure;
-  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
-    const auto said = read_signature(payload, rank, layout_.ranks, layout_.lanes);
-    if (said && said->cancelled) {
-      if (failure.kind != "cancelled") failure = {};
-      failure.kind = "cancelled";
-      failure.peers |= 1U << rank;
-      failure.message = "the operation was cancelled";
-    } else if (failure.kind != "cancelled" && said != own) {
-      if (failure.peers == 0) {
-        failure.message = "rank " + std::to_string(rank) + " calls " +
-                          (said ? describe(*said) : "something else") + ", this rank " +
-                          describe(own);
-      }
-      failure.kind = "mismatch";
-      failure.hint = "all ranks must call the same operations in the same order";
-      failure.peers |= 1U << rank;
-    }
-  }
-  ++operation.outcome.vectors;
-  if (failure.peers == 0) {
-    operation.agreed = true;
-    if (own.scaling == ScalingMode::kBlock) {
-      std::ranges::fill(operation.exponents, header.next_exp);
-      operation.outcome.exponent = header.next_exp;
-    }
-    if (operation.vectors == 0) complete(operation, now);
-    return;
-  }
-  failure.seq = header.seq;
-  std::vector<Place> given;
-  for (Seq seq = header.seq + 1; seq != window_.next(); ++seq) {
-    given.push_back(std::exchange(places_[place_of(seq)], Place{}));
-  }
-  schedule_.on_mismatch(consumed_, operation, given);
-  operation.outcome.failure = std::move(failure);
-  complete(operation, now);
-}
-
 void Engine::on_data(const Place& at, const wire::Header& header, const std::uint8_t* payload,
                      Nanos now) {
   Operation& operation = *at.operation;
+  if (at.trial && operation.missed) return;
   const Signature& signature = operation.call.signature;
   const bool words = passes_words(signature);
   const int exponent = exponent_of_vector(operation, at.index);
@@ -297,23 +256,6 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
     finish(operation, layout_);
     complete(operation, now);
   }
-}
-
-void Engine::on_agendas(const Place& at, const std::uint8_t* payload, Nanos now) {
-  std::vector<Agenda> said(layout_.ranks);
-  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
-    said[rank] = {read_lane(payload, 2UL * rank), read_lane(payload, 2UL * rank + 1)};
-  }
-  if (schedule_.on_agenda(consumed_, at.covers, said)) return;
-  CollectiveFailure failure;
-  failure.kind = "mismatch";
-  failure.message = "the ranks give operations different priorities";
-  failure.hint = "the same call has the same priority on all ranks";
-  failure.fatal = true;
-  for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
-    if (said[rank].hash != said[layout_.rank].hash) failure.peers |= 1U << rank;
-  }
-  fail(std::move(failure), now);
 }
 
 void Engine::complete(Operation& operation, Nanos now) {
@@ -412,12 +354,13 @@ void Engine::prepare(Seq seq, const Place& place) {
       Operation& operation = *place.operation;
       Signature signature = operation.call.signature;
       signature.cancelled = operation.cancelled;
-      write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
       if (signature.scaling == ScalingMode::kBlock) {
         header.next_exp = static_cast<std::int8_t>(
             exponent_of(operation, 0, std::min(operation.vectors, config_.stream.slots), layout_));
         header.flags |= bit(Flag::kEXPV);
+        if (operation.trial != 0) signature.exponent = begin_trial(operation, header.next_exp);
       }
+      write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
       if (operation.vectors == 0) header.flags |= bit(Flag::kLAST);
       break;
     }
@@ -462,10 +405,19 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
   const Cut cut = fill(operation, place.index, exponent, layout_, payload);
   if (cut.saturated == 0) return;
   header.flags |= bit(Flag::kSAT);
-  operation.outcome.saturated += cut.saturated;
-  operation.outcome.nonfinite += cut.nonfinite;
-  stats_.saturated.add(cut.saturated);
-  stats_.nonfinite.add(cut.nonfinite);
+  if (place.trial && !operation.agreed) {
+    operation.tried_saturated += cut.saturated;
+    operation.tried_nonfinite += cut.nonfinite;
+  } else if (!(place.trial && operation.missed)) {
+    count_cut(operation, cut.saturated, cut.nonfinite);
+  }
+}
+
+void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite) {
+  operation.outcome.saturated += saturated;
+  operation.outcome.nonfinite += nonfinite;
+  stats_.saturated.add(saturated);
+  stats_.nonfinite.add(nonfinite);
 }
 
 void Engine::send(Seq seq, bool again, std::uint8_t* room) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "consumer_window.hpp"
+#include "exponent_guess.hpp"
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
 #include "loss_detector.hpp"
@@ -77,11 +78,14 @@ class Engine {
   void on_data(const Place& place, const wire::Header& header, const std::uint8_t* payload,
                Nanos now);
   void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
+  std::int8_t begin_trial(Operation& operation, std::int8_t own);
+  void end_trial(Operation& operation, std::int8_t agreed, bool guessed);
   void complete(Operation& operation, Nanos now);
 
   bool transmit(Nanos now);
   void prepare(Seq seq, const Place& place);
   void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
+  void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
   void send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(bool call, Nanos now);
   void probe(Nanos now);
@@ -102,6 +106,7 @@ class Engine {
   RetransmitTimer timer_;
   LossDetector losses_;
   Schedule schedule_;
+  ExponentGuess guess_;
   RollCall roll_call_;
   Stats stats_;
   std::uint64_t consumed_ = 0;  // places

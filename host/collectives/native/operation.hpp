@@ -57,19 +57,32 @@ struct Operation : std::enable_shared_from_this<Operation> {
   Nanos submitted = 0;
   std::vector<std::uint8_t> gathered;  // max: everyone's array
 
+  // Data vectors that leave at once, on a guess of E, and again from the first on if it was wrong:
+  // all or none.
+  std::uint32_t trial = 0;
+
   // The schedule's.
-  bool begun = false;      // its first vector has a place
-  std::uint32_t next = 0;  // data vector to be sent next
+  bool begun = false;       // its first vector has a place
+  std::uint32_t tried = 0;  // data vectors sent on the guess
+  std::uint32_t next = 0;   // data vector to be sent next
 
   // The engine's.
   bool cancelled = false;
   bool agreed = false;                 // all ranks want the same
+  bool missed = false;                 // and E is not what all of them have guessed
   std::uint32_t received = 0;          // data vectors
   std::vector<std::int8_t> exponents;  // of vector i, at i modulo the stream's slots
   std::uint64_t resent_before = 0;
+  std::uint64_t tried_saturated = 0;  // of them, by the guess
+  std::uint64_t tried_nonfinite = 0;
   CollectiveOutcome outcome;  // valid once it is done
 
   std::atomic<bool> done{false};
+
+  // The guess was right, and so everything has left.
+  bool sent_on_trial() const { return begun && trial != 0 && tried == trial && agreed && !missed; }
+  // Everything has left on a guess that may be wrong.
+  bool on_trial() const { return begun && trial != 0 && tried == trial && !agreed; }
 };
 
 }  // namespace catchment::host

@@ -29,7 +29,8 @@ std::optional<Place> Schedule::next() {
     ++position_;
     return Place{};
   }
-  if (idle()) return std::nullopt;
+  if (running_ && running_->sent_on_trial()) running_.reset();
+  if (idle() || (running_ && running_->on_trial())) return std::nullopt;
   if (position_ - agenda_at_ >= slots_) {
     for (; hashed_ < counted_; ++hashed_) {
       hash_ = hashed(hash_, priorities_.front());
@@ -50,8 +51,16 @@ std::optional<Place> Schedule::next() {
     if (operation.vectors == 0 && !operation.cancelled) running_.reset();
     return place;
   }
+  if (!operation.agreed && operation.cancelled) return std::nullopt;
+  if (operation.tried < operation.trial) {
+    ++position_;
+    return Place{.content = Content::kData,
+                 .operation = running_.get(),
+                 .index = operation.tried++,
+                 .trial = true};
+  }
   const bool negotiates = operation.call.signature.scaling == ScalingMode::kBlock;
-  if (!operation.agreed && (negotiates || operation.cancelled)) return std::nullopt;
+  if (!operation.agreed && negotiates) return std::nullopt;
   ++position_;
   Place place{.content = Content::kData, .operation = running_.get(), .index = operation.next++};
   if (operation.next == operation.vectors) running_.reset();
@@ -101,13 +110,14 @@ bool Schedule::on_agenda(std::uint64_t position, std::uint64_t covers,
 
 void Schedule::on_mismatch(std::uint64_t position, const Operation& operation,
                            const std::vector<Place>& given) {
-  if (running_) paused_.push_back(std::move(running_));
+  if (running_ && !running_->sent_on_trial()) paused_.push_back(std::move(running_));
   running_.reset();
   for (auto place = given.rbegin(); place != given.rend(); ++place) {
     if (place->operation == nullptr || place->operation == &operation) continue;
     set_aside(place->operation->shared_from_this());
     if (place->content == Content::kData) {
-      place->operation->next = std::min(place->operation->next, place->index);
+      std::uint32_t& next = place->trial ? place->operation->tried : place->operation->next;
+      next = std::min(next, place->index);
     } else {
       place->operation->begun = false;
     }

@@ -4,7 +4,9 @@
 // What decides about place k is what was agreed in places up to k - T, and a rank can only send k
 // when it has consumed all of those (the window is at most T).  So every rank decides alike:
 //
-//   - operations begin in the order of the calls: one vector of signatures, then the data;
+//   - operations begin in the order of the calls: one vector of signatures, then the data; short
+//     ones whose E is negotiated send them on a guess, and the next begins when that has proved
+//     right, or else the data have left again;
 //   - every T places there is an agenda: each rank says how many operations were called there, and
 //     a hash over the priorities of those that all had called at the agenda before;
 //   - once all hashes of an agenda agree, the operations it covers are known everywhere, and right
@@ -35,6 +37,7 @@ struct Place {
   Operation* operation = nullptr;  // alive until it is done: the engine holds it
   std::uint32_t index = 0;
   std::uint64_t covers = 0;  // kAgenda: operations whose priorities are in the hash
+  bool trial = false;        // kData: on a guess; what comes counts if that was right
 };
 
 // What a rank says in an agenda.
