@@ -20,6 +20,8 @@ from host.collectives import Communicator
 
 AllReduce = Callable[[torch.Tensor], object]
 
+SOME = 1 << 20  # bytes of arrays
+
 
 def main() -> None:
     """Run as `python -m bench.allreduce_member TASK`."""
@@ -33,11 +35,14 @@ def main() -> None:
 
 
 def _measure(all_reduce: AllReduce, *, bytes: int, warmup: int, rounds: int) -> list[float]:  # noqa: A002
-    array = torch.randn(min(bytes // 4, 1 << 16)).repeat(max(1, bytes >> 18))
-    work = torch.empty_like(array)
+    # Other values each time, as long as that takes little memory: exponents change, as a gradient's do.
+    arrays = [
+        torch.randn(min(bytes // 4, 1 << 16)).repeat(max(1, bytes >> 18)) for _ in range(max(1, min(16, SOME // bytes)))
+    ]
+    work = torch.empty_like(arrays[0])
     times = []
     for round_ in range(warmup + rounds):
-        work.copy_(array)
+        work.copy_(arrays[round_ % len(arrays)])
         begun = time.perf_counter()
         all_reduce(work)
         if round_ >= warmup:

@@ -18,7 +18,7 @@ from wire.generated.constants import DataType
 
 NAMES = ("w0", "w1", "w2")
 LANES, SLOTS = 64, 32
-MOST = LANES * SLOTS  # elements of what is sent on a guess
+MOST = LANES * SLOTS  # elements whose vectors share an E; all of them are sent on a guess
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,23 @@ def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]
     assert [guesses(rank) for rank in ranks] == [(6, 6)] * 3
 
 
-def test_what_is_longer_than_the_slots_is_not_guessed(ranks: list[Communicator]) -> None:
-    assert together(ranks, lambda rank: rank.all_reduce(np.ones(MOST + 1, np.float32)).wait(60)) == [None] * 3
+def test_what_is_longer_is_not_guessed(ranks: list[Communicator], rng: random.Random) -> None:
+    """Vectors behind the slots have an E of their own."""
+    sizes = [MOST + 1, 2 * MOST, 3 * MOST + rng.randrange(MOST)]
+    magnitudes = [1.0, 1.0, 64.0, 64.0, 1.0]
+
+    def body(rank: Communicator) -> None:
+        for size in sizes:
+            for magnitude in magnitudes:
+                ramp = np.linspace(1, 1000, size, dtype=np.float32) * np.float32(magnitude)
+                arrays = [ramp * np.float32(r + 1) for r in range(3)]
+                array = arrays[rank.rank].copy()
+                work = rank.all_reduce(array)
+                work.wait(60)
+                assert np.array_equal(array, wanted(arrays))
+                assert (work.statistics.vectors, work.statistics.saturated) == (1 + -(-size // LANES), 0)
+
+    assert together(ranks, body) == [None] * 3
     assert [guesses(rank) for rank in ranks] == [(0, 0)] * 3
 
 
@@ -99,7 +114,7 @@ def test_what_is_cut_is_counted_once(ranks: list[Communicator]) -> None:
 def test_exact_among_mismatches_and_priorities(ranks: list[Communicator], rng: random.Random, seed: int) -> None:
     """Guesses in flight are void behind a mismatch, and overtaken by what is urgent: all ranks begin again alike."""
     plan = [
-        (rng.random() < 0.15, rng.choice((0, 0, 0, 1)), rng.randrange(1, MOST), rng.choice((0, 0, 4)))
+        (rng.random() < 0.15, rng.choice((0, 0, 0, 1)), rng.randrange(1, 2 * MOST), rng.choice((0, 0, 4)))
         for _ in range(60)
     ]
     pauses = [[rng.random() < 0.3 for _ in plan] for _ in ranks]
