@@ -23,8 +23,8 @@ from controlplane.topology import Topology
 from softswitch.watched_process import WatchedProcess
 
 _READY = "ready: "
-_START_SECONDS = 60.0
-_UP_SECONDS = 60.0
+_START_SECONDS = 240.0
+_UP_SECONDS = 240.0
 _POLL_SECONDS = 0.02
 
 

@@ -34,7 +34,7 @@ from softswitch.shm import Port
 ROOT = Path(__file__).parents[1]
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
-_PATIENCE = 60.0  # for a switch that is known to be there, on a machine that may be busy
+_PATIENCE = 240.0  # for a switch that is known to be there, on a machine that may be busy
 
 
 class ShmLab:

@@ -85,7 +85,7 @@ class SwitchProcess(WatchedProcess):
         extra: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
         executable: Path = DEFAULT_EXECUTABLE,
-        timeout: float = 60.0,
+        timeout: float = 240.0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         command = command_line(

@@ -39,7 +39,7 @@ class WatchedProcess:
         name: str,
         is_ready: Callable[[str], bool],
         error: type[Exception],
-        timeout: float = 60.0,
+        timeout: float = 240.0,
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from host import Endpoint, Stream
 from wire.generated.constants import Mode
 
 LOCAL = ("127.0.0.1", 0)
-PATIENCE = 60.0  # seconds before a test gives up on a request
+PATIENCE = 240.0  # seconds before a test gives up on a request
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def luwu(
     gradients: Stream | None = None,
     parameters: Stream | None = None,
     absent: tuple[int, ...] = (),
-    timeout: float = 30.0,
+    timeout: float = 120.0,
     window: int | None = None,
     **faults: Any,
 ) -> Iterator[Cluster]:
@@ -72,7 +72,7 @@ def ring(
     peers: int,
     *,
     stream: Stream | None = None,
-    timeout: float = 30.0,
+    timeout: float = 120.0,
     window: int | None = None,
     **faults: Any,
 ) -> Iterator[Ring]:

@@ -32,7 +32,7 @@ def reduce_all(lab: ShmLab, job: JobPlan, arrays: list[list[NDArray[Any]]], expo
     """Every worker in a thread; its arrays one after another."""
 
     def work(wid: int) -> None:
-        with lab.reducer(job, job.workers[wid], timeout=60.0, spin=0.0) as reducer:
+        with lab.reducer(job, job.workers[wid], timeout=120.0, spin=0.0) as reducer:
             for array in arrays[wid]:
                 reducer.all_reduce(array, exponent)
 

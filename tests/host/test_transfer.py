@@ -292,7 +292,7 @@ def test_a_peer_that_retransmits_still_says_where_it_is() -> None:
 
 
 def test_statistics(numbers: np.random.Generator, seed: int) -> None:
-    own = [integers(numbers, 10_000) for _ in range(2)]
+    own = [integers(numbers, 30_000) for _ in range(2)]
     with luwu(2, seed=seed, **ROUGH) as job:
         total = np.zeros_like(own[0])
         pushes = [worker.push(array) for worker, array in zip(job.workers, own, strict=True)]
@@ -302,7 +302,7 @@ def test_statistics(numbers: np.random.Generator, seed: int) -> None:
         while received["held"]:  # noted once the last frame is put away, a moment after the pull is done
             pause.wait(0.001)
             received = job.root.stats()
-    frames = -(-10_000 // 64)
+    frames = -(-30_000 // 64)
     assert sent["frames_sent"] == frames + sent["retransmissions"] + sent["heartbeats_sent"]
     assert sent["retransmissions"] > 0
     assert sent["push_latency"]["count"] == received["pull_latency"]["count"] == 1

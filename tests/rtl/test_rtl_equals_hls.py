@@ -126,7 +126,7 @@ BASES: list[Callable[[random.Random], int]] = [lambda r: r.getrandbits(32), lamb
 def test_the_sender_does_what_its_model_does(base: Callable[[random.Random], int], rng: random.Random) -> None:
     rows: list[tuple[int, int, int, int]] = []
     seen = set()
-    for _ in range(30):
+    for _ in range(40):
         first, window = base(rng), rng.randrange(1, 33)
         rows.append((0, first, window, 64))
         acked = sent_at_most = end = 0  # as offsets from first

@@ -107,7 +107,7 @@ def run(job: Job, seed: int) -> dict[str, int]:
     return counts
 
 
-def any_job(rng: random.Random, **fixed: int) -> Job:
+def any_job(rng: random.Random, **fixed: float) -> Job:
     choices = {
         "all_reduce": rng.random() < 0.5,
         "workers": rng.choice([1, 2, 3, 4]),
@@ -129,7 +129,9 @@ def test_jobs_in_any_weather(rng: random.Random) -> None:
     """Loss, duplication, reordering, old frames and heartbeats, switch restarts, gaps on every port, wrap."""
     seen: dict[str, int] = {}
     for case in range(12):
-        counts = run(any_job(rng, vectors=200, all_reduce=case % 2), rng.getrandbits(32))
+        # the first two surely lose, double and have frames that are waited for
+        bad = {"loss": 0.2, "duplicate": 0.3, "window": 32, "workers": 2} if case < 2 else {}
+        counts = run(any_job(rng, vectors=200, all_reduce=case % 2, **bad), rng.getrandbits(32))
         seen = {name: seen.get(name, 0) + count for name, count in counts.items()}
     for name in ("TX_RETRANSMISSIONS", "TX_TIMEOUTS", "TX_REQUESTS", "REJECT_DUPLICATE", "RX_SATURATED"):
         assert seen[name], f"{name} has not been covered"

@@ -93,7 +93,7 @@ def slot_switch() -> ModelSwitch:
     return ModelSwitch(SlotModel(LANES, 64), Mode.ALLREDUCE)
 
 
-def play_rounds(switch: ModelSwitch, paces: list[Pace], rounds: int, patience: float = 20.0) -> list[Any]:
+def play_rounds(switch: ModelSwitch, paces: list[Pace], rounds: int, patience: float = 240.0) -> list[Any]:
     def play(wid: int) -> Any:
         port, sender = ends(switch, wid, paces[wid])
         return RoundWorker(port, sender, told(wid)).play(rounds, patience), port.frames
@@ -159,7 +159,7 @@ def test_a_missing_worker_is_a_timeout_that_names_the_rounds() -> None:
 
 
 def test_time_ends_a_run_that_waits() -> None:
-    for count, _ in play_rounds(slot_switch(), [Pace(seconds=0.3)] * 2, 8):
+    for count, _ in play_rounds(slot_switch(), [Pace(seconds=1.5)] * 2, 8):
         assert (count.started, count.right) == (SLOTS, 0)
 
 
@@ -181,7 +181,7 @@ def play_all(
 def test_worker_and_root_of_a_luwu_job(seed: int, loss: float) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
     paces = [Pace(loss=loss, seed=seed + number) for number in range(WORKERS + 1)]
-    *workers, root = play_all(switch, paces, told, count=20, patience=20.0)
+    *workers, root = play_all(switch, paces, told, count=20, patience=240.0)
     assert all((worker["started"], worker["acknowledged"]) == (20, 20) for worker in workers)
     assert (root["right"], root["wrong"], root["first_fault"]) == (20, 0, None)
 
@@ -197,7 +197,7 @@ def test_workers_of_an_all_reduce_get_every_sum(seed: int, loss: float) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64), Mode.ALLREDUCE)
     skews = [(0.0, 0.0), (0.0, 0.01), (0.0, 0.0)]
     paces = [Pace(loss=loss, seed=seed + wid, skew=skew) for wid, skew in enumerate(skews)]
-    for worker in play_all(switch, paces, sums, count=20, patience=20.0):
+    for worker in play_all(switch, paces, sums, count=20, patience=240.0):
         assert (worker["started"], worker["acknowledged"]) == (20, 20)
         assert (worker["right"], worker["wrong"], worker["first_fault"]) == (20, 0, None)
 
@@ -213,7 +213,7 @@ def layers(number: int) -> dict[str, Any]:
 def test_parameters_of_a_root_reach_every_worker(seed: int, loss: float) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64), Mode.BCAST)
     paces = [Pace(loss=loss, seed=seed + number) for number in range(WORKERS + 1)]
-    *workers, root = play_all(switch, paces, layers, count=20, patience=20.0, stream="parameters")
+    *workers, root = play_all(switch, paces, layers, count=20, patience=240.0, stream="parameters")
     assert (root["started"], root["acknowledged"]) == (20, 20)
     assert all((worker["right"], worker["wrong"], worker["first_fault"]) == (20, 0, None) for worker in workers)
 
@@ -229,11 +229,11 @@ def test_spoiled_parameters_and_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(ModelPort, "send", spoil)
     summed = ModelSwitch(SwitchModel(LANES, 64), Mode.ALLREDUCE)
-    for worker in play_all(summed, [Pace()] * WORKERS, sums, count=3, patience=20.0):
+    for worker in play_all(summed, [Pace()] * WORKERS, sums, count=3, patience=240.0):
         assert (worker["right"], worker["wrong"]) == (0, 3)
         assert "sum 0, lane 7" in worker["first_fault"]
     copied = ModelSwitch(SwitchModel(LANES, 64), Mode.BCAST)
-    results = play_all(copied, [Pace()] * (WORKERS + 1), layers, count=3, patience=20.0, stream="parameters")
+    results = play_all(copied, [Pace()] * (WORKERS + 1), layers, count=3, patience=240.0, stream="parameters")
     for worker in results[:WORKERS]:
         assert (worker["right"], worker["wrong"]) == (0, 3)
         assert "parameters 0, byte 331" in worker["first_fault"]

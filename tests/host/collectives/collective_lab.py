@@ -16,7 +16,7 @@ from host.collectives import Communicator
 from sim.shm_lab import ROOT, ShmLab
 
 MEMBER = Path(__file__).with_name("collective_member.py")
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 def command(task: dict[str, Any]) -> list[str]:
@@ -28,7 +28,7 @@ def start(lab: ShmLab, job: JobPlan, **task: Any) -> dict[str, subprocess.Popen[
     """A process for every rank."""
     return {
         name: subprocess.Popen(
-            command({"told": job.describe(name), "port": f"shm:{lab.path(name)}", "timeout": 30.0, **task}),
+            command({"told": job.describe(name), "port": f"shm:{lab.path(name)}", "timeout": 120.0, **task}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -61,7 +61,7 @@ def all_exact(said: dict[str, dict[str, Any]]) -> None:
 @contextmanager
 def communicators(lab: ShmLab, job: JobPlan, **options: Any) -> Iterator[list[Communicator]]:
     """All ranks in this process."""
-    ranks = [lab.communicator(job, name, **{"timeout": 20.0, **options}) for name in job.workers]
+    ranks = [lab.communicator(job, name, **{"timeout": 100.0, **options}) for name in job.workers]
     try:
         yield ranks
     finally:

@@ -120,7 +120,7 @@ def run(ranks: Communicator, task: Mapping[str, Any]) -> list[str]:
 def forever(ranks: Communicator, task: Mapping[str, Any]) -> list[str]:
     """One operation after the other, for tests that break something meanwhile."""
     array = np.zeros(task["most"], np.int32)
-    ranks.barrier(timeout=60.0).wait()  # the others may start late
+    ranks.barrier(timeout=240.0).wait()  # the others may start late
     for number in range(task["operations"]):
         array[:] = np.arange(task["most"], dtype=np.int32) * (ranks.rank + 1) + number
         ranks.all_reduce(array).wait()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import random
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from collective_lab import all_exact, communicators, results, start, together
+from collective_lab import PATIENCE, all_exact, communicators, results, start, together
 
 from controlplane.jobs import JobPlan
 from host import Stream
@@ -19,6 +18,8 @@ from host.collectives import Block, CollectiveError, Communicator, Delayed, Fixe
 from sim.shm_lab import ShmLab
 
 NAMES = ("w0", "w1", "w2")
+SOON = 3.0
+"""A timeout that is waited for: what has to happen before it, on a busy machine too, is a call in another thread."""
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +73,8 @@ def test_a_mismatch_is_an_error_on_every_rank_and_the_next_operation_works(
         after = np.full(777, rank.rank + 1, np.int32)
         following = rank.all_reduce(after)
         with pytest.raises(CollectiveError) as caught:
-            work.wait(20)
-        following.wait(20)
+            work.wait(PATIENCE)
+        following.wait(PATIENCE)
         assert set(after) == {6}
         return caught.value
 
@@ -94,29 +95,29 @@ def test_swapped_operations_fail_both(ranks: list[Communicator]) -> None:
         together_again = rank.barrier()
         for work in works:
             with pytest.raises(CollectiveError):
-                work.wait(20)
-        together_again.wait(20)
+                work.wait(PATIENCE)
+        together_again.wait(PATIENCE)
         return [work.exception().kind for work in works]
 
     assert together(ranks, body) == [["mismatch"] * 2] * 3
 
 
 def test_a_rank_that_does_not_call_is_named(ranks: list[Communicator]) -> None:
-    errors = together(ranks, lambda rank: None if rank.rank == 2 else rank.barrier(timeout=0.6).wait(20))
+    errors = together(ranks, lambda rank: None if rank.rank == 2 else rank.barrier(timeout=SOON).wait(PATIENCE))
     assert errors[2] is None
     for error in errors[:2]:
         assert isinstance(error, CollectiveError), error
         assert error.kind == "missing" and error.peer == 2 and error.peers == (2,) and error.fatal
         assert "has not called" in error.message
-    again = together(ranks[:2], lambda rank: rank.barrier().wait(20))
+    again = together(ranks[:2], lambda rank: rank.barrier().wait(PATIENCE))
     assert [str(error).split(" [")[0] for error in again] == [str(error).split(" [")[0] for error in errors[:2]]
     assert ranks[0].error is not None
 
 
 def test_a_rank_that_never_came_is_named(lab: ShmLab, job: JobPlan) -> None:
-    ranks = [lab.communicator(job, name, timeout=0.6) for name in NAMES[:2]]
+    ranks = [lab.communicator(job, name, timeout=SOON) for name in NAMES[:2]]
     try:
-        errors = together(ranks, lambda rank: rank.barrier().wait(20))
+        errors = together(ranks, lambda rank: rank.barrier().wait(PATIENCE))
         assert [error.peers for error in errors] == [(2,), (2,)], errors
         assert all("cannot be heard" in error.message and error.seq == 0 for error in errors)
     finally:
@@ -154,10 +155,10 @@ def test_a_switch_restart_changes_nothing(rng: random.Random) -> None:
 def test_a_dead_switch_is_unreachable(rng: random.Random) -> None:
     with ShmLab(NAMES[:2]) as lab:
         job = lab.allreduce(NAMES[:2])
-        with communicators(lab, job, timeout=0.5) as ranks:
-            together(ranks, lambda rank: rank.barrier().wait(20))
+        with communicators(lab, job, timeout=SOON) as ranks:
+            assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * 2
             lab.kill_switch()
-            errors = together(ranks, lambda rank: rank.barrier().wait(20))
+            errors = together(ranks, lambda rank: rank.barrier().wait(PATIENCE))
             assert [error.kind for error in errors] == ["unreachable"] * 2, errors
 
 
@@ -170,10 +171,10 @@ def test_cancelled_before_it_began(ranks: list[Communicator]) -> None:
     works.append((ranks[2].all_reduce(big[2]), ranks[2].all_reduce(small[2])))
 
     def body(rank: Communicator) -> CollectiveError:
-        works[rank.rank][0].wait(20)
+        works[rank.rank][0].wait(PATIENCE)
         with pytest.raises(CollectiveError) as caught:
-            works[rank.rank][1].wait(20)
-        rank.barrier().wait(20)
+            works[rank.rank][1].wait(PATIENCE)
+        rank.barrier().wait(PATIENCE)
         return caught.value
 
     errors = together(ranks, body)
@@ -184,19 +185,22 @@ def test_cancelled_before_it_began(ranks: list[Communicator]) -> None:
 
 
 def test_an_urgent_operation_overtakes(ranks: list[Communicator]) -> None:
-    order: dict[int, list[str]] = {rank.rank: [] for rank in ranks}
-    start_line = threading.Barrier(3)
+    """Whether it has is seen by a thread that may come too late to see it: then again."""
 
-    def body(rank: Communicator) -> None:
+    def body(rank: Communicator) -> bool:
         bulk = rank.all_reduce(np.ones(64 * 20_000, np.int32))
         urgent = rank.all_reduce(np.ones(64, np.int32), priority=1)
-        start_line.wait()
-        urgent.wait(60)
-        order[rank.rank] = ["urgent", "bulk"] if not bulk.done() else ["bulk", "urgent"]
-        bulk.wait(60)
+        urgent.wait(PATIENCE)
+        overtaken = not bulk.done()
+        bulk.wait(PATIENCE)
+        return overtaken
 
-    assert together(ranks, body) == [None] * 3
-    assert list(order.values()) == [["urgent", "bulk"]] * 3
+    for _ in range(20):
+        seen = together(ranks, body)
+        assert all(isinstance(one, bool) for one in seen), seen
+        if all(seen):
+            return
+    pytest.fail(f"it has not overtaken on every rank in any of 20 times, at last {seen}")
 
 
 def test_different_priorities_are_an_error(ranks: list[Communicator]) -> None:
@@ -204,7 +208,7 @@ def test_different_priorities_are_an_error(ranks: list[Communicator]) -> None:
         works = [rank.all_reduce(np.ones(64 * 500, np.int32)) for _ in range(3)]
         works.append(rank.all_reduce(np.ones(64, np.int32), priority=rank.rank))
         for work in works:
-            work.wait(20)
+            work.wait(PATIENCE)
 
     errors = together(ranks, body)
     assert [getattr(error, "kind", error) for error in errors] == ["mismatch"] * 3, errors
@@ -218,7 +222,7 @@ def test_waiting_gives_up_and_the_operation_goes_on(ranks: list[Communicator]) -
     assert not first.done() and first.exception() is None
     others = [rank.all_reduce(array) for rank, array in zip(ranks[1:], arrays[1:], strict=True)]
     for work in [first, *others]:
-        work.wait(20)
+        work.wait(PATIENCE)
     assert all((array == 3).all() for array in arrays)
     assert first.statistics.latency >= 0.05 and first.statistics.vectors == 3
 
@@ -228,7 +232,7 @@ def test_delayed_scaling_follows_the_values(ranks: list[Communicator]) -> None:
         seen = []
         for magnitude in (1.0, 1.0, 1000.0, 1000.0, 1.0):
             work = rank.all_reduce(np.full(300, magnitude, np.float32), scaling=Delayed("layer", length=2, margin=1))
-            work.wait(20)
+            work.wait(PATIENCE)
             seen.append((work.statistics.any_saturated, work.statistics.exponent))
         return seen
 
@@ -242,7 +246,7 @@ def test_nonfinite_values_are_told_to_all(ranks: list[Communicator]) -> None:
         if rank.rank == 1:
             array[3], array[4] = np.nan, np.inf
         work = rank.all_reduce(array)
-        work.wait(20)
+        work.wait(PATIENCE)
         assert array[0] == 3
         return work.statistics.saturated, work.statistics.nonfinite, work.statistics.any_saturated
 
@@ -254,7 +258,7 @@ def test_torch_tensors_are_reduced_in_place(ranks: list[Communicator]) -> None:
 
     def body(rank: Communicator) -> bool:
         tensor = torch.full((129,), float(rank.rank + 1), dtype=torch.bfloat16)
-        rank.all_reduce(tensor, op="mean").wait(20)
+        rank.all_reduce(tensor, op="mean").wait(PATIENCE)
         return bool((tensor == 2).all())
 
     assert together(ranks, body) == [True] * 3
@@ -284,7 +288,7 @@ def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
         os._exit(code)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
-    assert together(ranks, lambda rank: rank.barrier().wait(20)) == [None] * 3
+    assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * 3
 
 
 @pytest.mark.parametrize(

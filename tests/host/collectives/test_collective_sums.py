@@ -9,8 +9,12 @@ from collective_lab import all_exact, results, start
 
 from sim.shm_lab import ShmLab
 
+TRIES = 10
+"""At a loss of 0.001 one run of fifty loses nothing: that all of so many do is as good as impossible."""
 
-def run(ranks: int, loss: float, rng: random.Random, *, lanes: int = 64, slots: int = 64, operations: int = 40) -> None:
+
+def once(ranks: int, loss: float, rng: random.Random, *, lanes: int, slots: int, operations: int) -> int:
+    """A job whose results are all exact; how many frames were sent again."""
     names = [f"w{i}" for i in range(ranks)]
     spoilt = f"loss={loss},dup={loss / 2},reorder={loss},seed={rng.randrange(1 << 16)}"
     faults = tuple(part for port in range(1, ranks + 1) for part in ("--fault", f"{port}:{spoilt}")) if loss else ()
@@ -19,8 +23,16 @@ def run(ranks: int, loss: float, rng: random.Random, *, lanes: int = 64, slots: 
         most = 40_000 // ranks
         said = results(start(lab, job, seed=rng.randrange(1 << 32), operations=operations, most=most))
     all_exact(said)
-    resent = sum(result["stats"]["retransmissions"] for result in said.values())
-    assert not loss or ranks == 1 or resent > 0, "nothing was lost: this test tests nothing"
+    return sum(result["stats"]["retransmissions"] for result in said.values())
+
+
+def run(ranks: int, loss: float, rng: random.Random, *, lanes: int = 64, slots: int = 64, operations: int = 40) -> None:
+    """Exact; with loss, jobs until one has lost something."""
+    for _ in range(TRIES):
+        resent = once(ranks, loss, rng, lanes=lanes, slots=slots, operations=operations)
+        if resent or not loss or ranks == 1:
+            return
+    pytest.fail("nothing was lost: this test tests nothing")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])

@@ -1,6 +1,7 @@
 """A small training through a store, the same bits every time: gradients follow from step, worker and tensor alone.
 
-As a program it trains until it is killed: python out_of_core.py STEPS KILL_AT PLACE...
+As a program it trains until it is killed: python out_of_core.py STEPS KILL_AT LINES PLACE...
+It says when a pass is done; after so many LINES (-1: any number) it says no more before its input has ended.
 """
 
 from __future__ import annotations
@@ -152,12 +153,21 @@ def digest(store: Store) -> str:
 
 
 def main() -> None:
-    steps, kill_at, places = int(sys.argv[1]), int(sys.argv[2]), [Path(place) for place in sys.argv[3:]]
+    steps, kill_at, left = map(int, sys.argv[1:4])
+    places = [Path(place) for place in sys.argv[4:]]
     torch.set_num_threads(1)
+
+    def say(*what: object) -> None:
+        nonlocal left
+        if left == 0:
+            sys.stdin.read()
+        left -= 1
+        print(*what, flush=True)
+
     with Store.open(places, StoreOptions(threads=1, faults=_optimizer.Faults(after=kill_at))) as store:
-        print("open", store.state.trained, flush=True)
-        train(store, steps, on_pass=lambda record: print("pass", record.index, flush=True))
-        print("done", digest(store), flush=True)
+        say("open", store.state.trained)
+        train(store, steps, on_pass=lambda record: say("pass", record.index))
+        say("done", digest(store))
 
 
 if __name__ == "__main__":

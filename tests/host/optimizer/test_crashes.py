@@ -107,10 +107,15 @@ def _fail_at(template: Template, folder: Path, boundary: int, torn: bool) -> int
     return _goes_on_to_the_same_bits(places, template, least=(len(done) - 1) // every * every if done else 0)
 
 
+def _one_of_each(parts: int, count: int, rng: random.Random) -> list[int]:
+    """A number out of each of so many equal parts of range(count), rising."""
+    return [rng.randrange(count * part // parts, count * (part + 1) // parts) for part in range(parts)]
+
+
 def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: random.Random) -> None:
     count = _boundaries(template, tmp_path / "count")
     assert count > 100
-    chosen = sorted(rng.sample(range(count), 12))
+    chosen = _one_of_each(12, count, rng)
     found = [_fail_at(template, tmp_path / str(at), at, rng.random() < 0.5) for at in chosen]
     assert found == sorted(found)
     assert len(set(found)) > 2
@@ -201,8 +206,7 @@ def _log_of_a_training(template: Template, folder: Path) -> tuple[list[Event], l
 def _power_cuts(template: Template, folder: Path, rng: random.Random, cuts: int) -> None:
     events, ends = _log_of_a_training(template, folder / "whole")
     kept = set()
-    for number in range(cuts):
-        at = rng.randrange(len(events) + 1)
+    for number, at in enumerate(_one_of_each(cuts, len(events) + 1, rng)):
         places = template.copy(folder / str(number))
         _cut(places, events[:at], rng)
         kept.add(_goes_on_to_the_same_bits(places, template, least=sum(end <= at for end in ends)))
@@ -243,12 +247,13 @@ def test_a_power_cut_while_a_store_is_made(tmp_path: Path, rng: random.Random) -
     sizes = [place.stat().st_size for place in whole]
     events = _read_log(log)
     outcomes = set()
-    for number in range(20):
+    # before the last event nothing may be there, and at the end all is
+    for number, at in enumerate([*_one_of_each(12, len(events), rng), *[len(events)] * 4]):
         places = [tmp_path / f"{number}-{place.name}" for place in whole]
         for place, size in zip(places, sizes, strict=True):
             place.touch()
             os.truncate(place, size)
-        _cut(places, events[: rng.choice([rng.randrange(len(events)), len(events)])], rng)
+        _cut(places, events[:at], rng)
         try:
             with Store.open(places) as store:
                 assert check(store) == []
@@ -271,8 +276,12 @@ def _killed_until_done(
     for number in range(kills + 1):
         kill_at, lines = when(number) if number < kills else (-1, None)
         program = Path(__file__).with_name("out_of_core.py")
-        command = [sys.executable, str(program), str(STEPS), str(kill_at), *map(str, places)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment()) as process:
+        # It cannot come to its end before it is killed, however late the signal.
+        said = -1 if lines is None else lines
+        command = [sys.executable, str(program), str(STEPS), str(kill_at), str(said), *map(str, places)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment()
+        ) as process:
             assert process.stdout is not None
             heard = []
             for line in process.stdout:

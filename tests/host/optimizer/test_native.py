@@ -77,7 +77,7 @@ def test_errors_are_numbers(path: Path, engine: dict[str, bool]) -> None:
 def test_closing_ends_what_is_queued(path: Path, engine: dict[str, bool]) -> None:
     memory = [np.zeros(16 * PAGE, np.uint8) for _ in range(8)]
     with path.open("r+b") as file:
-        device = _device(file.fileno(), chunk=PAGE, depth=1, rate=2e6, **engine)
+        device = _device(file.fileno(), chunk=PAGE, depth=1, rate=1e5, **engine)  # five seconds of writes
         tickets = [device.write(0, each) for each in memory]
         device.close()
         assert {ticket.wait() for ticket in tickets} <= {0, errno.ECANCELED}

@@ -134,7 +134,7 @@ def case_futures_come_with_the_result(rank: int, size: int) -> None:
 
 def case_polling_ends(rank: int, size: int) -> None:
     work = dist.all_reduce(torch.ones(10), async_op=True)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 240
     while not work.is_completed():
         assert time.monotonic() < deadline
     assert work.result()[0].tolist() == [size] * 10
@@ -323,7 +323,7 @@ def case_calls_that_do_not_match_are_an_error_everywhere(rank: int, size: int) -
         lambda group: dist.all_reduce(torch.zeros(64, dtype=torch.float16 if rank else torch.float32), group=group),
         lambda group: dist.broadcast(torch.zeros(10), rank, group=group) if rank else dist.barrier(group),
     ):
-        group = dist.new_group(timeout=timedelta(seconds=10))
+        group = dist.new_group(timeout=timedelta(seconds=100))
         with pytest.raises(CollectiveError) as caught:
             wrong(group)
         assert caught.value.kind == "mismatch"
@@ -332,7 +332,7 @@ def case_calls_that_do_not_match_are_an_error_everywhere(rank: int, size: int) -
 
 
 def case_a_rank_that_does_not_come_is_named(rank: int, size: int) -> None:
-    group = dist.new_group(timeout=timedelta(seconds=2))
+    group = dist.new_group(timeout=timedelta(seconds=5))
     if rank != 1:
         with pytest.raises(CollectiveError, match="rank 1") as caught:
             dist.all_reduce(torch.zeros(10), group=group)

@@ -21,7 +21,7 @@ def main() -> None:
     """Train until somebody dies."""
     rank, size, store, victim = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     dist.init_process_group(
-        "catchment", init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=60)
+        "catchment", init_method=f"file://{store}", rank=rank, world_size=size, timeout=timedelta(seconds=240)
     )
     model = DistributedDataParallel(nn.Linear(3000, 1000))
     model(torch.ones(1, 3000)).sum().backward()

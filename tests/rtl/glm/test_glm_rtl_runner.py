@@ -41,7 +41,7 @@ def test_both_workers_give_the_same_model(loss: Loss, rng: random.Random) -> Non
 def test_lost_frames_change_nothing_and_a_built_shape_says_nothing(rng: random.Random) -> None:
     prepared = prepare(samples_of(rng, 40, 150), Training(workers=2, batch=8, epochs=2))
     said: list[str] = []
-    runner = make_runner(WorkerKind.RTL, None, prepared, drop=0.1, on_notice=said.append)
+    runner = make_runner(WorkerKind.RTL, None, prepared, drop=0.3, on_notice=said.append)
     fresh = not build_for(prepared).compiled
     model, reports = train(prepared, runner)
     assert np.array_equal(model.weights, train(prepared, LocalRunner())[0].weights)

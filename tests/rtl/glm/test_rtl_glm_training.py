@@ -37,8 +37,8 @@ def test_numbers_that_are_cut(rng: random.Random) -> None:
 
 def test_workers_in_bad_weather(rng: random.Random) -> None:
     """Frames are lost, doubled and overtaken; rounds pass the end of 32 bits."""
-    weather = Weather(loss=0.1, duplicate=0.2, tail=rng.choice([0, 10]))
-    case = Case(rng, bits=4, workers=3, features=500, batch=32, samples=64)
+    weather = Weather(loss=0.2, duplicate=0.2, tail=rng.choice([0, 10]))
+    case = Case(rng, bits=4, workers=3, features=500, batch=32, samples=128)
     weights, counts, fabric = case.in_hardware(weather=weather, base_seq=2**32 - 5, tx_stall=40, switch=model_switch)
     assert_equal(case, weights)
     assert fabric.lost and any(c.repeated for c in counts) and any(c.unasked for c in counts)

@@ -29,7 +29,7 @@ def test_a_capture_has_every_frame_of_every_cable(tmp_path: Path, rng: random.Ra
     with Machine.star(2, seed=rng.getrandbits(32)) as machine:
         job = machine.luwu(["w0", "w1"], root="opt")
         machine.cables["w0"].faults(Faults(loss=0.2))
-        parts = [np.random.default_rng(w).normal(size=3000).astype(np.float32) for w in range(2)]
+        parts = [np.random.default_rng(w).normal(size=12_000).astype(np.float32) for w in range(2)]
         before = [line.counts()["frames"] for c in machine.cables.values() for line in (c.up, c.down)]
         with machine.capture(path):
             gradients(machine, job, parts, DataType.FP32, exponent=3)

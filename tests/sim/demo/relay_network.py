@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,18 +11,11 @@ from typing import Any, Self
 
 from sim.demo.members import REPOSITORY, Deliver, ProcessMember, member_environment, module_command
 from sim.demo.options import ROOT_HOST, DemoOptions, Plan
-from wire.generated.constants import Mode
+from wire.generated.constants import UDP_PORT, Mode
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "host"))
 
 from relay import Job, Relay
-
-
-def free_port() -> int:
-    """A UDP port nobody uses now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class RelayNetwork:
@@ -36,7 +29,11 @@ class RelayNetwork:
     def __enter__(self) -> Self:
         self.relay.__enter__()
         hosts = [*self._options.worker_names, ROOT_HOST]
-        self._local = {host: ("127.0.0.1", free_port()) for host in hosts}
+        # Loopback addresses of their own: whatever others do meanwhile, nobody takes a port of them.
+        network = random.SystemRandom().randrange(1 << 16)
+        self._local = {
+            host: (f"127.{1 + (network >> 8) % 254}.{network & 0xFF}.{1 + i}", UDP_PORT) for i, host in enumerate(hosts)
+        }
         places = {self._local[host]: (None if host == ROOT_HOST else i) for i, host in enumerate(hosts)}
         workers = self._options.workers
         self.relay.add(Job(1, Mode.REDUCE, self._options.slots, workers, dict(places)))

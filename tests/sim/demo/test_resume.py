@@ -44,6 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[D
         evaluate=3,
         lanes=64,
         network="memory",
+        timeout=120.0,
         output=tmp_path_factory.mktemp("whole"),
     )
     return options, run(options, _quiet())
@@ -71,7 +72,8 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
 ) -> None:
     options = replace(whole[0], out_of_core=True, network="mininet", output=tmp_path)
     with pytest.raises(DemoError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
-        run(options, _quiet(), network=lambda chosen: _Killing(chosen, rng.randrange(2, STEPS)))
+        # From pass 3 on the first step is in the store; and enough passes are left for a signal that comes late.
+        run(options, _quiet(), network=lambda chosen: _Killing(chosen, rng.randrange(3, 5)))
     with Store.open(options.store_places) as store:
         assert check(store) == []
         trained = store.state.trained
@@ -108,9 +110,13 @@ def _kill_whole(options: DemoOptions, at: int) -> bool:
 
 
 def _killed_whole(options: DemoOptions, kills: list[int], digest: str) -> None:
-    for number, at in enumerate([*kills, -1]):
-        killed = _kill_whole(replace(options, resume=number > 0), at)
-        assert killed or at < 0 or at >= STEPS - 1
+    for _ in range(10):  # on a busy machine it may be done before it is killed: from the beginning, then
+        tries = (_kill_whole(replace(options, resume=number > 0), at) for number, at in enumerate(kills))
+        if all(killed or at >= STEPS - 1 for killed, at in zip(tries, kills, strict=True)):
+            break
+    else:
+        pytest.fail("it was always done before it was killed")
+    assert not _kill_whole(replace(options, resume=True), -1)
     report = json.loads((options.output / "report.json").read_text())
     assert report["digest"] == digest
     with Store.open(options.store_places) as store:

@@ -156,7 +156,14 @@ def test_a_difference_fails_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Path, seed: int) -> None:
     def train(folder: str, **faults: float) -> Outcome:
         options = DemoOptions(
-            workers=2, preset="tiny", steps=3, batch=2, reference=False, lanes=64, output=tmp_path / folder
+            workers=2,
+            preset="tiny",
+            steps=3,
+            batch=2,
+            reference=False,
+            lanes=64,
+            timeout=120.0,
+            output=tmp_path / folder,
         )
         return run(options, _quiet(), network=lambda chosen: RelayNetwork(chosen, seed=seed, **faults))
 
@@ -177,7 +184,9 @@ def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Pat
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGKILL, "w1: process {pid} was ended by SIGKILL")])
 def test_a_worker_that_dies_ends_the_demo_by_name(tmp_path: Path, number: signal.Signals, expected: str) -> None:
-    options = DemoOptions(workers=2, preset="tiny", steps=500, batch=2, reference=False, lanes=64, output=tmp_path)
+    options = DemoOptions(
+        workers=2, preset="tiny", steps=500, batch=2, reference=False, lanes=64, timeout=120.0, output=tmp_path
+    )
     network = RelayNetwork(options)
     started: list[ProcessMember] = []
 
