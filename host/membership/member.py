@@ -88,6 +88,7 @@ class Membership:
         stub = pb_grpc.ControllerStub(channel)
         request = pb.JoinRequest(job=job, host=host, token=token)
         deadline = time.monotonic() + timeout
+        refusal: tuple[grpc.StatusCode, str] | None = None
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
@@ -95,9 +96,13 @@ class Membership:
             except grpc.RpcError as error:
                 code, said = error.code(), error.details()
                 # An earlier member of this host may not have been noticed as lost yet.
-                if code is grpc.StatusCode.FAILED_PRECONDITION and time.monotonic() < deadline:
-                    time.sleep(_RETRY_SECONDS)
-                    continue
+                if code is grpc.StatusCode.FAILED_PRECONDITION:
+                    refusal = code, said
+                    if time.monotonic() < deadline:
+                        time.sleep(_RETRY_SECONDS)
+                        continue
+                elif code is grpc.StatusCode.DEADLINE_EXCEEDED and refusal is not None:
+                    code, said = refusal  # that the last try ran out of time explains nothing
                 channel.close()
                 raise MembershipError(f"{host} cannot join job {job} at {controller}: {code.name}: {said}") from None
 

@@ -104,7 +104,7 @@ class RunningController:
 
     def operator(self) -> OperatorClient:
         """A connection as an operator."""
-        return OperatorClient(self.address, self.certificates, timeout=60.0)
+        return OperatorClient(self.address, self.certificates, timeout=300.0)
 
     def join(self, job: str, host: str, token: str, **options: Any) -> Membership:
         """A member on a host."""

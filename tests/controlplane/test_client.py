@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import threading
@@ -195,12 +196,19 @@ def test_something_else_listens() -> None:
             SwitchClient.connect(address, name="s9", timeout=0.3)
 
 
+NOT_THERE = "no P4Runtime server answers"
+
+
 def test_a_switch_that_never_arbitrates_is_an_error_not_an_exit() -> None:
-    with (
-        RunningFake(FakeSwitch(no_arbitration=True)) as fake,
-        pytest.raises(SwitchError, match="no answer to the request to become its controller"),
-    ):
-        SwitchClient.connect(fake.address, name="s1", timeout=3.0)
+    said = NOT_THERE
+    with RunningFake(FakeSwitch(no_arbitration=True)) as fake:
+        for _ in range(30):  # on a busy machine the connection itself may take longer
+            with pytest.raises(SwitchError) as info:
+                SwitchClient.connect(fake.address, name="s1", timeout=2.0)
+            said = str(info.value)
+            if NOT_THERE not in said:
+                break
+    assert "no answer to the request to become its controller" in said
 
 
 def test_a_wrong_device_id_says_what_the_switch_said(fake: RunningFake) -> None:
@@ -208,8 +216,16 @@ def test_a_wrong_device_id_says_what_the_switch_said(fake: RunningFake) -> None:
         SwitchClient.connect(fake.address, 9, name="s1", timeout=60.0)
 
 
+def soon_impatient(fake: RunningFake) -> SwitchClient:
+    """A client whose requests have two seconds; its connection may take longer on a busy machine."""
+    for _ in range(29):
+        with contextlib.suppress(SwitchError):
+            return SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=2.0)
+    return SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=2.0)
+
+
 def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=3.0) as client:
+    with soon_impatient(fake) as client:
         fake.switch.silent = True
         for request in (lambda: client.insert(l2_entry(1)), lambda: client.read("l2"), client.groups):
             with pytest.raises(SwitchError, match=r"s1.*DEADLINE_EXCEEDED.*did not answer in time"):
@@ -218,7 +234,7 @@ def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
 
 
 def test_a_switch_that_dies_is_named(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=10.0) as client:
+    with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=60.0) as client:
         fake.stop()
         with pytest.raises(SwitchError, match=r"switch s1 .*(UNAVAILABLE|DEADLINE_EXCEEDED)"):
             client.insert(l2_entry(1))

@@ -25,7 +25,7 @@ from sim.mininet import MininetNetwork
 
 MEMBER = Path(__file__).with_name("controlled_member.py")
 # Python processes on a busy machine may be late: what is measured for speed is in bench/.
-PATIENT = Timing(silence=3.0, reunion=1.0, request=10.0, hang=5.0)
+PATIENT = Timing(silence=15.0, reunion=1.0, request=10.0, hang=5.0)
 
 
 def until(ready: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:

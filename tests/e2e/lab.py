@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from controlplane.client import SwitchClient
+from controlplane.diagnosis import diagnose
 from controlplane.fabric import Fabric
 from controlplane.faults import clear_loss, set_loss
 from controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
@@ -194,6 +195,15 @@ class Lab:
         command = [sys.executable, *(("-m", module) if module else ()), *map(str, argv)]
         with self.complaints(host).open("wb") as log:
             return self.network.popen(host, command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT, **options)
+
+
+def missing(lab: Lab, job: JobPlan, count: int, interval: float = 1.5) -> list[tuple[str, str]]:
+    """Who sends nothing, and at which switch: once it is so many, since on a busy machine the living pause, too."""
+    for _ in range(4):
+        found = diagnose(job, lab.fabric.clients, interval=interval)
+        if len(found) == count:
+            break
+    return [(one.member, one.switch) for one in found]
 
 
 def all_exact(results: Mapping[str, Mapping[str, Any]]) -> None:

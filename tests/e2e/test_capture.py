@@ -49,7 +49,7 @@ def name() -> str:
 
 @pytest.fixture
 def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
 

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from lab import Lab, all_exact
+from lab import Lab, all_exact, missing
 from test_sums import luwu
 
 from controlplane.client import SwitchError
@@ -23,9 +23,10 @@ def test_a_worker_that_never_comes(lab: Lab, rng: random.Random) -> None:
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[5000], timeout=10.0, hosts=["w0", "w2", "opt"])
         for member in members.values():
             member.wait_started()
-        (missing,) = diagnose(job, lab.fabric.clients, interval=1.5)
-        assert (missing.member, missing.packets) == ("w1", 0)
-        assert "w1 (port 2 of switch s1) has never sent anything" in str(missing)
+        assert missing(lab, job, 1) == [("w1", "s1")]
+        (w1,) = (one for one in diagnose(job, lab.fabric.clients, interval=0.0) if one.member == "w1")
+        assert w1.packets == 0
+        assert "w1 (port 2 of switch s1) has never sent anything" in str(w1)
         waiting = waiting_for(job, lab.fabric.clients)
         if lab.has_registers:
             (first,) = waiting
@@ -45,7 +46,7 @@ def test_a_worker_that_dies(lab: Lab, rng: random.Random) -> None:
             member.wait_started()
         members["w2"].process.kill()
         members.pop("w2").process.wait()
-        assert [m.member for m in diagnose(job, lab.fabric.clients, interval=1.5)] == ["w2"]
+        assert missing(lab, job, 1) == [("w2", "s1")]
         for host, member in members.items():
             result = member.result()
             assert result.get("kind") in WAITING, (host, result)
@@ -54,10 +55,10 @@ def test_a_worker_that_dies(lab: Lab, rng: random.Random) -> None:
 
 def test_a_job_that_runs_well_misses_nobody(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1"], slots=4)) as job:
-        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 20, timeout=10.0)
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=[200_000] * 60, timeout=10.0)
         for member in members.values():
             member.wait_started()
-        assert diagnose(job, lab.fabric.clients, interval=0.5) == []
+        assert missing(lab, job, 0, interval=0.5) == []
         for member in members.values():
             assert member.process.poll() is None, "the job was over too soon: this test tests nothing"
             member.process.kill()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 ENDLESS = 100_000
 
 
-@pytest.mark.parametrize(("drop", "faults"), [(0.0, ""), (0.05, ""), (0.0, "loss=0.01,dup=0.1,reorder=0.1")])
+@pytest.mark.parametrize(("drop", "faults"), [(0.0, ""), (0.05, ""), (0.0, "loss=0.05,dup=0.1,reorder=0.1")])
 def test_training_in_mininet(drop: float, faults: str, rng: random.Random) -> None:
     draw = np.random.default_rng(rng.randrange(1 << 32))
     values = draw.random((150, 200))

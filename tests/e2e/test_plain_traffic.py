@@ -34,7 +34,7 @@ PEER = """
 import socket, sys
 end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 end.bind((sys.argv[1], 51836))
-end.settimeout(10)
+end.settimeout(120)
 if sys.argv[2] == "wait":
     print("ready", flush=True)
     print(end.recvfrom(2000)[0].decode())
@@ -50,7 +50,7 @@ def transfer(lab: Lab, source: str, destination: str, size: int) -> None:
     assert server.stdout.readline() == "ready\n"
     output = lab.network.run(source, [sys.executable, "-c", CLIENT, address, f"{source}-{destination}", str(size)])
     assert output == "same\n"
-    assert server.wait(10) == 0
+    assert server.wait(120) == 0
 
 
 def test_tcp_between_hosts(lab: Lab) -> None:

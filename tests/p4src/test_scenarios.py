@@ -28,9 +28,12 @@ def run(rng: random.Random, frames: int) -> tuple[SwitchModel, Counter[tuple[int
 
 def test_every_drop_reason_is_reached(rng: random.Random) -> None:
     reached: set[DropReason] = set()
-    for _ in range(20):
+    wanted = set(DropReason) - {DropReason.NONE}
+    for _ in range(100):  # every second run or so has no fault that strikes on the way out
         reached |= {r for r, count in run(rng, 1500)[0].drops.items() if count}
-    assert reached == set(DropReason) - {DropReason.NONE}
+        if reached == wanted:
+            break
+    assert reached == wanted
 
 
 def test_every_answer_is_reached() -> None:

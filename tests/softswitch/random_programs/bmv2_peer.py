@@ -15,7 +15,7 @@ from pathlib import Path
 AF_SP, NN_PAIR, NN_SOL_SOCKET, NN_RCVTIMEO, NN_RCVMAXSIZE = 1, 16, 0, 5, 16
 PACKET_IN, PACKET_OUT = 3, 4
 HEAD = struct.Struct("<iii")
-STARTUP_S = 30.0
+STARTUP_S = 120.0
 
 
 def missing() -> str | None:
@@ -80,7 +80,7 @@ class Bmv2Peer:
         number = ctypes.c_int(value)
         self._nn.nn_setsockopt(self._socket, NN_SOL_SOCKET, option, ctypes.byref(number), ctypes.sizeof(number))
 
-    def inject(self, port: int, frame: bytes, expected: int, patience_s: float = 2.0) -> list[tuple[int, bytes]]:
+    def inject(self, port: int, frame: bytes, expected: int, patience_s: float = 60.0) -> list[tuple[int, bytes]]:
         """What leaves, sorted. Waits for `expected` frames; what comes later is found with the next frame."""
         message = HEAD.pack(PACKET_IN, port, len(frame)) + frame
         self._nn.nn_send(self._socket, message, len(message), 0)

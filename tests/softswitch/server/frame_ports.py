@@ -64,7 +64,7 @@ class FramePorts:
     def send(self, port: int, frame: bytes) -> None:
         self.sockets[port].send(frame)
 
-    def receive(self, port: int, timeout: float = 5.0) -> bytes:
+    def receive(self, port: int, timeout: float = 60.0) -> bytes:
         """The next frame of ours at a port; raises TimeoutError."""
         deadline = time.monotonic() + timeout
         while True:

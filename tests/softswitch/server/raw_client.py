@@ -12,7 +12,7 @@ from google.rpc import status_pb2
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 class UpdatesFailedError(Exception):

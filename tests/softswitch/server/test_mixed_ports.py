@@ -55,21 +55,21 @@ def test_an_interface_is_served_beside_busy_memory(
     passed = [0]
 
     def flood() -> None:
-        with Port.attach(folder / "3") as three, Port.attach(folder / "4") as four:
+        with Port.attach(folder / "3", timeout=60.0) as three, Port.attach(folder / "4", timeout=60.0) as four:
             batch = [bytes(64)] * 64
             while not stop.is_set():
-                three.send(batch)
+                three.send(batch, timeout=60.0)
                 passed[0] += len(four.receive(timeout=1.0))
 
     flooding = threading.Thread(target=flood)
     flooding.start()
     try:
-        with Port.attach(folder / "2") as two:
+        with Port.attach(folder / "2", timeout=60.0) as two:
             for _ in range(200):
                 there, back = frame(rng), frame(rng)
                 interfaces.send(1, there)
                 assert two.receive(timeout=60.0) == [there]
-                two.send(back)
+                two.send(back, timeout=60.0)
                 assert interfaces.receive(1, timeout=60.0) == back
             while passed[0] <= 200:
                 assert flooding.is_alive()
@@ -89,11 +89,14 @@ def test_faults_act_on_memory_too(
         extra=("--fault", f"1:loss=0.3,seed={seed}"),
     )
     sent = [frame(rng) for _ in range(1000)]
+    last = bytes(12) + PROBE_TYPE + b"the last frame".ljust(46)
     got: list[bytes] = []
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
-        one.send(sent)
-        while more := two.receive(timeout=5.0):
-            got += more
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
+        one.send(sent, timeout=60.0)
+        while last not in got:  # it may be lost, too
+            one.send(last, timeout=60.0)
+            got += two.receive(timeout=0.1)
+    got = got[: got.index(last)]
     assert 500 < len(got) < 900
     remaining = iter(sent)
     assert all(any(frame == other for other in remaining) for frame in got)

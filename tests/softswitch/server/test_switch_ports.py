@@ -65,7 +65,7 @@ def number_of(data: bytes) -> int:
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, f"never: {what}"
         time.sleep(0.01)
@@ -171,17 +171,16 @@ def test_a_delayed_frame_comes_later(launch: Callable[..., SwitchProcess], ports
 def test_lost_frames_are_as_many_as_counted(admin: SwitchAdmin, ports: FramePorts, seed: int) -> None:
     admin.set_faults(1, f"in.loss=0.3,seed={seed}")
     admin.set_faults(2, f"out.loss=0.3,seed={seed}")
-    sent, got = 2000, 0
+    sent = 2000
     for number in range(sent):
         ports.send(1, frame(number))
     wait_for(lambda: admin.port(1)["faults_in"]["seen"] == sent, "all frames seen")
     lost = admin.port(1)["faults_in"]["lost"]
     wait_for(lambda: admin.port(2)["faults_out"]["seen"] == sent - lost, "all others on their way out")
     lost += admin.port(2)["faults_out"]["lost"]
-    with contextlib.suppress(TimeoutError):
-        while ports.receive(2, 0.5):
-            got += 1
-    assert got == sent - lost
+    got = [number_of(ports.receive(2)) for _ in range(sent - lost)]
+    assert got == sorted(set(got)), "each once, in order"
+    assert ports.is_silent(2)
     assert 0.4 * sent < lost < 0.6 * sent
 
 

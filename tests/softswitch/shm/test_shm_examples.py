@@ -60,7 +60,7 @@ def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 def echoed(port: Port, frame: bytes) -> bool:
     """The frame comes back; the first ones may be early for a peer that is still attaching."""
     for _ in range(600):
-        port.send(frame)
+        port.send(frame, timeout=60.0)
         if frame in port.receive(timeout=0.2):
             return True
     return False
@@ -70,10 +70,10 @@ def echoed(port: Port, frame: bytes) -> bool:
 def test_the_example_echoes(make: object, launch: Launch, folder: Path, tmp_path: Path) -> None:
     assert callable(make)
     switch = launch()
-    with running([*make(tmp_path), str(folder / "2")]) as peer, Port.attach(folder / "1") as one:
+    with running([*make(tmp_path), str(folder / "2")]) as peer, Port.attach(folder / "1", timeout=60.0) as one:
         assert echoed(one, bytes(range(200)))
         switch.kill()
         launch()
-        one.wait_attached()
+        one.wait_attached(timeout=60.0)
         assert echoed(one, bytes(range(100)))
         assert peer.poll() is None

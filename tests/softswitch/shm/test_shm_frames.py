@@ -34,7 +34,7 @@ def take(port: Port, count: int) -> list[bytes]:
 @pytest.mark.parametrize("options", ["", ",cells=2,bytes=2112", ",cells=64,bytes=9792"])
 def test_every_frame_arrives_whole_and_in_order(options: str, launch: Launch, folder: Path, rng: random.Random) -> None:
     launch(options)
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
         longest = min(one.info.frame_bytes, 9728)
         there = [frame(rng, rng.choice((64, 400, longest))) for _ in range(3000)]
         back = [frame(rng, rng.choice((64, 400, longest))) for _ in range(3000)]
@@ -51,23 +51,23 @@ def test_every_frame_arrives_whole_and_in_order(options: str, launch: Launch, fo
 
 def test_a_port_can_be_slept_on_with_select(launch: Launch, folder: Path, rng: random.Random) -> None:
     launch()
-    with Port.attach(folder / "3") as three, Port.attach(folder / "4") as four:
+    with Port.attach(folder / "3", timeout=60.0) as three, Port.attach(folder / "4", timeout=60.0) as four:
         for _ in range(50):
             sent = frame(rng, 200)
             assert four.receive() == []
             assert four.arm()
-            three.send(sent)
+            three.send(sent, timeout=60.0)
             assert select.select([four], [], [], 60.0)[0] == [four]
             assert four.receive(timeout=60.0) == [sent]
 
 
 def test_frames_that_cannot_be_sent_are_refused(launch: Launch, folder: Path) -> None:
     launch(",bytes=2112")
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
         for wrong in (b"", b"x" * 2113):
             with pytest.raises(ShmError, match=rf"a frame of {len(wrong)} bytes: 1 to 2112 fit"):
                 one.send(wrong)
-        assert one.send(b"x" * 2112) == 1
+        assert one.send(b"x" * 2112, timeout=60.0) == 1
         assert two.receive(timeout=60.0) == [b"x" * 2112]
     with pytest.raises(ShmError, match="is closed"):
         one.send(b"x")
@@ -77,9 +77,9 @@ def test_a_peer_that_does_not_read_fills_its_own_ring_only(launch: Launch, folde
     launch(",cells=16,bytes=2112")
     with (
         RawPeer(folder / "2") as deaf,
-        Port.attach(folder / "1") as one,
-        Port.attach(folder / "3") as three,
-        Port.attach(folder / "4") as four,
+        Port.attach(folder / "1", timeout=60.0) as one,
+        Port.attach(folder / "3", timeout=60.0) as three,
+        Port.attach(folder / "4", timeout=60.0) as four,
     ):
         one.send([frame(rng, 100) for _ in range(3000)], timeout=60.0)
         sent = [frame(rng, 300) for _ in range(100)]

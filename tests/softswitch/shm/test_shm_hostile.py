@@ -27,8 +27,11 @@ def works(switch: SwitchProcess, folder: Path) -> None:
     """The switch lives, and all four ports carry frames."""
     switch.check()
     for here, there in ((1, 2), (2, 1), (3, 4), (4, 3)):
-        with Port.attach(folder / str(here)) as one, Port.attach(folder / str(there)) as two:
-            one.send(FRAME)
+        with (
+            Port.attach(folder / str(here), timeout=60.0) as one,
+            Port.attach(folder / str(there), timeout=60.0) as two,
+        ):
+            one.send(FRAME, timeout=60.0)
             assert two.receive(timeout=60.0) == [FRAME]
 
 
@@ -56,9 +59,9 @@ def test_a_write_index_that_cannot_be(written: int, launch: Launch, folder: Path
 @pytest.mark.parametrize("read", [17, 1 << 40, -1])
 def test_a_read_index_that_cannot_be(read: int, launch: Launch, folder: Path) -> None:
     switch = launch(",cells=16,bytes=2112")
-    with RawPeer(folder / "2") as peer, Port.attach(folder / "1") as one:
+    with RawPeer(folder / "2") as peer, Port.attach(folder / "1", timeout=60.0) as one:
         peer.set_index(FROM_SWITCH + READ, read)
-        one.send([FRAME] * 17)  # one more than fits, so that the index is looked at
+        one.send([FRAME] * 17, timeout=60.0)  # one more than fits, so that the index is looked at
         assert f"read index {read % (1 << 64)} goes back, or beyond" in peer.farewell()
     works(switch, folder)
 
@@ -66,7 +69,7 @@ def test_a_read_index_that_cannot_be(read: int, launch: Launch, folder: Path) ->
 def test_frames_of_wrong_lengths_are_no_fault(launch: Launch, folder: Path) -> None:
     """A cell may be longer than what the switch takes; that frame is dropped and counted, the port goes on."""
     launch(",bytes=16000")
-    with RawPeer(folder / "1") as peer, Port.attach(folder / "2") as two:
+    with RawPeer(folder / "1") as peer, Port.attach(folder / "2", timeout=60.0) as two:
         peer.put(bytes(15999))
         peer.put(FRAME)
         assert two.receive(timeout=60.0) == [FRAME]
@@ -99,7 +102,7 @@ def scribble(peer: RawPeer, rng: random.Random) -> None:
 def test_random_scribbling(launch: Launch, folder: Path, rng: random.Random) -> None:
     """Peers that write anything anywhere, beside two that exchange frames and notice nothing."""
     switch = launch(",cells=16,bytes=2112")
-    with Port.attach(folder / "3") as three, Port.attach(folder / "4") as four:
+    with Port.attach(folder / "3", timeout=60.0) as three, Port.attach(folder / "4", timeout=60.0) as four:
         for _ in range(60):
             with RawPeer(folder / rng.choice("12")) as peer:
                 peer.socket.settimeout(0.5)
@@ -109,7 +112,7 @@ def test_random_scribbling(launch: Launch, folder: Path, rng: random.Random) -> 
                         peer.wake()
                     except (BrokenPipeError, ConnectionResetError, BlockingIOError, TimeoutError):
                         break  # thrown out, or not listened to
-            three.send(FRAME)
+            three.send(FRAME, timeout=60.0)
             assert four.receive(timeout=60.0) == [FRAME]
             switch.check()
     works(switch, folder)

@@ -34,7 +34,7 @@ while True:
 
 def crosses(one: Port, two: Port) -> bool:
     """A frame gets from one to two; others may be under way."""
-    one.send(FRAME)
+    one.send(FRAME, timeout=60.0)
     deadline = time.monotonic() + 60.0
     while time.monotonic() < deadline:
         if FRAME in two.receive(timeout=1.0):
@@ -44,18 +44,18 @@ def crosses(one: Port, two: Port) -> bool:
 
 def test_a_port_has_one_peer_at_a_time(launch: Launch, folder: Path) -> None:
     launch()
-    with Port.attach(folder / "1") as first:
+    with Port.attach(folder / "1", timeout=60.0) as first:
         with pytest.raises(ShmError, match=rf"port 1 belongs to process {os.getpid()} of user"):
-            Port.attach(folder / "1", timeout=0.1)
+            Port.attach(folder / "1", timeout=0)  # one try, until the switch has answered
         epoch = first.info.epoch
-    with Port.attach(folder / "1") as second, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as second, Port.attach(folder / "2", timeout=60.0) as two:
         assert second.info.epoch > epoch
         assert crosses(second, two)
 
 
 def test_a_killed_peer_frees_its_port(launch: Launch, folder: Path) -> None:
     switch = launch()
-    with Port.attach(folder / "2") as two:
+    with Port.attach(folder / "2", timeout=60.0) as two:
         for _ in range(3):
             with subprocess.Popen(
                 [sys.executable, "-c", PEER, str(folder / "1")], stdout=subprocess.PIPE, text=True
@@ -64,7 +64,7 @@ def test_a_killed_peer_frees_its_port(launch: Launch, folder: Path) -> None:
                 assert peer.stdout.readline() == "attached\n"
                 assert two.receive(timeout=60.0)  # in the middle of its sending
                 peer.kill()
-        with Port.attach(folder / "1") as one:
+        with Port.attach(folder / "1", timeout=60.0) as one:
             assert crosses(one, two)
     switch.stop()
     assert "is gone" in switch.output
@@ -72,7 +72,7 @@ def test_a_killed_peer_frees_its_port(launch: Launch, folder: Path) -> None:
 
 def test_a_killed_switch_is_attached_to_again(launch: Launch, folder: Path) -> None:
     switch = launch()
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
         for round_ in range(1, 4):
             assert crosses(one, two)
             epoch = two.info.epoch
@@ -82,11 +82,11 @@ def test_a_killed_switch_is_attached_to_again(launch: Launch, folder: Path) -> N
             with pytest.raises(DetachedError):
                 one.wait_attached(timeout=0.1)
             with pytest.raises(DetachedError):
-                one.send(FRAME)
+                one.send(FRAME, timeout=60.0)
             assert not one.info.attached
             switch = launch()  # takes over the sockets that were left lying
-            one.wait_attached()
-            two.wait_attached()
+            one.wait_attached(timeout=60.0)
+            two.wait_attached(timeout=60.0)
             assert two.info.epoch > epoch
             assert two.info.attachments == round_ + 1
             assert two.info.switch_pid == switch.pid
@@ -110,7 +110,7 @@ def test_two_switches_do_not_share_a_path(launch: Launch, folder: Path) -> None:
     switch = launch()
     with pytest.raises(SwitchProcessError, match="another process listens there"):
         launch()
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
         assert crosses(one, two)
     switch.check()
 
@@ -205,7 +205,7 @@ def test_an_idle_switch_sleeps(launch: Launch, folder: Path) -> None:
         fields = Path(f"/proc/{switch.pid}/stat").read_text().rpartition(") ")[2].split()
         return int(fields[11]) + int(fields[12])
 
-    with Port.attach(folder / "1") as one, Port.attach(folder / "2") as two:
+    with Port.attach(folder / "1", timeout=60.0) as one, Port.attach(folder / "2", timeout=60.0) as two:
         assert crosses(one, two)
         before = used()
         assert two.receive(timeout=2.0) == []

@@ -58,7 +58,7 @@ def frame(number: int) -> bytes:
 
 def test_frames_come_in_order_from_where_they_lie(looker: Looker, folder: Path) -> None:
     seen: list[bytes] = []
-    with Port.attach(folder / "1") as sender:
+    with Port.attach(folder / "1", timeout=60.0) as sender:
         for first in range(0, 400, 4):  # the ring of 8 cells goes round many times
             sender.send([frame(n) for n in range(first, first + 4)], timeout=60.0)
             while len(seen) < first + 4:
@@ -70,7 +70,7 @@ def test_frames_come_in_order_from_where_they_lie(looker: Looker, folder: Path) 
 
 
 def test_what_was_peeked_at_stays_until_the_next_look(looker: Looker, folder: Path) -> None:
-    with Port.attach(folder / "1") as sender:
+    with Port.attach(folder / "1", timeout=60.0) as sender:
         sender.send([frame(n) for n in range(8)], timeout=60.0)
         seen = 0
         while seen < 8:
@@ -92,7 +92,7 @@ def test_what_was_peeked_at_stays_until_the_next_look(looker: Looker, folder: Pa
 def test_the_memory_outlives_its_switch(launch: Launch, folder: Path) -> None:
     switch = launch()
     looker = Looker(folder / "2")
-    with Port.attach(folder / "1") as sender:
+    with Port.attach(folder / "1", timeout=60.0) as sender:
         sender.send(frame(7), timeout=60.0)
         assert looker.wait() > 0
         assert looker.peek() == 1
