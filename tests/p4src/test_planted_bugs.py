@@ -41,7 +41,13 @@ BUGS = [
         "NEWER(held[31:0], hb.min_credit)",
     ),
     Bug("every heartbeat is answered", "heartbeat.p4", "wid == 0", "wid != 99"),
-    Bug("a missing frame is not passed on", "heartbeat.p4", "mode != Mode.ALLREDUCE", "mode == Mode.REDUCE"),
+    Bug(
+        "a missing frame is not passed on",
+        "heartbeat.p4",
+        "|| (hdr.catchment.flags & FLAG_RETX) != 0) {\n                meta.event",
+        ") {\n                meta.event",
+    ),
+    Bug("who is silent is not told", "heartbeat.p4", "meta.job.mode == Mode.ALLREDUCE &&", "false &&"),
     Bug("next_exp is unsigned", "exponent.p4", "(mine ^ 8w0x80) > (held ^ 8w0x80)", "mine > held"),
     Bug("EXPV is an OR", "exponent.p4", "(hdr.catchment.flags ^ FLAG_EXPV)", "(hdr.catchment.flags)"),
     Bug("the packet's wid is believed", "emission.p4", "hdr.catchment.wid = meta.job.wid;", ""),
@@ -95,6 +101,8 @@ BUGS = [
     Bug("slot: the tag forgets the generation", "slot.p4", "held[47:32] != gen || ", "", "p4sgd"),
 ]
 SAMPLE = 2
+# Each of 4000 frames.  The rarest bug shows in half of them, where eight workers of a rack have met in a slot.
+TRIES = 60
 
 
 def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
@@ -103,11 +111,10 @@ def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
         shutil.copytree(ROOT / folder, directory / folder)
     path = directory / "p4src/include" / bug.file
     text = path.read_text()
-    assert text.count(bug.good) >= 1, f"{bug.file} no longer says {bug.good!r}"
     path.write_text(text.replace(bug.good, bug.bad))
     build = Build(program=bug.program)
     streams, types = SCENARIOS[bug.program]
-    for _ in range(3):
+    for _ in range(TRIES):
         target = EmbeddedTarget(build, directory / f"p4src/{bug.program}.p4", directory / "build")
         model = build.model()
         model.tables = base_tables(streams)
@@ -117,6 +124,12 @@ def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
         except AssertionError:
             return True
     return False
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_has_its_place(bug: Bug) -> None:
+    """Once and only once, so that nothing else changes."""
+    assert (ROOT / "p4src/include" / bug.file).read_text().count(bug.good) == 1
 
 
 def test_a_sample_of_planted_bugs_is_caught(rng: random.Random, tmp_path: Path) -> None:
