@@ -116,9 +116,10 @@ def test_an_error_at_some_boundaries(template: Template, tmp_path: Path, rng: ra
     count = _boundaries(template, tmp_path / "count")
     assert count > 100
     chosen = _one_of_each(12, count, rng)
-    found = [_fail_at(template, tmp_path / str(at), at, rng.random() < 0.5) for at in chosen]
-    assert found == sorted(found)
-    assert len(set(found)) > 2
+    found = {at: _fail_at(template, tmp_path / str(at), at, rng.random() < 0.5) for at in chosen}
+    # the devices work at once, and which of two operations is counted first is theirs
+    assert all(found[one] <= found[other] for one in chosen for other in chosen if other > one + 8)
+    assert len(set(found.values())) > 2
 
 
 def test_an_error_while_gradients_wait_for_their_norm(clipping: Template, tmp_path: Path, rng: random.Random) -> None:
