@@ -17,8 +17,9 @@ class Port {
 
   // Room for one frame, or nullptr when the port takes no more for now.
   virtual std::uint8_t* stage() = 0;
-  // Queues what was written to the staged room.
-  virtual void commit(std::size_t bytes) = 0;
+  // Queues what was written to the staged room, followed by a copy of `rest`, which fits the room.
+  virtual void commit(std::size_t bytes, std::span<const std::uint8_t> rest) = 0;
+  void commit(std::size_t bytes) { commit(bytes, {}); }
   // Sends what is queued; false when the port is full: wait until it is writable.
   virtual bool flush() = 0;
 

@@ -28,9 +28,10 @@ std::uint8_t* ShmPort::stage() {
   return staged_ == nullptr ? nullptr : staged_ + kEnvelopeBytes;
 }
 
-void ShmPort::commit(std::size_t bytes) {
-  envelope_.write(staged_, bytes);
-  note(catchment_shm_commit(port_.get(), static_cast<std::uint32_t>(kEnvelopeBytes + bytes)));
+void ShmPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
+  envelope_.write(staged_, bytes + rest.size());
+  note(catchment_shm_commit_with(port_.get(), static_cast<std::uint32_t>(kEnvelopeBytes + bytes),
+                                 rest.data(), static_cast<std::uint32_t>(rest.size())));
 }
 
 bool ShmPort::flush() {

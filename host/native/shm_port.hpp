@@ -32,7 +32,8 @@ class ShmPort final : public Port {
   ShmPort(const std::string& path, const UdpAddress& local, const UdpAddress& peer, int timeout_ms);
 
   std::uint8_t* stage() override;
-  void commit(std::size_t bytes) override;
+  using Port::commit;
+  void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   bool flush() override;
   std::span<const std::span<const std::uint8_t>> receive() override;
   bool more() const override { return more_; }

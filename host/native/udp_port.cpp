@@ -93,7 +93,10 @@ std::uint8_t* UdpPort::stage() {
   return &out_[staged_ * stride_];
 }
 
-void UdpPort::commit(std::size_t bytes) { out_parts_[staged_++].iov_len = bytes; }
+void UdpPort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
+  std::ranges::copy(rest, &out_[staged_ * stride_] + bytes);
+  out_parts_[staged_++].iov_len = bytes + rest.size();
+}
 
 bool UdpPort::flush() {
   while (sent_ != staged_) {

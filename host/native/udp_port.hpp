@@ -25,7 +25,8 @@ class UdpPort final : public Port {
           std::size_t window);
 
   std::uint8_t* stage() override;
-  void commit(std::size_t bytes) override;
+  using Port::commit;
+  void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   bool flush() override;
   std::span<const std::span<const std::uint8_t>> receive() override;
   bool more() const override { return more_; }

@@ -101,8 +101,8 @@ class ChokedPort final : public Port {
       : socket_({"127.0.0.1", 0}, {"127.0.0.1", peer}, frame_bytes, 64) {}
 
   std::uint8_t* stage() override { return staged_ == 5 && !flush() ? nullptr : socket_.stage(); }
-  void commit(std::size_t bytes) override {
-    socket_.commit(bytes);
+  void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override {
+    socket_.commit(bytes, rest);
     ++staged_;
   }
   bool flush() override {

@@ -426,8 +426,7 @@ void Engine::send(Seq seq, bool again, std::uint8_t* room) {
   header.credit = consumer_.credit();
   if (again) header.flags |= bit(Flag::kRETX);
   wire::encode(header, room);
-  std::memcpy(room + wire::kHeaderBytes, payload_of(seq), payload_bytes_);
-  port_->commit(frame_bytes_);
+  port_->commit(wire::kHeaderBytes, {payload_of(seq), payload_bytes_});
   stats_.frames_sent.add();
   stats_.bytes_sent.add(frame_bytes_);
 }

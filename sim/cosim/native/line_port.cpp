@@ -25,9 +25,10 @@ std::uint8_t* LinePort::stage() {
   return staged_.data() + host::kEnvelopeBytes;
 }
 
-void LinePort::commit(std::size_t bytes) {
-  envelope_.write(staged_.data(), bytes);
+void LinePort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
+  envelope_.write(staged_.data(), bytes + rest.size());
   staged_.resize(host::kEnvelopeBytes + bytes);
+  staged_.insert(staged_.end(), rest.begin(), rest.end());
   line_->send(std::make_shared<const Bytes>(std::move(staged_)), false, now_, now_);
   staged_ = {};
 }

@@ -30,7 +30,8 @@ class LinePort final : public host::Port {
   [[nodiscard]] Picos writable_at() const;
 
   std::uint8_t* stage() override;
-  void commit(std::size_t bytes) override;
+  using Port::commit;
+  void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   bool flush() override;
   std::span<const std::span<const std::uint8_t>> receive() override;
   [[nodiscard]] bool more() const override { return !arrived_.empty(); }

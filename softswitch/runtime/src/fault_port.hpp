@@ -30,6 +30,7 @@ class FaultPort final : public Port {
   [[nodiscard]] int descriptor() const override { return inner_->descriptor(); }
   Received receive(std::vector<rt::InputFrame>& frames) override;
   Sent send(std::span<const rt::OutFrame> frames) override;
+  void show() override { inner_->show(); }
   std::string check_link() override { return inner_->check_link(); }
   [[nodiscard]] bool polled() const override { return inner_->polled(); }
   bool arm() override { return inner_->arm(); }

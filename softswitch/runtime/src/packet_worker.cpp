@@ -12,6 +12,8 @@ namespace catchment::softswitch {
 namespace {
 
 constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
+/// Bytes of frames from memory that come in between two times of copying out what they made.
+constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
 /// How long a polled port without frames is looked at before the loop sleeps.
 constexpr auto kSpin = std::chrono::microseconds(50);
@@ -103,6 +105,7 @@ void PacketWorker::run() {
       poll();
       serve_held();
       flush_all();
+      show_all();
     }
     const auto now = Clock::now();
     if (polled_frames_) {
@@ -263,7 +266,22 @@ bool PacketWorker::receive(Slot& slot) {
   if (got.frames == 0) {
     return false;
   }
-  run_program(frames_);
+  // What comes through memory is copied out while it is in the nearest cache, and shown to its
+  // receivers at the end of the turn: they are woken for a batch. The kernel takes many at once.
+  const std::size_t at_once = slot.port->polled() ? kBytesAtOnce : SIZE_MAX;
+  std::size_t begin = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < frames_.size(); ++i) {
+    bytes += frames_[i].length;
+    if (bytes >= at_once || i + 1 == frames_.size()) {
+      run_program({&frames_[begin], i + 1 - begin});
+      if (at_once != SIZE_MAX) {
+        flush_all();
+      }
+      begin = i + 1;
+      bytes = 0;
+    }
+  }
   return true;
 }
 
@@ -313,6 +331,15 @@ void PacketWorker::flush_all() {
   touched_.clear();
 }
 
+/// What flush() has copied into memory since the last time.
+void PacketWorker::show_all() {
+  for (Slot* slot : unshown_) {
+    const std::lock_guard lock(slot->sending);
+    slot->port->show();
+  }
+  unshown_.clear();
+}
+
 void PacketWorker::flush(Slot& slot) {
   const std::lock_guard lock(slot.sending);
   while (slot.queued() > 0 && !slot.waits_for_room) {
@@ -324,6 +351,9 @@ void PacketWorker::flush(Slot& slot) {
 void PacketWorker::send(Slot& slot) {
   const std::span<const rt::OutFrame> frames(slot.queue.data() + slot.queue_head, slot.queued());
   const Sent sent = slot.port->send(frames);
+  if (slot.port->polled() && std::ranges::find(unshown_, &slot) == unshown_.end()) {
+    unshown_.push_back(&slot);
+  }
   board_.packets.sent(slot.number, sent.delivered, sent.bytes, frames.first(sent.frames));
   slot.queue_head += sent.frames;
   if (slot.queued() == 0) {

@@ -50,6 +50,7 @@ class PacketWorker {
   void run_program(std::span<const rt::InputFrame> frames);
   void queue(const rt::OutFrame& frame);
   void flush_all();
+  void show_all();
   void flush(Slot& slot);
   void send(Slot& slot);
   void clear_queue(Slot& slot);
@@ -70,6 +71,7 @@ class PacketWorker {
   std::vector<rt::InputFrame> frames_;
   std::vector<rt::OutFrame> out_;
   std::vector<Slot*> touched_;  // with frames of ours to send
+  std::vector<Slot*> unshown_;  // that took some in this turn
   bool polled_frames_ = false;  // in the last turn
   Clock::time_point last_polled_frame_;
   Clock::time_point crowded_until_;

@@ -74,6 +74,8 @@ class Port {
   /// Sends frames from the front of the list, up to kBatch. Their bytes are the caller's again when
   /// it returns. Never blocks. While the port is down: `error`, and the frames are dropped.
   virtual Sent send(std::span<const rt::OutFrame> frames) = 0;
+  /// Lets the peer see what send() took, at the end of a turn; only for polled ports. Same rules.
+  virtual void show() {}
 
   /// Looks whether the link came or went: called about every 50 ms, when the system reports a
   /// change of any interface, and after an error. Returns what an operator should know if something

@@ -143,14 +143,19 @@ Sent ShmPort::send(std::span<const rt::OutFrame> frames) {
       out.error = to.fault() ? EPROTO : 0;
       break;
     }
-    to.put(frame.data, frame.length);
+    to.put({.head = {}, .body = {frame.data, frame.length}});
     ++out.frames;
     ++out.delivered;
     out.bytes += frame.length;
   }
   full_.store(out.full, std::memory_order_relaxed);
-  channel_->publish();
   return out;
+}
+
+void ShmPort::show() {
+  if (channel_) {
+    channel_->publish();
+  }
 }
 
 bool ShmPort::arm() {

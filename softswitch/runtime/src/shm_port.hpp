@@ -34,6 +34,7 @@ class ShmPort final : public Port {
   [[nodiscard]] int descriptor() const override { return epoll_.get(); }
   Received receive(std::vector<rt::InputFrame>& frames) override;
   Sent send(std::span<const rt::OutFrame> frames) override;
+  void show() override;
   std::string check_link() override;
   [[nodiscard]] bool polled() const override { return true; }
   bool arm() override;

@@ -89,6 +89,11 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_peek(catchment_shm* port, catchment_shm_f
  * forgotten when the switch goes away. */
 CATCHMENT_SHM_PUBLIC void* catchment_shm_reserve(catchment_shm* port);
 CATCHMENT_SHM_PUBLIC int catchment_shm_commit(catchment_shm* port, uint32_t length);
+/* As catchment_shm_commit(), for a frame that ends with bytes that lie elsewhere: `length` bytes were
+ * written, `rest_length` at `rest` follow.  They are copied once where `length` is a multiple of
+ * 64. */
+CATCHMENT_SHM_PUBLIC int catchment_shm_commit_with(catchment_shm* port, uint32_t length,
+                                                   const void* rest, uint32_t rest_length);
 CATCHMENT_SHM_PUBLIC int catchment_shm_flush(catchment_shm* port);
 
 /* Waits for one of `events` (a sum of catchment_shm_event) for up to `timeout_us` (negative:

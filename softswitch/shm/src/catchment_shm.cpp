@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 
 #include "catchment/shm/error.hpp"
@@ -86,7 +87,13 @@ void* catchment_shm_reserve(catchment_shm* port) {
 }
 
 int catchment_shm_commit(catchment_shm* port, uint32_t length) {
-  return guarded(port, [&](auto& peer) { return peer.commit(length); });
+  return guarded(port, [&](auto& peer) { return peer.commit(length, {}); });
+}
+
+int catchment_shm_commit_with(catchment_shm* port, uint32_t length, const void* rest,
+                              uint32_t rest_length) {
+  const std::span more(static_cast<const uint8_t*>(rest), rest == nullptr ? 0 : rest_length);
+  return guarded(port, [&](auto& peer) { return peer.commit(length, more); });
 }
 
 int catchment_shm_flush(catchment_shm* port) {

@@ -230,7 +230,8 @@ int Peer::send(const catchment_shm_frame* frames, int count) {
     if (!channel_->out().has_room()) {
       break;
     }
-    channel_->out().put(static_cast<const std::uint8_t*>(frame.data), frame.length);
+    channel_->out().put(
+        {.head = {}, .body = {static_cast<const std::uint8_t*>(frame.data), frame.length}});
   }
   channel_->publish();
   info_.sent += static_cast<std::uint64_t>(done);
@@ -316,16 +317,23 @@ void* Peer::reserve() {
   return staging_->bytes.data();
 }
 
-int Peer::commit(std::uint32_t length) {
+int Peer::commit(std::uint32_t length, std::span<const std::uint8_t> rest) {
   if (!channel_) {
     return CATCHMENT_SHM_DETACHED;
   }
-  if (!reserved_ || length == 0 || length > info_.frame_bytes) {
-    return refuse(reserved_ ? "a frame of " + std::to_string(length) + " bytes: 1 to " +
+  const std::size_t bytes = length + rest.size();
+  if (!reserved_ || length == 0 || bytes > info_.frame_bytes) {
+    return refuse(reserved_ ? "a frame of " + std::to_string(bytes) + " bytes: 1 to " +
                                   std::to_string(info_.frame_bytes) + " fit"
                             : "commit without reserve");
   }
-  channel_->out().put(staging_->bytes.data(), length);
+  std::uint8_t* const staged = staging_->bytes.data();
+  if (length % kLine == 0) {
+    channel_->out().put({.head = {staged, length}, .body = rest});
+  } else {
+    std::ranges::copy(rest, staged + length);
+    channel_->out().put({.head = {}, .body = {staged, bytes}});
+  }
   reserved_ = false;
   ++info_.sent;
   return CATCHMENT_SHM_OK;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "catchment/shm/channel.hpp"
@@ -25,7 +26,7 @@ class Peer {
   int receive(catchment_shm_frame* frames, int count);
   int peek(catchment_shm_frame* frames, int count);
   void* reserve();
-  int commit(std::uint32_t length);
+  int commit(std::uint32_t length, std::span<const std::uint8_t> rest);
   int flush();
   int wait(int events, std::int64_t timeout_us);
   int arm(int events);

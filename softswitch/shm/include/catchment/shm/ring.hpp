@@ -52,9 +52,10 @@ class Producer {
     return true;
   }
   /// Queues a copy of a frame of 1 to cell_bytes bytes. Only after has_room().
-  void put(const std::uint8_t* frame, std::uint32_t length) {
+  void put(const Pieces& frame) {
+    const auto length = static_cast<std::uint32_t>(frame.size());
     std::uint8_t* const cell = ring_.cells + place() * ring_.geometry.cell_bytes;
-    const bool streamed = copy_.put(cell, frame, length);
+    const bool streamed = copy_.put(cell, frame);
     streamed_ |= streamed;
     std::atomic_ref(ring_.lengths[place()]).store(length, std::memory_order_relaxed);
     ++staged_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -58,24 +59,32 @@ inline std::uint64_t ticks() { return 0; }
 
 #endif
 
+/// A frame in two pieces, the first of which may be empty.
+struct Pieces {
+  std::span<const std::uint8_t> head;  // whole lines
+  std::span<const std::uint8_t> body;
+
+  [[nodiscard]] std::size_t size() const { return head.size() + body.size(); }
+};
+
 /// The cheaper way to copy frames into a ring.
 class CopyAcross {
  public:
   /// Copies a frame to the beginning of a line, whose last line may be filled up. True: not visible
   /// before end_of_stream().
-  bool put(std::uint8_t* to, const std::uint8_t* frame, std::size_t bytes) {
+  bool put(std::uint8_t* to, const Pieces& frame) {
+    const std::size_t bytes = frame.size();
     if (bytes < kLeast) {
-      std::memcpy(to, frame, bytes);
-      return false;
+      return copy(to, frame, false);
     }
     const std::uint32_t place = count_++ % kPeriod;
     if (place >= kTimed) {
-      return copy(to, frame, bytes, streams_);
+      return copy(to, frame, streams_);
     }
     // The first of each way fills and drains what the other has left behind.
     const bool streams = place < kTimed / 2;
     const std::uint64_t start = ticks();
-    copy(to, frame, bytes, streams);
+    copy(to, frame, streams);
     const std::uint64_t took = (ticks() - start) * kLeast / bytes;
     if (place % (kTimed / 2) != 0) {
       std::uint64_t& best = streams ? streamed_ : plain_;
@@ -95,11 +104,14 @@ class CopyAcross {
   static constexpr std::uint32_t kTimed = 8;  // of each
   static constexpr std::uint32_t kPeriod = 512;
 
-  static bool copy(std::uint8_t* to, const std::uint8_t* frame, std::size_t bytes, bool streams) {
-    if (streams) {
-      stream(to, frame, bytes);
-    } else {
-      std::memcpy(to, frame, bytes);
+  static bool copy(std::uint8_t* to, const Pieces& frame, bool streams) {
+    for (const std::span<const std::uint8_t> piece : {frame.head, frame.body}) {
+      if (streams) {
+        stream(to, piece.data(), piece.size());
+      } else {
+        std::copy(piece.begin(), piece.end(), to);
+      }
+      to += piece.size();
     }
     return streams;
   }
