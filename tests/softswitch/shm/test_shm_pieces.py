@@ -49,7 +49,7 @@ def commit(launch: Launch, folder: Path) -> Iterator[Commit]:
 
 def test_two_pieces_arrive_as_one_frame(commit: Commit, folder: Path, rng: random.Random) -> None:
     sizes = [(64, 4096), (64, 0), (64, 1), (128, 1000), (14, 4000), (63, 65), (100, 0), (64, 961), (4096, 64)]
-    with Port.attach(folder / "2") as receiver:
+    with Port.attach(folder / "2", timeout=60.0) as receiver:
         for turn in range(8):  # long frames are copied one way, then the other
             for head, rest in sizes:
                 sent = bytes(12) + rng.randbytes(head + rest - 12)
@@ -58,7 +58,7 @@ def test_two_pieces_arrive_as_one_frame(commit: Commit, folder: Path, rng: rando
 
 
 def test_pieces_that_are_too_long_together_are_refused(commit: Commit, folder: Path) -> None:
-    with Port.attach(folder / "2") as receiver:
+    with Port.attach(folder / "2", timeout=60.0) as receiver:
         assert commit(bytes(64), bytes(BYTES - 63)) == c.ARGUMENT
         assert commit(b"", bytes(64)) == c.ARGUMENT
         assert commit(bytes(64), bytes(BYTES - 64)) == 0
