@@ -26,6 +26,7 @@ constexpr std::uint32_t kStart = 0x024;  // any write begins a training; one tha
 constexpr std::uint32_t kState = 0x028;  // what it does now
 constexpr Field kStateBusy{0, 1};  // a training runs, or a round is in flight
 constexpr Field kStateModelReady{1, 1};  // MODEL_OUT is the weight at the position
+constexpr Field kStateStopping{2, 1};  // a STOP waits for memory, or ends
 constexpr std::uint32_t kFaults = 0x02c;  // of the last START: why it was refused, 0 if it was not
 constexpr Field kFaultsBusy{0, 1};  // one runs
 constexpr Field kFaultsRoundsOff{1, 1};  // CONTROL.rounds is 0
@@ -39,7 +40,9 @@ constexpr Field kFaultsBases{8, 1};  // a BASE is not a multiple of 1024, or LAB
 constexpr std::uint32_t kIrq = 0x030;  // what has happened
 constexpr Field kIrqDone{0, 1};  // a training has ended
 constexpr Field kIrqRefused{1, 1};  // a START was refused
+constexpr Field kIrqStopped{2, 1};  // a STOP has come to its end
 constexpr std::uint32_t kIrqEnable = 0x034;  // the bits of IRQ that raise the interrupt
+constexpr std::uint32_t kStop = 0x038;  // any write ends a training before its end, and the stream of rounds (CONTROL.rounds falls); bursts and frames under way come to their end. The model is then somewhere in between
 
 // rounds: The stream of rounds through the switch's slots.
 constexpr std::uint32_t kGen = 0x040;  // generation of the job

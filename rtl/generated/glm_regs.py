@@ -53,6 +53,7 @@ STATE = Register(
     (
         Field('busy', lsb=0, bits=1, reset=0, signed=False, doc='a training runs, or a round is in flight'),
         Field('model_ready', lsb=1, bits=1, reset=0, signed=False, doc='MODEL_OUT is the weight at the position'),
+        Field('stopping', lsb=2, bits=1, reset=0, signed=False, doc='a STOP waits for memory, or ends'),
     ),
     'what it does now',
 )
@@ -76,15 +77,23 @@ IRQ = Register(
     (
         Field('done', lsb=0, bits=1, reset=0, signed=False, doc='a training has ended'),
         Field('refused', lsb=1, bits=1, reset=0, signed=False, doc='a START was refused'),
+        Field('stopped', lsb=2, bits=1, reset=0, signed=False, doc='a STOP has come to its end'),
     ),
     'what has happened',
 )
 IRQ_ENABLE = Register(
     'IRQ_ENABLE', 0x034, 1, 'rw',
     (
-        Field('value', lsb=0, bits=2, reset=0, signed=False, doc=''),
+        Field('value', lsb=0, bits=3, reset=0, signed=False, doc=''),
     ),
     'the bits of IRQ that raise the interrupt',
+)
+STOP = Register(
+    'STOP', 0x038, 1, 'wo',
+    (
+        Field('value', lsb=0, bits=1, reset=0, signed=False, doc=''),
+    ),
+    'any write ends a training before its end, and the stream of rounds (CONTROL.rounds falls); bursts and frames under way come to their end. The model is then somewhere in between',
 )
 
 # rounds: The stream of rounds through the switch's slots.
@@ -448,7 +457,7 @@ REGISTER_ERRORS = Register(
     'reads and writes that were answered with an error',
 )
 
-REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CONTROL, START, STATE, FAULTS, IRQ, IRQ_ENABLE, GEN, BASE_SEQ, SLOTS, RTO, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, BITS, CHUNKS, MICRO_BATCHES, BATCH, EPOCHS, LOSS, FORWARD_SHIFT, MULTIPLIER, UPDATE_SHIFT, LABEL_BASE, BASE_0, BASE_1, BASE_2, BASE_3, BASE_4, BASE_5, BASE_6, BASE_7, MODEL_SEEK, MODEL_IN, MODEL_NEXT, MODEL_POSITION, MODEL_OUT, CLOCKS, STARVED, SATURATED, PEER_SATURATED, MEMORY_ERROR, BEGUN, REPEATED, SUMS, CONFIRMED, UNASKED, REFUSED, REJECT, REGISTER_ERRORS)
+REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CONTROL, START, STATE, FAULTS, IRQ, IRQ_ENABLE, STOP, GEN, BASE_SEQ, SLOTS, RTO, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, BITS, CHUNKS, MICRO_BATCHES, BATCH, EPOCHS, LOSS, FORWARD_SHIFT, MULTIPLIER, UPDATE_SHIFT, LABEL_BASE, BASE_0, BASE_1, BASE_2, BASE_3, BASE_4, BASE_5, BASE_6, BASE_7, MODEL_SEEK, MODEL_IN, MODEL_NEXT, MODEL_POSITION, MODEL_OUT, CLOCKS, STARVED, SATURATED, PEER_SATURATED, MEMORY_ERROR, BEGUN, REPEATED, SUMS, CONFIRMED, UNASKED, REFUSED, REJECT, REGISTER_ERRORS)
 
 
 

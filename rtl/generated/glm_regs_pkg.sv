@@ -11,6 +11,7 @@ package glm_regs_pkg;
   localparam logic [11:0] FAULTS_ADDRESS = 12'h02c;
   localparam logic [11:0] IRQ_ADDRESS = 12'h030;
   localparam logic [11:0] IRQ_ENABLE_ADDRESS = 12'h034;
+  localparam logic [11:0] STOP_ADDRESS = 12'h038;
   localparam logic [11:0] GEN_ADDRESS = 12'h040;
   localparam logic [11:0] BASE_SEQ_ADDRESS = 12'h044;
   localparam logic [11:0] SLOTS_ADDRESS = 12'h048;
@@ -61,7 +62,7 @@ package glm_regs_pkg;
   // Settings: what was written last.
   typedef struct packed {
     logic control_rounds;  // rises: the stream of rounds begins at BASE_SEQ; stays high over many trainings
-    logic [1:0] irq_enable;  // the bits of IRQ that raise the interrupt
+    logic [2:0] irq_enable;  // the bits of IRQ that raise the interrupt
     logic [15:0] gen;  // generation of the job
     logic [31:0] base_seq;  // first round
     logic [15:0] slots;  // of the switch for this job, a power of two; a build uses no more than it has
@@ -95,7 +96,7 @@ package glm_regs_pkg;
 
   localparam glm_control_t GlmControlReset = '{
     control_rounds: 1'd0,
-    irq_enable: 2'd0,
+    irq_enable: 3'd0,
     gen: 16'd0,
     base_seq: 32'd0,
     slots: 16'd64,
@@ -138,6 +139,7 @@ package glm_regs_pkg;
     logic [7:0] build_slots_log2;  // log2 of the rounds in flight
     logic state_busy;  // a training runs, or a round is in flight
     logic state_model_ready;  // MODEL_OUT is the weight at the position
+    logic state_stopping;  // a STOP waits for memory, or ends
     logic faults_busy;  // one runs
     logic faults_rounds_off;  // CONTROL.rounds is 0
     logic faults_bits;  // BITS is not 1..16
@@ -149,6 +151,7 @@ package glm_regs_pkg;
     logic faults_bases;  // a BASE is not a multiple of 1024, or LABEL_BASE of 64
     logic irq_done;  // a training has ended
     logic irq_refused;  // a START was refused
+    logic irq_stopped;  // a STOP has come to its end
     logic [20:0] model_position;  // the position
     logic [31:0] model_out;  // the weight at the position, if STATE.model_ready
     logic [31:0] clocks;  // in which an engine worked
@@ -170,6 +173,7 @@ package glm_regs_pkg;
   typedef struct packed {
     logic start;  // any write begins a training; one that cannot be is refused, and FAULTS says why
     logic irq;  // what has happened
+    logic stop;  // any write ends a training before its end, and the stream of rounds (CONTROL.rounds falls); bursts and frames under way come to their end. The model is then somewhere in between
     logic model_seek;  // set the position: bits 17:0 a weight of an engine, 20:18 the engine
     logic model_in;  // the weight at the position, which moves on by one; a row of 16 is written with its last
     logic model_next;  // any write moves the position on by one
@@ -187,7 +191,7 @@ package glm_regs_pkg;
         next.control_rounds = (now.control_rounds & ~mask[0]) | (data[0] & mask[0]);
       end
       12'h034: begin
-        next.irq_enable = (now.irq_enable & ~mask[1:0]) | (data[1:0] & mask[1:0]);
+        next.irq_enable = (now.irq_enable & ~mask[2:0]) | (data[2:0] & mask[2:0]);
       end
       12'h040: begin
         next.gen = (now.gen & ~mask[15:0]) | (data[15:0] & mask[15:0]);
@@ -316,7 +320,7 @@ package glm_regs_pkg;
   function automatic logic [31:0] glm_read(glm_control_t control, glm_status_t status, logic [11:0] address);
     case (address)
       12'h020: return {31'b0, control.control_rounds};
-      12'h034: return {30'b0, control.irq_enable};
+      12'h034: return {29'b0, control.irq_enable};
       12'h040: return {16'b0, control.gen};
       12'h044: return control.base_seq;
       12'h048: return {16'b0, control.slots};
@@ -359,9 +363,9 @@ package glm_regs_pkg;
       12'h000: return status.id;
       12'h004: return {8'b0, status.version_protocol, status.version_map};
       12'h008: return {status.build_slots_log2, status.build_replay_log2, status.build_rows_log2, status.build_engines};
-      12'h028: return {30'b0, status.state_model_ready, status.state_busy};
+      12'h028: return {29'b0, status.state_stopping, status.state_model_ready, status.state_busy};
       12'h02c: return {23'b0, status.faults_bases, status.faults_shifts, status.faults_loss, status.faults_counts, status.faults_replay, status.faults_chunks, status.faults_bits, status.faults_rounds_off, status.faults_busy};
-      12'h030: return {30'b0, status.irq_refused, status.irq_done};
+      12'h030: return {29'b0, status.irq_stopped, status.irq_refused, status.irq_done};
       12'h12c: return {11'b0, status.model_position};
       12'h130: return status.model_out;
       12'h180: return status.clocks;
@@ -387,6 +391,7 @@ package glm_regs_pkg;
     case (address)
       12'h024: strobe.start = 1'b1;
       12'h030: strobe.irq = 1'b1;
+      12'h038: strobe.stop = 1'b1;
       12'h120: strobe.model_seek = 1'b1;
       12'h124: strobe.model_in = 1'b1;
       12'h128: strobe.model_next = 1'b1;
@@ -398,12 +403,12 @@ package glm_regs_pkg;
   // A register that can be read; tables not.
   function automatic logic glm_readable(logic [11:0] address);
     case (address)
-      12'h000, 12'h004, 12'h008, 12'h020, 12'h024, 12'h028, 12'h02c, 12'h030, 12'h034, 12'h040, 12'h044, 12'h048,
-      12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h068, 12'h06c, 12'h080, 12'h084, 12'h088,
-      12'h08c, 12'h090, 12'h094, 12'h098, 12'h09c, 12'h0a0, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h0d0, 12'h0d4,
-      12'h0d8, 12'h0dc, 12'h0e0, 12'h0e4, 12'h0e8, 12'h0ec, 12'h0f0, 12'h0f4, 12'h0f8, 12'h0fc, 12'h100, 12'h104,
-      12'h120, 12'h124, 12'h128, 12'h12c, 12'h130, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h194, 12'h198,
-      12'h19c, 12'h1a0, 12'h1a4, 12'h1a8, 12'h1ac, 12'h1b0: return 1'b1;
+      12'h000, 12'h004, 12'h008, 12'h020, 12'h024, 12'h028, 12'h02c, 12'h030, 12'h034, 12'h038, 12'h040, 12'h044,
+      12'h048, 12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h068, 12'h06c, 12'h080, 12'h084,
+      12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h09c, 12'h0a0, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h0d0,
+      12'h0d4, 12'h0d8, 12'h0dc, 12'h0e0, 12'h0e4, 12'h0e8, 12'h0ec, 12'h0f0, 12'h0f4, 12'h0f8, 12'h0fc, 12'h100,
+      12'h104, 12'h120, 12'h124, 12'h128, 12'h12c, 12'h130, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h194,
+      12'h198, 12'h19c, 12'h1a0, 12'h1a4, 12'h1a8, 12'h1ac, 12'h1b0: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -411,10 +416,10 @@ package glm_regs_pkg;
   // A register that can be written.
   function automatic logic glm_writable(logic [11:0] address);
     case (address)
-      12'h020, 12'h024, 12'h030, 12'h034, 12'h040, 12'h044, 12'h048, 12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c,
-      12'h060, 12'h064, 12'h068, 12'h06c, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h09c,
-      12'h0a0, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h0d0, 12'h0d4, 12'h0d8, 12'h0dc, 12'h0e0, 12'h0e4, 12'h0e8,
-      12'h0ec, 12'h0f0, 12'h0f4, 12'h0f8, 12'h0fc, 12'h100, 12'h104, 12'h120, 12'h124, 12'h128: return 1'b1;
+      12'h020, 12'h024, 12'h030, 12'h034, 12'h038, 12'h040, 12'h044, 12'h048, 12'h04c, 12'h050, 12'h054, 12'h058,
+      12'h05c, 12'h060, 12'h064, 12'h068, 12'h06c, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098,
+      12'h09c, 12'h0a0, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h0d0, 12'h0d4, 12'h0d8, 12'h0dc, 12'h0e0, 12'h0e4,
+      12'h0e8, 12'h0ec, 12'h0f0, 12'h0f4, 12'h0f8, 12'h0fc, 12'h100, 12'h104, 12'h120, 12'h124, 12'h128: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

@@ -170,7 +170,7 @@ module forward
   always_ff @(posedge clk) begin
     if (!rst) begin
       a_room : assert (sums_ready || !sums_valid);
-      a_credit : assert (credit_reg <= training.chunks || start);
+      a_credit : assert (credit_reg <= training.chunks || !running || start);
     end
   end
 `endif

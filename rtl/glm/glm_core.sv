@@ -86,7 +86,12 @@ module glm_core
   logic [31:0]              written;
   logic [8:0]               faults;
   logic                     start;
+  logic                     worker_busy;
   logic                     busy;
+  logic                     stop;
+  logic                     clear;
+  logic                     stopping;
+  logic                     reading;
   worker_counts_t           counts;
   training_t                training;
   rounds_t                  rounds;
@@ -99,7 +104,7 @@ module glm_core
       .s_axil_bresp, .s_axil_bvalid, .s_axil_bready, .s_axil_araddr,
       .s_axil_arprot, .s_axil_arvalid, .s_axil_arready, .s_axil_rdata,
       .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
-      .control, .strobe, .written, .status, .faults, .start, .irq
+      .control, .strobe, .written, .status, .stopping, .faults, .start, .irq
   );
 
   assign training = '{
@@ -139,6 +144,14 @@ module glm_core
       .busy, .faults
   );
 
+  // ---- STOP --------------------------------------------------------------------------------------------------
+  // Long enough for whatever is on its way through an engine to leave.
+  soft_reset #(.CLOCKS(32)) ender (
+      .clk, .rst, .request(strobe.stop), .busy(stopping), .hold(stop), .idle(!reading), .core_rst(clear)
+  );
+
+  assign busy = worker_busy || stopping;
+
   // ---- the model -----------------------------------------------------------------------------------------------
   logic                  model_write;
   logic [EngineBits-1:0] model_engine;
@@ -160,7 +173,8 @@ module glm_core
   glm_worker #(
       .ENGINES(ENGINES), .MODEL_ROWS(MODEL_ROWS), .REPLAY_WORDS(REPLAY_WORDS), .BUFFER_WORDS(BUFFER_WORDS), .SLOTS(SLOTS)
   ) worker (
-      .clk, .rst, .rounds, .training, .base(bases[ENGINES-1:0]), .label_base(control.label_base), .start, .busy, .counts, .events(),
+      .clk, .rst, .rounds, .training, .base(bases[ENGINES-1:0]), .label_base(control.label_base), .start, .stop, .clear, .reading, .busy(worker_busy),
+      .counts, .events(),
       .m_axi_araddr, .m_axi_arlen, .m_axi_arvalid, .m_axi_arready,
       .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid,
       .m_axi_rready, .m_axi_label_araddr, .m_axi_label_arlen, .m_axi_label_arvalid,
@@ -182,6 +196,7 @@ module glm_core
     status.build_replay_log2 = 8'($clog2(REPLAY_WORDS));
     status.build_slots_log2  = 8'($clog2(SLOTS));
     status.state_busy        = busy;
+    status.state_stopping    = stopping;
     status.state_model_ready = model_ready;
     status.model_position    = position;
     status.model_out         = weight;

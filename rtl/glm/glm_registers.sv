@@ -31,6 +31,8 @@ module glm_registers
     output logic [31:0]            written,
     // what is kept here is not looked at: STATE.busy is, but IRQ, FAULTS and REGISTER_ERRORS are not
     input  glm_status_t            status,
+    // from the clock after the command to its end
+    input  logic                   stopping,
     // why a training cannot begin
     input  logic [8:0]             faults,
     // one begins
@@ -54,7 +56,8 @@ module glm_registers
   logic        busy_reg;
   logic        training_reg;
   logic [8:0]  faults_reg;
-  logic [1:0]  irq_reg;
+  logic [2:0]  irq_reg;
+  logic        stop_reg;   // a STOP has not come to its end
   logic [31:0] errors_reg;
   logic        rd_reg;
   glm_status_t answers;
@@ -73,7 +76,8 @@ module glm_registers
       .rd_en, .rd_addr, .rd_data, .rd_error
   );
 
-  wire start_now = strobe.start && faults == 9'd0 && !training_reg;
+  wire start_now = strobe.start && faults == 9'd0 && !training_reg && !stopping;
+  wire stopped   = stop_reg && !stopping && !status.state_busy;
   wire done      = training_reg && starting_reg == 3'd0 && !status.state_busy;
 
   assign start = start_now;
@@ -89,15 +93,20 @@ module glm_registers
       training_reg <= 1'b0;
       faults_reg   <= '0;
       irq_reg      <= '0;
+      stop_reg    <= 1'b0;
       errors_reg   <= '0;
     end else begin
       if (wr_en && !locked) control <= glm_write(control, wr_addr, wr_data, wr_strb);
+      // The stream of rounds ends with it: its switch knows the rounds that were in flight.
+      if (strobe.stop) control.control_rounds <= 1'b0;
       strobe       <= wr_en ? glm_strobes(wr_addr) : '0;
+      if (strobe.stop) stop_reg <= 1'b1;
+      else if (stopped) stop_reg <= 1'b0;
       starting_reg <= {starting_reg[1:0], start_now};
       if (start_now) training_reg <= 1'b1;
       else if (done) training_reg <= 1'b0;
-      if (strobe.start) faults_reg <= faults | 9'(training_reg);
-      irq_reg      <= (irq_reg & ~(strobe.irq ? written[1:0] : 2'd0)) | {strobe.start && !start_now, done};
+      if (strobe.start) faults_reg <= faults | 9'(training_reg || stopping);
+      irq_reg      <= (irq_reg & ~(strobe.irq ? written[2:0] : 3'd0)) | {stopped, strobe.start && !start_now, done && !stop_reg};
       errors_reg   <= errors_reg + 32'(wr_en && wr_error) + 32'(rd_reg && rd_error);
     end
   end
@@ -109,7 +118,7 @@ module glm_registers
   always_comb begin
     answers = status;
     answers.state_busy = status.state_busy || training_reg || busy_reg;
-    {answers.irq_refused, answers.irq_done} = irq_reg;
+    {answers.irq_stopped, answers.irq_refused, answers.irq_done} = irq_reg;
     {answers.faults_bases, answers.faults_shifts, answers.faults_loss, answers.faults_counts, answers.faults_replay,
      answers.faults_chunks, answers.faults_bits, answers.faults_rounds_off, answers.faults_busy} = faults_reg;
     answers.register_errors = errors_reg;

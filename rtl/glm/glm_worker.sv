@@ -27,6 +27,10 @@ module glm_worker
     input  logic [ENGINES-1:0][63:0] base,
     input  logic [63:0]              label_base,
     input  logic                     start,
+    // an end before the end: first `stop`, until `reading` falls, then `clear` for 32 clocks; rounds are off meanwhile
+    input  logic                     stop,
+    input  logic                     clear,
+    output logic                     reading,
     output logic                     busy,
     output worker_counts_t           counts,
     output worker_events_t           events,
@@ -82,6 +86,15 @@ module glm_worker
     $fatal(1, "glm_worker: MODEL_ROWS is more than an engine's memory has");
   end
 
+  // ---- an end before the end: the MAC's frames are left alone, those under way pass ------------------------------
+  wire     fresh = rst || clear;
+  rounds_t rounds_now;
+
+  always_comb begin
+    rounds_now        = rounds;
+    rounds_now.enable = rounds.enable && !stop && !clear;
+  end
+
   // ---- engines ---------------------------------------------------------------------------------------------------
   sums_t [ENGINES-1:0]              sums;
   logic  [ENGINES-1:0]              sums_valid;
@@ -102,7 +115,7 @@ module glm_worker
     logic                word_ready;
 
     plane_reader #(.BUFFER_WORDS(BUFFER_WORDS)) reader (
-        .clk, .rst, .start, .busy(reader_busy[e]), .error(reader_error[e]),
+        .clk, .rst, .start, .stop, .busy(reader_busy[e]), .error(reader_error[e]),
         .base(base[e]), .words(training.bits), .chunks(training.chunks),
         .micro_batches(training.micro_batches), .epochs(training.epochs),
         .m_axi_araddr(m_axi_araddr[e]), .m_axi_arlen(m_axi_arlen[e]),
@@ -113,7 +126,7 @@ module glm_worker
     );
 
     engine #(.MODEL_ROWS(MODEL_ROWS), .REPLAY_WORDS(REPLAY_WORDS)) unit (
-        .clk, .rst, .training, .start, .busy(engine_busy[e]),
+        .clk, .rst(fresh), .training, .start, .busy(engine_busy[e]),
         .s_word(word), .s_word_valid(word_valid), .s_word_ready(word_ready),
         .m_sums(sums[e]), .m_sums_valid(sums_valid[e]), .m_sums_ready(sums_taken),
         .s_scales(scales), .s_scales_valid(scales_valid), .scales_room(scales_room[e]),
@@ -138,13 +151,13 @@ module glm_worker
   logic       rounds_idle;
 
   activations #(.ENGINES(ENGINES)) add (
-      .clk, .rst, .shift(training.forward_shift),
+      .clk, .rst(fresh), .shift(training.forward_shift),
       .s_sums(sums), .s_sums_valid(sums_valid), .s_sums_ready(sums_taken),
       .m_lanes(partial), .m_saturated(partial_cut), .m_valid(partial_valid), .m_ready(partial_ready)
   );
 
   round_client #(.SLOTS(SLOTS)) client (
-      .clk, .rst, .rounds,
+      .clk, .rst, .rounds(rounds_now),
       .s_lanes(partial), .s_saturated(partial_cut != 4'd0), .s_valid(partial_valid), .s_ready(partial_ready),
       .m_lanes(full), .m_saturated(full_saturated), .m_valid(full_valid), .m_ready(full_ready),
       .m_axis_tdata(m_axis_tx_tdata), .m_axis_tkeep(m_axis_tx_tkeep), .m_axis_tlast(m_axis_tx_tlast),
@@ -161,7 +174,7 @@ module glm_worker
   logic                labels_error;
 
   plane_reader #(.STEP_BYTES(WordBytes), .BUFFER_WORDS(32)) label_reader (
-      .clk, .rst, .start, .busy(labels_busy), .error(labels_error),
+      .clk, .rst, .start, .stop, .busy(labels_busy), .error(labels_error),
       .base(label_base), .words(5'd1), .chunks((ChunkIndexBits + 1)'(1)),
       .micro_batches(training.micro_batches), .epochs(training.epochs),
       .m_axi_araddr(m_axi_label_araddr), .m_axi_arlen(m_axi_label_arlen),
@@ -173,7 +186,7 @@ module glm_worker
 
   assign full_ready = labels_valid && (&scales_room);
 
-  delay_line_valid #(.STAGES(6)) loss_valid (.clk, .rst, .d(full_valid && full_ready), .q(scales_valid));
+  delay_line_valid #(.STAGES(6)) loss_valid (.clk, .rst(fresh), .d(full_valid && full_ready), .q(scales_valid));
 
   for (genvar k = 0; k < Banks; k++) begin : gen_lane
     loss_lane lane (
@@ -201,6 +214,7 @@ module glm_worker
       full: full_valid && full_ready,
       scales: scales_valid
   };
+  assign reading          = (|reader_busy) || labels_busy;
   assign busy             = busy_reg;
   assign counts.saturated = cut_reg;
   assign counts.clocks    = clocks_reg;
@@ -210,7 +224,7 @@ module glm_worker
 
   always_ff @(posedge clk) begin
     if (rst) busy_reg <= 1'b0;
-    else busy_reg <= start || (|engine_busy) || (|reader_busy) || labels_busy || !rounds_idle;
+    else busy_reg <= start || (|engine_busy) || reading || !rounds_idle;
     if (rst || start) begin
       cut_reg       <= '0;
       clocks_reg    <= '0;

@@ -11,6 +11,8 @@ module plane_reader
     input  logic                    clk,
     input  logic                    rst,
     input  logic                    start,
+    // high: no new burst; what was asked for still arrives and is thrown away, then `busy` falls
+    input  logic                    stop,
     output logic                    busy,
     // memory answered with an error since the start
     output logic                    error,
@@ -57,8 +59,8 @@ module plane_reader
 
   wire chunk_last       = chunk_reg == chunks - 1'b1;
   wire micro_batch_last = micro_batch_reg == micro_batches - 32'd1;
-  wire issue            = running_reg && room_reg >= RoomBits'(words) && (!m_axi_arvalid || m_axi_arready);
-  wire hand_over        = m_word_valid && m_word_ready;
+  wire issue            = running_reg && !stop && room_reg >= RoomBits'(words) && (!m_axi_arvalid || m_axi_arready);
+  wire hand_over        = m_word_valid && (m_word_ready || stop);
 
   assign m_axi_rready = 1'b1;
   assign error        = error_reg;
@@ -77,7 +79,8 @@ module plane_reader
     end else begin
       if (!m_axi_arvalid || m_axi_arready) m_axi_arvalid <= issue;
       room_reg <= room_reg - (issue ? RoomBits'(words) : '0) + RoomBits'(hand_over);
-      if (start) running_reg <= 1'b1;
+      if (stop) running_reg <= 1'b0;
+      else if (start) running_reg <= 1'b1;
       else if (issue && chunk_last && micro_batch_last && epoch_reg == epochs - 16'd1) running_reg <= 1'b0;
       if (start) error_reg <= 1'b0;
       else if (m_axi_rvalid && m_axi_rresp[1]) error_reg <= 1'b1;
@@ -98,7 +101,7 @@ module plane_reader
   sync_fifo #(.WIDTH(WordBits), .DEPTH(BUFFER_WORDS), .RAM_STYLE(BUFFER_WORDS < 64 ? "distributed" : "block")) buffer (
       .clk, .rst,
       .s_data(m_axi_rdata), .s_valid(m_axi_rvalid), .s_ready(buffer_ready),
-      .m_data(m_word), .m_valid(m_word_valid), .m_ready(m_word_ready),
+      .m_data(m_word), .m_valid(m_word_valid), .m_ready(m_word_ready || stop),
       .level()
   );
 

@@ -143,7 +143,7 @@ module round_slots
   // ---- handing over ----------------------------------------------------------------------------------------------
   assign hand_valid = run_reg && hand_reg != next_reg && state_reg[hand_reg[SlotBits-1:0]] != AWAITS_SUM;
   assign hand_seq   = hand_reg;
-  assign idle       = base_reg == next_reg;
+  assign idle       = !run_reg || base_reg == next_reg;
   assign next       = next_reg;
 
   wire free = base_reg != hand_reg && state_reg[base_reg[SlotBits-1:0]] == CONFIRMED;

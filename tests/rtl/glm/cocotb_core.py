@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 import cocotb
@@ -13,11 +14,12 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from glm_case import Case
+from numpy.typing import NDArray
 
 from host.glm.numbers import Loss
 from rtl.generated import glm_regs as regs
 from rtl.regmap.model import Register
-from sim.glm_rtl.fabric import SlotJob, model_switch
+from sim.glm_rtl.fabric import Inject, SlotJob, model_switch
 from sim.glm_rtl.training import hardware_training
 
 SEED = int(os.environ["CATCHMENT_SEED"])
@@ -46,6 +48,18 @@ class Core:
 
     async def field(self, register: Register, name: str) -> int:
         return register.unpack(await self.read(register))[name]
+
+    async def interrupt(self) -> None:
+        for _ in range(PATIENCE):
+            if self.dut.irq.value:
+                return
+            await RisingEdge(self.dut.clk)
+        raise AssertionError(f"no interrupt in {PATIENCE} clocks")
+
+    async def put(self, weights: NDArray[np.int64]) -> None:
+        await self.write(regs.MODEL_SEEK, 0)
+        for weight in weights.reshape(-1):
+            await self.write(regs.MODEL_IN, int(weight) & 0xFFFF_FFFF)
 
     async def weights(self, count: int) -> list[int]:
         await self.write(regs.MODEL_SEEK, 0)
@@ -85,9 +99,16 @@ async def memory(dut: Any, prefix: str, base: int, content: bytes, rng: random.R
                 beats.append((int.from_bytes(content[place : place + BEAT], "little"), i == count - 1))
 
 
-async def switch(dut: Any, job: SlotJob, rng: random.Random) -> None:
+@dataclass
+class Peer:
+    """What answers the frames; nothing does while it is dead."""
+
+    inject: Inject | None
+
+
+async def switch(dut: Any, peer: Peer, rng: random.Random) -> None:
     """The MAC's other side: frames to the slot model, its answers back, one in ten lost on either way."""
-    inject, answers, frame = model_switch(job), deque[tuple[int, int, bool]](), bytearray()
+    answers, frame = deque[tuple[int, int, bool]](), bytearray()
     while True:
         await FallingEdge(dut.clk)
         ready = rng.random() < 0.8
@@ -101,13 +122,21 @@ async def switch(dut: Any, job: SlotJob, rng: random.Random) -> None:
         frame += int(dut.m_axis_tx_tdata.value).to_bytes(BEAT, "little")[: keep.bit_length()]
         if not dut.m_axis_tx_tlast.value:
             continue
-        for _, answer in inject(0, bytes(frame)) if rng.random() >= 0.1 else []:
+        for _, answer in peer.inject(0, bytes(frame)) if peer.inject and rng.random() >= 0.1 else []:
             parts = [answer[i : i + BEAT] for i in range(0, len(answer), BEAT)] if rng.random() >= 0.1 else []
             answers += [
                 (int.from_bytes(part, "little"), (1 << len(part)) - 1, i == len(parts) - 1)
                 for i, part in enumerate(parts)
             ]
         frame.clear()
+
+
+def samples(dut: Any, case: Case, rng: random.Random) -> None:
+    """The case's samples and labels in memories."""
+    beats = np.zeros((len(case.rows), 16), np.int32)
+    beats[:, :8] = case.rows
+    cocotb.start_soon(memory(dut, "m_axi", BASE, np.ascontiguousarray(case.golden[0].words).tobytes(), rng))
+    cocotb.start_soon(memory(dut, "m_axi_label", LABELS, beats.tobytes(), rng))
 
 
 async def begin(dut: Any) -> Core:
@@ -158,19 +187,14 @@ async def a_training_by_registers(dut: Any) -> None:
     rng = random.Random(SEED)
     case = Case(rng, rng.randrange(1, 9), rng.choice(list(Loss)), features=100, samples=24, batch=16, epochs=2)
     job = SlotJob(1, slots=8, rto=600)
-    beats = np.zeros((len(case.rows), 16), np.int32)
-    beats[:, :8] = case.rows
     core = await begin(dut)
-    cocotb.start_soon(memory(dut, "m_axi", BASE, np.ascontiguousarray(case.golden[0].words).tobytes(), rng))
-    cocotb.start_soon(memory(dut, "m_axi_label", LABELS, beats.tobytes(), rng))
-    cocotb.start_soon(switch(dut, job, rng))
+    samples(dut, case, rng)
+    cocotb.start_soon(switch(dut, Peer(model_switch(job)), rng))
     assert await core.read(regs.ID) == int.from_bytes(b"CGLM", "little")
     assert await core.field(regs.BUILD, "engines") == 1
     await join(core, job)
     await tell(core, case)
-    await core.write(regs.MODEL_SEEK, 0)
-    for weight in case.start[0].reshape(-1):
-        await core.write(regs.MODEL_IN, int(weight) & 0xFFFF_FFFF)
+    await core.put(case.start[0])
     assert await core.weights(case.start[0].size) == case.start[0].reshape(-1).tolist()
     await core.write(regs.IRQ_ENABLE, 1)
     await core.write(regs.START)
@@ -178,11 +202,8 @@ async def a_training_by_registers(dut: Any) -> None:
     await core.write(regs.GEN, 3, refused=True)
     await core.write(regs.START)
     assert await core.field(regs.FAULTS, "busy") == 1
-    for _ in range(PATIENCE):
-        await RisingEdge(dut.clk)
-        if dut.irq.value:
-            break
-    assert regs.IRQ.unpack(await core.read(regs.IRQ)) == {"done": 1, "refused": 1}
+    await core.interrupt()
+    assert regs.IRQ.unpack(await core.read(regs.IRQ)) == {"done": 1, "refused": 1, "stopped": 0}
     await core.write(regs.IRQ, 3)
     assert await core.read(regs.IRQ) == 0 and not dut.irq.value
     assert await core.field(regs.STATE, "busy") == 0
@@ -192,6 +213,52 @@ async def a_training_by_registers(dut: Any) -> None:
     assert [await core.read(r) for r in (regs.BEGUN, regs.SUMS, regs.CONFIRMED)] == [micro_batches] * 3
     assert await core.read(regs.CLOCKS) > micro_batches and await core.read(regs.MEMORY_ERROR) == 0
     assert await core.read(regs.REGISTER_ERRORS) == core.errors == 2
+
+
+@cocotb.test()
+async def a_stop_at_any_time(dut: Any) -> None:
+    """With dead and with living peers: what is under way ends whole, what happened can be read, and the next training's
+    model is that of the golden model."""
+    rng = random.Random(SEED)
+    case = Case(rng, rng.randrange(1, 9), rng.choice(list(Loss)), features=100, samples=24, batch=16)
+    core, peer = await begin(dut), Peer(None)
+    samples(dut, case, rng)
+    cocotb.start_soon(switch(dut, peer, rng))
+    await tell(core, case)
+    await core.write(regs.IRQ_ENABLE, regs.IRQ.pack(done=0, refused=0, stopped=1))
+    for gen, alive in enumerate((False, True, True)):
+        job = SlotJob(1, gen=gen, slots=8, rto=300)
+        peer.inject = model_switch(job) if alive else None
+        await join(core, job)
+        await core.write(regs.START)
+        for _ in range(rng.randrange(400)):
+            await RisingEdge(dut.clk)
+        while not alive and not await core.read(regs.REPEATED):
+            assert await core.field(regs.STATE, "busy") == 1
+        await core.write(regs.STOP)
+        await core.interrupt()
+        assert regs.STATE.unpack(await core.read(regs.STATE)) | {"model_ready": 0} == dict.fromkeys(
+            ("busy", "model_ready", "stopping"), 0
+        )
+        assert await core.read(regs.CONTROL) == 0 and await core.field(regs.IRQ, "stopped") == 1
+        begun, sums = await core.read(regs.BEGUN), await core.read(regs.SUMS)
+        assert begun >= sums and (alive or (begun and not sums)) and await core.read(regs.CLOCKS)
+        await core.write(regs.IRQ, 7)
+        await core.write(regs.START)
+        assert await core.field(regs.FAULTS, "rounds_off") == 1
+    job = SlotJob(1, gen=9, slots=8, rto=600)
+    peer.inject = model_switch(job)
+    await join(core, job)
+    await core.put(case.start[0])
+    await core.write(regs.IRQ, 7)
+    await core.write(regs.IRQ_ENABLE, regs.IRQ.pack(done=1, refused=0, stopped=0))
+    before = await core.read(regs.CONFIRMED)
+    await core.write(regs.START)
+    await core.interrupt()
+    expected = case.expected()[0].reshape(-1).tolist()
+    assert await core.weights(len(expected)) == expected
+    assert await core.read(regs.CONFIRMED) - before == len(case.rows)
+    assert await core.read(regs.REGISTER_ERRORS) == 0
 
 
 @cocotb.test()

@@ -12,7 +12,7 @@ module soft_reset #(
     // from the request to its end
     output logic busy,
 
-    // to the DMA engine: no new burst; from it: none is under way
+    // to what reads and writes memory: no new burst; from it: none is under way
     output logic hold,
     input  logic idle,
     // registered, also high during rst
