@@ -73,7 +73,7 @@ SLOT_STREAMS = (
     Stream(10, Mode.ALLREDUCE, 0, 4, 0, (1, 2, 3), None),
     Stream(11, Mode.ALLREDUCE, 4, 1, 1, (1, 2), None),
     Stream(0xFFFE, Mode.ALLREDUCE, 6, 2, 2, (5, 6), None),
-    Stream(12, Mode.ALLREDUCE, 8, 2, 2, (10,), None),
+    Stream(12, Mode.ALLREDUCE, 8, 2, 2, (10,), 12),  # a root that the program must not serve
     Stream(30, Mode.LEAF, 10, 4, 3, (7, 8), 9),
     Stream(31, Mode.REDUCE, 14, 1, 0, (10,), 11),
 )
@@ -178,6 +178,7 @@ class Traffic:
                 Mode.REDUCE: (PacketType.HB,),
                 Mode.BCAST: (PacketType.PARAM,),
                 Mode.LEAF: (PacketType.PARAM, PacketType.FA, PacketType.MH),
+                Mode.ALLREDUCE: (PacketType.PA, PacketType.ACK),
             }[stream.mode]
             return stream.up, self._frame(self._typed(types), stream.gen, stream.up)
         port = rng.choice(stream.workers)
@@ -196,6 +197,8 @@ class Traffic:
         elif kind == PacketType.PARAM:
             payload = rng.randbytes(rng.choice([0, 1, 3, 32, 999, 1400]))
             lanes = len(payload)
+        elif kind == PacketType.ACK and rng.random() < 0.1:
+            payload = rng.randbytes(rng.randrange(1, 40))
         flags = Flag(rng.randrange(32))
         if rng.random() < 0.9:
             flags |= Flag.ACKV
