@@ -47,6 +47,7 @@ class Proof:
     parameters: dict[str, int]
     bounded: bool
     slow: bool
+    without: tuple[str, ...]
     mutants: tuple[Mutant, ...]
 
 
@@ -72,6 +73,7 @@ def proofs() -> list[Proof]:
             p.get("parameters", {}),
             p.get("bounded", False),
             p.get("slow", False),
+            tuple(p.get("without", ())),
             tuple(Mutant(m["file"], m["old"], m["new"]) for m in p["mutant"]),
         )
         for p in tomllib.loads((FOLDER / "proofs.toml").read_text())["proof"]
@@ -79,7 +81,7 @@ def proofs() -> list[Proof]:
 
 
 def _sources(proof: Proof) -> list[Path]:
-    return [*closure(proof.harness, extra=(FOLDER,))]
+    return [*closure(proof.harness, extra=(FOLDER, RTL / "vendor"))]
 
 
 def _mutated(proof: Proof, mutant: Mutant, folder: Path) -> list[Path]:
@@ -105,6 +107,7 @@ def _script(proof: Proof, variants: Sequence[tuple[list[Path], Path]]) -> str:
         files = " ".join(str(path.relative_to(ROOT)) for path in sources)
         lines += [
             f"read_slang -j 1 -DFORMAL=1 -DSYNTHESIS=1 {parameters} {files} --top {proof.harness}",
+            *(f"chformal -assert -remove c:*.{name}*" for name in proof.without),
             f"prep -top {proof.harness} -flatten",
             "async2sync",
             "chformal -assume -early",
