@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, final
@@ -87,18 +87,22 @@ class SwitchWork(dist.Work):
         self.wait()
 
     def get_future(self) -> Future[list[torch.Tensor]]:
-        """Completed, from a thread of the group, with the tensors that hold the outcome, or with the error."""
+        """Completed, from a thread of the group's, with the tensors that hold the outcome, or with the error."""
         with self._settling:
-            if self._outcome is None:
-                self._future = Future()
-                # Only what a callback raises is an error to torch's C++ side.
-                self._outcome = self._future.then(self._value)
-                self._completions.follow(self)
-            return self._outcome
+            if self._outcome is not None:
+                return self._outcome
+            self._future = Future()
+            # Only what a callback raises is an error to torch's C++ side.
+            outcome = self._outcome = self._future.then(self._value)
+        self._completions.follow(self)
+        return outcome
 
-    def complete(self) -> None:
-        """Wait, then complete the future if there is one; for the group's thread."""
+    def await_end(self) -> None:
+        """Wait, whatever the outcome; for a thread of the group's."""
         self._settle(None)
+
+    def tell(self) -> None:
+        """Complete the future if there is one, which runs its callbacks; for a thread of the group's."""
         with self._settling:
             future, self._future = self._future, None
         if future is not None:
@@ -157,28 +161,64 @@ class Together(dist.Work):
 
 @final
 class Completions:
-    """The thread that completes futures, in the order of the operations; it starts with the first."""
+    """The threads that complete futures. Works are waited for one by one, in their order; while one's callbacks run
+    another thread waits for the next, for a callback may itself start an operation and wait for it.
+    """
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[SwitchWork | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
+        self._changed = threading.Condition()
+        # While there are works and none is waited for, a thread is on its way to take the first.
+        self._works: deque[SwitchWork] = deque()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._waiting = False
+        self._ending = False
 
     def follow(self, work: SwitchWork) -> None:
-        """Complete `work` when it is done."""
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="catchment-completions", daemon=True)
-                self._thread.start()
-        self._queue.put(work)
+        """Complete `work` when it is done; after `close`, at once."""
+        with self._changed:
+            if not self._ending:
+                self._works.append(work)
+                if not self._waiting:
+                    self._wake()
+                return
+        work.await_end()
+        work.tell()
 
     def close(self) -> None:
         """Complete what was followed and end; every operation is done or has failed by then."""
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        while self._threads and threading.current_thread() not in self._threads:
+            self._threads.pop().join()
+
+    def _wake(self) -> None:
+        if self._idle:
+            self._changed.notify()
+            return
+        thread = threading.Thread(target=self._run, name="catchment-completions", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _may_go_on(self) -> bool:
+        return not self._waiting if self._works else self._ending
 
     def _run(self) -> None:
-        while (work := self._queue.get()) is not None:
-            work.complete()
+        while True:
+            with self._changed:
+                self._idle += 1
+                self._changed.wait_for(self._may_go_on)
+                self._idle -= 1
+                if not self._works:
+                    return
+                work = self._works.popleft()
+                if self._ending and not self._works:
+                    self._changed.notify_all()
+                self._waiting = True
+            work.await_end()
+            with self._changed:
+                self._waiting = False
+                if self._works:
+                    self._wake()
+            work.tell()

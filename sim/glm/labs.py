@@ -142,7 +142,7 @@ class _MininetLab:
             with ExitStack() as exits:
                 programs = programs_of(self._topology)  # compiled before the network stands
                 self.network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._logs))
-                fabric = exits.enter_context(Fabric.connect(self._topology, self.network.addresses))
+                fabric = exits.enter_context(Fabric.connect(self._topology, self.network.addresses, timeout=60))
                 fabric.push(programs)
                 self._job = JobPlan.slots_job(
                     self._topology, name="glm", workers=self._hosts, slots=SLOTS, allocator=Allocator(self._topology)

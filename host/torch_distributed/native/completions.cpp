@@ -1,58 +1,89 @@
 #include "completions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace catchment::torch_group {
 
 Completions::~Completions() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->ending = true;
-  }
+  const std::lock_guard lock(state_->mutex);
+  state_->ending = true;
   state_->changed.notify_all();
-  if (thread_.joinable()) thread_.detach();
+  abandon(*state_, state_->threads);
 }
 
-void Completions::follow(Task task) {
+void Completions::follow(Step wait, Step tell) {
   {
-    const std::lock_guard lock(starting_);
-    const std::lock_guard state_lock(state_->mutex);
+    const std::lock_guard lock(state_->mutex);
     if (!state_->ending) {
-      state_->tasks.push_back(std::move(task));
-      task = nullptr;
-      if (!thread_.joinable()) thread_ = std::thread([state = state_] { run(state); });
+      state_->tasks.push_back({std::move(wait), std::move(tell)});
+      if (!state_->waiting) wake(state_);
+      return;
     }
   }
-  state_->changed.notify_one();
-  if (task) task();
+  wait();
+  tell();
 }
 
 void Completions::close() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->ending = true;
-  }
+  std::unique_lock lock(state_->mutex);
+  state_->ending = true;
   state_->changed.notify_all();
-  const std::lock_guard lock(starting_);
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
+  while (!state_->threads.empty()) {
+    std::vector<std::thread> threads;
+    threads.swap(state_->threads);
+    if (std::ranges::any_of(threads, [](const std::thread& thread) {
+          return thread.get_id() == std::this_thread::get_id();
+        })) {
+      abandon(*state_, threads);
+      return;
+    }
+    lock.unlock();
+    for (std::thread& thread : threads) thread.join();
+    lock.lock();
+  }
+}
+
+// Nobody waits for these, nor for those that they may start. With the mutex held.
+void Completions::abandon(State& state, std::vector<std::thread>& threads) {
+  state.abandoned = true;
+  for (std::thread& thread : threads) thread.detach();
+}
+
+// With the mutex held.
+void Completions::wake(const std::shared_ptr<State>& state) {
+  if (state->idle > 0) {
+    state->changed.notify_one();
+    return;
+  }
+  std::thread thread([state] { run(state); });
+  if (state->abandoned) {
+    thread.detach();
   } else {
-    thread_.join();
+    state->threads.push_back(std::move(thread));
   }
 }
 
 void Completions::run(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
   while (true) {
-    Task task;
-    {
-      std::unique_lock lock(state->mutex);
-      state->changed.wait(lock, [&] { return state->ending || !state->tasks.empty(); });
-      if (state->tasks.empty()) return;
-      task = std::move(state->tasks.front());
-      state->tasks.pop_front();
-    }
-    task();
+    ++state->idle;
+    state->changed.wait(lock,
+                        [&] { return state->tasks.empty() ? state->ending : !state->waiting; });
+    --state->idle;
+    if (state->tasks.empty()) return;
+    const Task task = std::move(state->tasks.front());
+    state->tasks.pop_front();
+    if (state->ending && state->tasks.empty()) state->changed.notify_all();
+    state->waiting = true;
+    lock.unlock();
+    task.wait();
+    lock.lock();
+    state->waiting = false;
+    if (!state->tasks.empty()) wake(state);
+    lock.unlock();
+    task.tell();
+    lock.lock();
   }
 }
 

@@ -1,4 +1,6 @@
-// The thread that completes futures, in the order of the operations; it starts with the first.
+// The threads that complete futures. Operations are waited for one by one, in their order; while
+// one's callbacks run another thread waits for the next, for a callback may itself start an
+// operation and wait for it.
 #pragma once
 
 #include <condition_variable>
@@ -7,37 +9,49 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace catchment::torch_group {
 
 class Completions {
  public:
-  using Task = std::function<void()>;
+  using Step = std::function<void()>;
 
   Completions() = default;
-  // Does not wait for the thread, which may be waiting for the GIL that the caller holds.
+  // Does not wait for the threads, which may be waiting for the GIL that the caller holds.
   ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
-  // `task` waits for an operation and tells whoever wants to know. After `close`, it runs at once.
-  void follow(Task task);
-  // Runs what was followed and ends the thread; call without the GIL.
+  // `wait` returns when an operation has ended; `tell` then runs whatever callbacks there are.
+  // After `close`, both run at once.
+  void follow(Step wait, Step tell);
+  // Runs what was followed and ends the threads; call without the GIL.
   void close();
 
  private:
+  struct Task {
+    Step wait;
+    Step tell;
+  };
+
+  // While there are tasks and none is waited for, a thread is on its way to take the first.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Task> tasks;
+    std::vector<std::thread> threads;
+    size_t idle = 0;
+    bool waiting = false;
     bool ending = false;
+    bool abandoned = false;
   };
 
+  static void abandon(State& state, std::vector<std::thread>& threads);
+  static void wake(const std::shared_ptr<State>& state);
   static void run(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
-  std::mutex starting_;
-  std::thread thread_;
 };
 
 }  // namespace catchment::torch_group

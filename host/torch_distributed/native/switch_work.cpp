@@ -18,11 +18,10 @@ py::object explained(const Explain& explain, const Flight& flight, const Failure
                         py::arg("fatal") = failure.fatal);
 }
 
-// On the group's thread. What C++ throws may be thrown again and again, a Python exception not.
+// On a thread of the group's. What C++ throws may be thrown again and again, a Python exception
+// not.
 void complete(const Flight& flight, const Explain& explain,
               const c10::intrusive_ptr<c10::ivalue::Future>& future) {
-  while (!flight.wait(kSlice.count())) {
-  }
   const std::optional<Failure> failure = flight.failure();
   if (!failure) {
     future->markCompleted(c10::IValue(flight.result()));
@@ -99,9 +98,14 @@ c10::intrusive_ptr<c10::ivalue::Future> SwitchWork::getFuture() {
   if (!future_) {
     future_ =
         c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
-    completions_->follow([flight = flight_, explain = explain_, future = future_] {
-      complete(*flight, explain, future);
-    });
+    completions_->follow(
+        [flight = flight_] {
+          while (!flight->wait(kSlice.count())) {
+          }
+        },
+        [flight = flight_, explain = explain_, future = future_] {
+          complete(*flight, explain, future);
+        });
   }
   return future_;
 }

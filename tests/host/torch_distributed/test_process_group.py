@@ -13,6 +13,7 @@ Failures = dict[str, list[str]]
 
 COLLECTIVES = FOLDER / "collective_cases.py"
 TRAINING = FOLDER / "training_cases.py"
+WRAPPERS = FOLDER / "wrapper_cases.py"
 SAMPLE = 4
 
 
@@ -39,6 +40,24 @@ def test_collectives(collectives: Failures, case: str) -> None:
 @pytest.mark.parametrize("case", [*names(TRAINING), "end"])
 def test_training(training: Failures, case: str) -> None:
     assert not training[case], "\n".join(training[case])
+
+
+def test_a_sample_of_the_wrappers(tmp_path: Path, rng: random.Random) -> None:
+    every = names(WRAPPERS)
+    cases = [every[place] for place in sorted(rng.sample(range(len(every)), SAMPLE))]  # the last one ends the group
+    assert not {
+        case: said
+        for case, said in run_cases(WRAPPERS, 4, tmp_path / "store", timeout=120, group=NATIVE, cases=cases).items()
+        if said
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [NATIVE, PYTHON])
+def test_all_wrappers(tmp_path: Path, group: str) -> None:
+    failures = run_cases(WRAPPERS, 4, tmp_path / "store", timeout=120, group=group)
+    assert len(failures) == len(names(WRAPPERS)) + 1
+    assert not {case: said for case, said in failures.items() if said}
 
 
 @pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
