@@ -8,9 +8,9 @@ PYTHON ?= python3
 TARGET ?= embedded
 LANES ?= 64
 LOSS ?= 0
-# Random inputs differ from one state of the sources to the next and repeat for the same one; SEED=n draws others.
-SEED := $(or $(SEED),$(shell tree=$$(git rev-parse -q --verify 'HEAD^{tree}' 2>/dev/null | cut -c1-8) || true; \
-	if [ -n "$$tree" ]; then echo $$((16#$$tree)); else od -An -N4 -tu4 /dev/urandom | tr -d ' '; fi))
+# Random inputs differ from one state of the sources (pages aside) to the next and repeat for the same; SEED=n draws others.
+SEED := $(or $(SEED),$(shell sources=$$(git ls-files -s -- . ':!*.md' 2>/dev/null | git hash-object --stdin 2>/dev/null) || true; \
+	if [ -n "$$sources" ]; then echo $$((16#$${sources:0:8})); else od -An -N4 -tu4 /dev/urandom | tr -d ' '; fi))
 
 VENV := .venv
 BIN := $(VENV)/bin
