@@ -106,7 +106,7 @@ def test_a_run_of_one_flow_is_merged_and_is_what_it_was(rng: random.Random) -> N
             merged_some += said != bytes(NOTE)
             assert len(packet) <= 65535
         assert back == frames
-    assert merged_some > 100
+    assert merged_some > 50
 
 
 def test_frames_without_checksum_leave_with_one() -> None:
