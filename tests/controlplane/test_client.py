@@ -235,7 +235,10 @@ def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
 
 def test_a_switch_that_dies_is_named(fake: RunningFake) -> None:
     with SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=60.0) as client:
+        gone = threading.Event()
+        client.call_when_lost(gone.set)
         fake.stop()
+        assert gone.wait(60)
         with pytest.raises(SwitchError, match=r"switch s1 .*(UNAVAILABLE|DEADLINE_EXCEEDED)"):
             client.insert(l2_entry(1))
 

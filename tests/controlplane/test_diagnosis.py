@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -56,12 +57,14 @@ def test_members_whose_counters_stand_still(
     ]
 
 
-def test_a_switch_that_does_not_answer(fake: RunningFake) -> None:
-    with SwitchClient.connect(fake.address, name="s1", timeout=60.0) as client:
-        job = job_on(client)
-        fake.stop()
-        (missing,) = diagnose(job, {"s1": client}, interval=0.01)
-        assert str(missing) == "switch s1 does not answer"
+def test_a_switch_that_does_not_answer(client: SwitchClient, fake: RunningFake) -> None:
+    job = job_on(client)
+    gone = threading.Event()
+    client.call_when_lost(gone.set)
+    fake.stop()
+    assert gone.wait(60)  # a call while the connection ends has once been lost in gRPC, with its deadline
+    (missing,) = diagnose(job, {"s1": client}, interval=0.01)
+    assert str(missing) == "switch s1 does not answer"
 
 
 def test_the_first_vector_that_waits_across_the_wrap(client: SwitchClient) -> None:
