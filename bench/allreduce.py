@@ -32,14 +32,13 @@ from controlplane.faults import set_loss
 from controlplane.jobs import JobPlan, deploy
 from controlplane.programs import programs_of
 from controlplane.topology import Topology, star
+from sim.local_switch import LANES, SLOTS, rings
 from sim.mininet import MininetNetwork
 from sim.shm_lab import LUWU, ROOT, ShmLab
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = tuple(KIB << shift for shift in range(0, 17, 2))
-LANES, SLOTS = 1024, 512
-# A ring takes a whole window, and its cells lie close together.
-PORTS = f"cells={SLOTS},bytes={4 * LANES + 128}"
+PORTS = rings(LANES, SLOTS)
 SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 LOSS = 0.01

@@ -26,8 +26,8 @@ from controlplane.jobs import JobPlan
 from sim.shm_lab import ShmLab
 from wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
-SLOTS = 512
 LANES = 1024
+SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/collectives.md)
 PATIENCE = 60.0
 _LONGEST_LINE = 4096
 _MTU = 9000  # of memory: as long as the plan needs
@@ -121,7 +121,7 @@ def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         writer.write(json.dumps(message).encode() + b"\n")
 
 
-def _rings(lanes: int, slots: int) -> str:
+def rings(lanes: int, slots: int) -> str:
     """A ring takes a whole window, and its cells, each a frame and a cache line at least, lie close together."""
     line = 64
     return f"cells={slots},bytes={line * (2 + -(-4 * lanes // line))}"
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="catchment-") as folder,
         ShmLab(
-            hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=_rings(options.lanes, options.slots)
+            hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=rings(options.lanes, options.slots)
         ) as lab,
     ):
         job = lab.allreduce(hosts, slots=options.slots, name="torch")
