@@ -222,3 +222,4 @@ class Completions:
                 if self._works:
                     self._wake()
             work.tell()
+            del work  # its tensors are not kept until the next

@@ -1,6 +1,7 @@
 #include "completions.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace catchment::torch_group {
@@ -72,17 +73,19 @@ void Completions::run(const std::shared_ptr<State>& state) {
                         [&] { return state->tasks.empty() ? state->ending : !state->waiting; });
     --state->idle;
     if (state->tasks.empty()) return;
-    const Task task = std::move(state->tasks.front());
+    std::optional<Task> task = std::move(state->tasks.front());
     state->tasks.pop_front();
     if (state->ending && state->tasks.empty()) state->changed.notify_all();
     state->waiting = true;
     lock.unlock();
-    task.wait();
+    task->wait();
     lock.lock();
     state->waiting = false;
     if (!state->tasks.empty()) wake(state);
     lock.unlock();
-    task.tell();
+    task->tell();
+    // What it holds may need the GIL to end, whose holder may be waiting for the mutex.
+    task.reset();
     lock.lock();
   }
 }
