@@ -6,8 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from backend_programs import switch
+from backend_programs import program, switch
 
+from softswitch.build import BuiltProgram, build
 from softswitch.errors import SwitchError
 from softswitch.inprocess import Switch
 
@@ -34,7 +35,7 @@ def tag_of(target: Switch, **fields: int) -> int | None:
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Switch:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> BuiltProgram:
     tables = {
         "exact_t": "hdr.h.a : exact; hdr.h.b : exact; hdr.h.wide : exact;",
         "lpm_t": "hdr.h.c : exact; hdr.h.a : lpm;",
@@ -47,7 +48,15 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Switch:
         for name, key in tables.items()
     )
     choose = "".join(f"if (sm.ingress_port == {i}) {name}.apply();" for i, name in enumerate(tables))
-    return switch(tmp_path_factory.mktemp("p4"), "kinds", ingress_locals=ACTIONS + text, ingress=choose, **BASE)
+    source = tmp_path_factory.mktemp("p4") / "kinds.p4"
+    source.write_text(program(ingress_locals=ACTIONS + text, ingress=choose, **BASE))
+    return build(source, strict=True)
+
+
+@pytest.fixture
+def kinds(compiled: BuiltProgram) -> Switch:
+    """A switch of every kind of match, its tables empty."""
+    return Switch(compiled, seed=1)
 
 
 def test_exact_with_a_wide_field(kinds: Switch) -> None:
