@@ -75,8 +75,8 @@ class RawPort:
                 return header
         return None
 
-    def resolve(self, ip: str, own_ip: str, tries: int = 5) -> str:
-        """Hardware address of an IPv4 neighbour, asked by ARP.
+    def resolve(self, ip: str, own_ip: str, patience: float = 60.0) -> str:
+        """Hardware address of an IPv4 neighbour, asked by ARP twice a second for `patience` seconds.
 
         Raises:
             TimeoutError: nobody answers.
@@ -84,12 +84,13 @@ class RawPort:
         question = Ether(src=self.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
             op="who-has", hwsrc=self.mac, psrc=own_ip, pdst=ip
         )
-        for _ in range(tries):
+        end = time.monotonic() + patience
+        while (now := time.monotonic()) < end:
             self.send(question)
-            deadline = time.monotonic() + 0.5
+            deadline = min(now + 0.5, end)
             while (left := deadline - time.monotonic()) > 0:
                 frame = self.receive(left)
                 answer = Ether(frame) if frame is not None else None
                 if answer is not None and ARP in answer and answer[ARP].op == 2 and answer[ARP].psrc == ip:
                     return str(answer[ARP].hwsrc)
-        raise TimeoutError(f"{ip} does not answer ARP requests of {own_ip}")
+        raise TimeoutError(f"{ip} does not answer ARP requests of {own_ip} within {patience:g} s")

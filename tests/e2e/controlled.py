@@ -164,6 +164,8 @@ class ControlledLab:
         with Fabric.connect(self.topology, self.network.addresses, timeout=60.0) as fabric:
             for name, client in fabric.clients.items():
                 set_loss(client, self.topology.ports(name), probability)
-            yield
-            for name, client in fabric.clients.items():
-                set_loss(client, self.topology.ports(name), 0.0)
+            try:
+                yield
+            finally:
+                for name, client in fabric.clients.items():
+                    set_loss(client, self.topology.ports(name), 0.0)

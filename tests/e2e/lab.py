@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from fence import settle
+
 from controlplane.client import SwitchClient
 from controlplane.diagnosis import diagnose
 from controlplane.fabric import Fabric
@@ -122,6 +124,7 @@ class Lab:
         self._deployed += 1
         try:
             yield job
+            settle(self.network)  # or frames that its members sent last would be strangers' in the next test
         finally:
             remove(job, self.topology, self.fabric.clients)
             self._deployed -= 1
@@ -140,7 +143,8 @@ class Lab:
                 clear_loss(client)
 
     def drops(self) -> Counter[str]:
-        """Drops by reason, over all switches."""
+        """Drops by reason, over all switches, of everything that hosts have sent so far."""
+        settle(self.network)
         total: Counter[str] = Counter()
         for client in self.fabric.clients.values():
             total.update(drops(client))

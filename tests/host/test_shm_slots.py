@@ -59,10 +59,10 @@ def test_sums_are_exact(lab: ShmLab, dtype: DataType, loss: float, rng: random.R
     for own in zip(*arrays, strict=True):
         lanes = [formats.quantize(array, dtype, exponent, len(WORKERS)).lanes for array in own]
         wanted.append(formats.dequantize(formats.add_lanes(lanes), dtype, exponent, len(WORKERS)))
-    if loss:
-        set_loss(lab.client, [1, 2, 3, 4], loss)
     job = lab.slots(WORKERS, slots=8)
     try:
+        if loss:
+            set_loss(lab.client, [1, 2, 3, 4], loss)
         reduce_all(lab, job, arrays, None if dtype == DataType.INT32 else exponent)
     finally:
         clear_loss(lab.client)

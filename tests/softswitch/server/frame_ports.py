@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 
-CLONE_NEWNET = 0x40000000
+from namespace_sockets import packet_socket
+
 ETH_P_ALL = 3
 PROBE_TYPE = b"\x88\xb5"
 
@@ -84,28 +83,9 @@ class FramePorts:
         return False
 
     def _open(self, interface: str) -> socket.socket:
-        """A raw socket on an interface of the namespace: a thread enters it, since a thread's namespace is its own."""
-        opened: list[socket.socket] = []
-        failed: list[BaseException] = []
-
-        def enter_and_open() -> None:
-            try:
-                with Path(f"/run/netns/{self.namespace}").open("rb") as handle:
-                    if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), CLONE_NEWNET) != 0:
-                        raise OSError(ctypes.get_errno(), "setns")
-                one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-                one.bind((interface, 0))
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-                opened.append(one)
-            except BaseException as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=enter_and_open)
-        thread.start()
-        thread.join()
-        if failed:
-            raise failed[0]
-        return opened[0]
+        opened = packet_socket(Path(f"/run/netns/{self.namespace}"), interface, ETH_P_ALL)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        return opened
 
 
 def probe(dst: int, *, address: int = 0, kind: int = 0, number: int = 0, wide: int = 0, tail: bytes = b"") -> bytes:
