@@ -284,7 +284,7 @@ class Communicator:
         return {name: int(getattr(stats, name)) for name, *_ in Stats._fields_}
 
     def close(self, linger: float = 0.25) -> None:
-        """Fail what is pending and stop; serves the others until all is received, `linger` seconds at most."""
+        """Fail what is pending and give the port back; serves the others until all is received, `linger` s at most."""
         if self._generation == generation():
             self._library.catchment_group_close(self._handle, int(linger * 1e9))
 

@@ -131,7 +131,8 @@ CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_failure(catchment_group* group
                                                           catchment_result* result);
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_get_stats(const catchment_group* group,
                                                             catchment_group_stats* stats);
-/* Fails what is pending, and serves the others for up to `linger_ns`.  The group stays valid. */
+/* Fails what is pending, serves the others for up to `linger_ns` and gives the port back.  The
+ * group stays valid. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_close(catchment_group* group, int64_t linger_ns);
 /* Closes it; works stay valid. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_free(catchment_group* group);

@@ -93,6 +93,7 @@ bool Engine::cancel(Operation& operation) {
 }
 
 bool Engine::turn(Nanos now) {
+  if (port_ == nullptr) return false;
   const bool received = receive(now);
   const bool sent = transmit(now);
   supervise(now);

@@ -46,6 +46,8 @@ class Engine {
   bool turn(Nanos now);
   // Fails what is pending and everything that comes.
   void fail(CollectiveFailure failure, Nanos now);
+  // Of an engine that has failed: gives the port back; nothing comes or goes after it.
+  void release_port() { port_.reset(); }
 
   // Operations that are not done.
   bool busy() const { return !pending_.empty(); }
@@ -53,9 +55,12 @@ class Engine {
   bool settled() const { return !window_.outstanding(); }
   Nanos deadline() const;
   // False: there is something to do already (Port::may_sleep).
-  bool may_sleep(const std::atomic<int>& stop) { return port_->may_sleep(blocked_, stop); }
+  bool may_sleep(const std::atomic<int>& stop) {
+    return port_ == nullptr || port_->may_sleep(blocked_, stop);
+  }
   bool blocked() const { return blocked_; }
-  int descriptor() const { return port_->descriptor(); }
+  // -1, which poll() takes for none, when the port was given back.
+  int descriptor() const { return port_ == nullptr ? -1 : port_->descriptor(); }
   const std::optional<CollectiveFailure>& failure() const { return failure_; }
   const Stats& stats() const { return stats_; }
   const Layout& layout() const { return layout_; }
@@ -98,7 +103,7 @@ class Engine {
   Layout layout_;
   std::size_t payload_bytes_;
   std::size_t frame_bytes_;
-  std::unique_ptr<Port> port_;
+  std::unique_ptr<Port> port_;  // until it is given back
   std::uint32_t mask_;
   SenderWindow window_;
   ConsumerWindow consumer_;

@@ -209,6 +209,8 @@ void Group::close(Nanos linger) {
   stop_.store(true);
   wake();
   thread_.join();
+  const Turn turn(*this);
+  engine_.release_port();  // the next communicator may want it
 }
 
 }  // namespace catchment::host

@@ -275,6 +275,34 @@ def test_closing_fails_what_is_pending(ranks: list[Communicator]) -> None:
         ranks[0].barrier().wait()
 
 
+def test_who_has_closed_has_given_its_port_back(lab: ShmLab, job: JobPlan) -> None:
+    """Also while something still refers to the closed one, as a traceback or an unfinished work does."""
+    with communicators(lab, job) as closed:
+        work = closed[0].all_reduce(np.ones(8, np.float32))
+        for rank in closed:
+            rank.close(0.0)
+        with communicators(lab, lab.allreduce(NAMES, slots=32, name="after")) as ranks:
+            assert together(ranks, lambda rank: float(summed(rank))) == [3.0] * 3
+        with pytest.raises(CollectiveError, match="is closed"):
+            work.wait(PATIENCE)
+        with pytest.raises(CollectiveError, match="is closed"):
+            closed[1].barrier().wait(PATIENCE)
+        assert closed[2].stats()["operations"] == 0
+    where: dict[str, Any] = {"switch": ("127.0.0.1", 51836), "port": "udp"}
+    stream = Stream(gen=1, workers=2, lanes=8, slots=4)
+    first = Communicator(stream, rank=0, local=("127.0.0.1", 0), **where)
+    with pytest.raises(CollectiveError, match="cannot open"):
+        Communicator(stream, rank=1, local=first.local, **where)
+    first.close()
+    Communicator(stream, rank=1, local=first.local, **where).close()
+
+
+def summed(rank: Communicator) -> np.float32:
+    array = np.ones(8, np.float32)
+    rank.all_reduce(array).wait(PATIENCE)
+    return array[0]
+
+
 def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
     child = os.fork()
     if child == 0:
