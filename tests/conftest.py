@@ -6,6 +6,7 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,21 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hypothesis draws from the run's seed, too, unless --hypothesis-seed gives another."""
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+
+
+def _surroundings() -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if name.startswith("CATCHMENT_")}
+    return {**ours, "PATH": os.environ.get("PATH", ""), "the current folder": str(Path.cwd())}
+
+
+@pytest.fixture(autouse=True)
+def _leaves_its_surroundings_alone() -> Iterator[None]:
+    """A test that changes our variables or the folder for those behind it fails itself."""
+    before = _surroundings()
+    yield
+    after = _surroundings()
+    changed = sorted(name for name in before | after if before.get(name) != after.get(name))
+    assert not changed, f"changed and not put back: {', '.join(changed)}"
 
 
 def pytest_report_header() -> str:

@@ -5,7 +5,6 @@ Bash, zsh and fish ask a fresh `catchment` process at every tab, so nothing here
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from controlplane.cli.target import connect
 from controlplane.client import P4Info
 from controlplane.errors import ControlPlaneError
 
-_PATIENCE = "1"
+_PATIENCE = 1.0  # seconds
 _MATCH_HINTS = {2: "exact", 3: "lpm: VALUE/LENGTH", 4: "ternary: VALUE&&&MASK", 5: "range: LOW..HIGH", 6: "optional"}
 
 Offers = list[tuple[str, str]]
@@ -91,10 +90,10 @@ def _p4info(ctx: typer.Context) -> P4Info | None:
     switch: Any = ctx.params.get("switch")
     if not switch:
         return None
-    os.environ["CATCHMENT_TIMEOUT"] = _PATIENCE
     topology: Path | None = ctx.params.get("topology")
     try:
-        with connect(switch, topology, ctx.params.get("device_id") or 1, read_only=True) as client:
+        device = ctx.params.get("device_id") or 1
+        with connect(switch, topology, device, read_only=True, timeout=_PATIENCE) as client:
             return client.p4info
     except ControlPlaneError:
         return None

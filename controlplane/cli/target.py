@@ -113,10 +113,11 @@ class Place:
         except ControllerError as error:
             raise ControllerError(f"it is on {switch}, but would not survive its restart: {error}") from None
 
-    def connect(self, switch: str, *, read_only: bool = False) -> SwitchClient:
-        """A connection to one switch."""
+    def connect(self, switch: str, *, read_only: bool = False, timeout: float | None = None) -> SwitchClient:
+        """A connection to one switch; `timeout` in seconds, `patience()` when left out."""
         device = self.topology.switch(switch).device_id
-        return SwitchClient.connect(self.address(switch), device, name=switch, timeout=patience(), read_only=read_only)
+        seconds = patience() if timeout is None else timeout
+        return SwitchClient.connect(self.address(switch), device, name=switch, timeout=seconds, read_only=read_only)
 
 
 def find_place(topology: Path | None) -> Place:
@@ -147,17 +148,21 @@ def interface_of(place: Place, nic: Host) -> str:
 
 
 @contextmanager
-def connect(switch: str, topology: Path | None, device_id: int, *, read_only: bool = False) -> Iterator[SwitchClient]:
+def connect(
+    switch: str, topology: Path | None, device_id: int, *, read_only: bool = False, timeout: float | None = None
+) -> Iterator[SwitchClient]:
     """A connection to a switch by name or by address, for the length of a block.
 
-    What the block wrote is told to the controller that runs, if one does: it restores it when the switch restarts.
+    `timeout` is in seconds, `patience()` when left out. What the block wrote is told to the controller that runs, if
+    one does: it restores it when the switch restarts.
     """
     if ":" in switch:
-        with SwitchClient.connect(switch, device_id, timeout=patience(), read_only=read_only) as client:
+        seconds = patience() if timeout is None else timeout
+        with SwitchClient.connect(switch, device_id, timeout=seconds, read_only=read_only) as client:
             yield client
         return
     place = find_place(topology)
-    with place.connect(switch, read_only=read_only) as client:
+    with place.connect(switch, read_only=read_only, timeout=timeout) as client:
         yield client
     if not read_only:
         place.keep(switch)

@@ -34,7 +34,7 @@ hosts:
 def topology(fake: RunningFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "10")
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
     path = tmp_path / "lab.yaml"
     path.write_text(TOPOLOGY.format(address=fake.address))
     monkeypatch.setenv("CATCHMENT_TOPOLOGY", str(path))

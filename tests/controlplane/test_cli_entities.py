@@ -14,10 +14,13 @@ import pytest
 import yaml
 
 from controlplane import cli
+from controlplane.cli import complete
 from controlplane.client import SwitchClient
-from controlplane.programs import compile_for
+from controlplane.programs import cache_folder, compile_for
 from controlplane.topology import Target
-from sim.switch_process import COMMANDS, free_address, start_switch
+from sim.held_address import HeldAddress
+from sim.switch_process import COMMANDS, start_switch
+from softswitch.process import SwitchProcess
 
 PROGRAMS = Path(__file__).parents[1] / "softswitch" / "server"
 BMV2 = shutil.which("simple_switch_grpc") is not None and shutil.which("p4c-bm2-ss") is not None
@@ -35,23 +38,27 @@ def target(request: pytest.FixtureRequest) -> Target:
     return chosen
 
 
-@pytest.fixture
-def start(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
-    """Starts a switch with a program; returns its address."""
+@pytest.fixture(autouse=True)
+def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
     monkeypatch.delenv("CATCHMENT_TOPOLOGY", raising=False)
+    monkeypatch.setattr(complete, "_PATIENCE", 60.0)
+
+
+@pytest.fixture
+def start(target: Target, tmp_path: Path, held: HeldAddress) -> Iterator[Callable[[str], str]]:
+    """Starts a switch with a program; returns its address."""
     processes = []
 
     def start_one(program: str) -> str:
         config = compile_for(target, PROGRAMS / f"{program}.p4", {})
-        address = free_address()
-        command = COMMANDS[target](address, 1, {})
+        command = COMMANDS[target](held.address, 1, {})
         process = start_switch(program, command, log=tmp_path / f"{program}.log", environment=os.environ)
         processes.append(process)
-        with SwitchClient.connect(address, timeout=60.0) as client:
+        with SwitchClient.connect(held.address, timeout=60.0) as client:
             client.push_pipeline(config)
-        return address
+        return held.address
 
     yield start_one
     for process in processes:
@@ -241,17 +248,13 @@ def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def started() -> Iterator[str]:
     """The address of an embedded switch that runs kinds.p4."""
-    folder = tmp_path_factory.mktemp("switch")
-    address = free_address()
     config = compile_for(Target.EMBEDDED, PROGRAMS / "kinds.p4", {})
-    command = COMMANDS[Target.EMBEDDED](address, 1, {})
-    process = start_switch("one", command, log=folder / "log", environment=os.environ)
-    with SwitchClient.connect(address, timeout=60.0) as client:
-        client.push_pipeline(config)
-    yield address
-    process.stop()
+    with SwitchProcess(program_dir=cache_folder()) as process:
+        with SwitchClient.connect(process.address, timeout=60.0) as client:
+            client.push_pipeline(config)
+        yield process.address
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
