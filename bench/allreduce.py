@@ -153,12 +153,14 @@ def _members(start: Start, tasks: dict[str, dict[str, Any]]) -> Iterator[Ranks]:
 
 def our_tasks(api: str, job: JobPlan, folder: Path, ports: dict[str, str]) -> dict[str, dict[str, Any]]:
     """What the ranks of a job are to do, each on its port (``udp`` or ``shm:PATH``)."""
-    told = {name: job.describe(name) for name in ports}
     if api == "communicator":
-        return {name: {"told": told[name], "port": port} for name, port in ports.items()}
+        return {name: {"told": job.describe(name), "port": port} for name, port in ports.items()}
+    told = job.describe_all()
+    for name, port in ports.items():
+        if port != "udp":
+            told["members"][name]["port"] = port
     file = folder / "job.json"
-    members = {name: told[name] if port == "udp" else {**told[name], "port": port} for name, port in ports.items()}
-    file.write_text(json.dumps({"name": job.name, "kind": "allreduce", "workers": list(ports), "members": members}))
+    file.write_text(json.dumps(told))
     return torch_tasks("catchment", list(ports), folder, {"CATCHMENT_JOB": str(file), "CATCHMENT_COMPANION": "0"})
 
 

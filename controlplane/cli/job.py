@@ -152,20 +152,7 @@ def find_job(place: Place, name: str) -> dict[str, Any]:
 
 
 def _of_record(record: JobRecord) -> dict[str, Any]:
-    plan = record.plan
-    return {
-        "name": plan.name,
-        "kind": str(plan.kind),
-        "workers": list(plan.workers),
-        "root": plan.root,
-        "lanes": plan.lanes,
-        "slots": plan.slots,
-        "epoch": record.epoch,
-        "state": str(record.state),
-        "rail": plan.rail,
-        "tree": [branch.switch for branch in plan.tree],
-        "members": {host: plan.describe(host) for host in plan.ports},
-    }
+    return {**record.plan.describe_all(), "epoch": record.epoch, "state": str(record.state)}
 
 
 def _of_message(job: Any) -> dict[str, Any]:

@@ -309,6 +309,23 @@ class JobPlan:
             **streams,
         }
 
+    def describe_all(self) -> dict[str, Any]:
+        """The job and what each member needs, as plain JSON values: what a job file (CATCHMENT_JOB) holds.
+
+        Keys: name, kind, workers, root, lanes, slots, rail, tree (its switches, top first), and members, host by host.
+        """
+        return {
+            "name": self.name,
+            "kind": str(self.kind),
+            "workers": list(self.workers),
+            "root": self.root,
+            "lanes": self.lanes,
+            "slots": self.slots,
+            "rail": self.rail,
+            "tree": [branch.switch for branch in self.tree],
+            "members": {host: self.describe(host) for host in self.ports},
+        }
+
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain JSON values."""
         return asdict(self)

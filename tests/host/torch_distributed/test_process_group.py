@@ -22,6 +22,12 @@ def names(module: Path) -> list[str]:
     return [node.name for node in ast.parse(module.read_text()).body if getattr(node, "name", "").startswith("case_")]
 
 
+def check(failures: Failures) -> None:
+    """No rank failed in any case."""
+    failed = {case: said for case, said in failures.items() if said}
+    assert not failed, failed
+
+
 @pytest.fixture(scope="module")
 def collectives(tmp_path_factory: pytest.TempPathFactory) -> Failures:
     return run_cases(COLLECTIVES, 3, tmp_path_factory.mktemp("collectives") / "store", timeout=120, group=NATIVE)
@@ -45,11 +51,7 @@ def test_training(training: Failures, case: str) -> None:
 def test_a_sample_of_the_wrappers(tmp_path: Path, rng: random.Random) -> None:
     every = names(WRAPPERS)
     cases = [every[place] for place in sorted(rng.sample(range(len(every)), SAMPLE))]  # the last one ends the group
-    assert not {
-        case: said
-        for case, said in run_cases(WRAPPERS, 4, tmp_path / "store", timeout=120, group=NATIVE, cases=cases).items()
-        if said
-    }
+    check(run_cases(WRAPPERS, 4, tmp_path / "store", timeout=120, group=NATIVE, cases=cases))
 
 
 @pytest.mark.slow
@@ -57,17 +59,13 @@ def test_a_sample_of_the_wrappers(tmp_path: Path, rng: random.Random) -> None:
 def test_all_wrappers(tmp_path: Path, group: str) -> None:
     failures = run_cases(WRAPPERS, 4, tmp_path / "store", timeout=120, group=group)
     assert len(failures) == len(names(WRAPPERS)) + 1
-    assert not {case: said for case, said in failures.items() if said}
+    check(failures)
 
 
 @pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
 def test_a_sample_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path, rng: random.Random) -> None:
     cases = rng.sample(names(module), SAMPLE)
-    assert not {
-        case: said
-        for case, said in run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON, cases=cases).items()
-        if said
-    }
+    check(run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON, cases=cases))
 
 
 @pytest.mark.slow
@@ -75,4 +73,4 @@ def test_a_sample_with_the_process_group_in_python(module: Path, size: int, tmp_
 def test_all_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path) -> None:
     failures = run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON)
     assert len(failures) == len(names(module)) + 1
-    assert not {case: said for case, said in failures.items() if said}
+    check(failures)
