@@ -7,10 +7,12 @@ file without a lock holder is a leftover.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import shutil
+import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,6 +22,7 @@ from typing import Any, Self, TextIO
 from controlplane.errors import ControlPlaneError
 
 _SOCKET_PATH = 108  # of sockaddr_un
+_SWITCH_SOCKETS = ("switch-*.sock", "bmv2-*.ipc")
 
 
 class NetworkError(ControlPlaneError):
@@ -47,6 +50,37 @@ def admin_socket(address: str) -> Path | None:
     except OSError:
         return None
     return path if os.access(path.parent, os.W_OK) and len(os.fsencode(path)) < _SOCKET_PATH else None
+
+
+def remove_dead_sockets() -> list[Path]:
+    """Remove the sockets that switches left which were killed; gives those that went.
+
+    Only where nobody answers and no process has the socket: one that starts binds it before it listens.
+    """
+    found = [path for pattern in _SWITCH_SOCKETS for path in state_folder().glob(pattern)]
+    return [path for path in found if _is_dead(path, path) and _remove_dead(path)]
+
+
+def _is_dead(path: Path, now_at: Path) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)  # one whose queue is full lives
+        if now_at.is_socket() and probe.connect_ex(str(now_at)) == errno.ECONNREFUSED:
+            held = Path("/proc/net/unix").read_text(errors="replace").splitlines()
+            return not any(line.endswith(f" {path}") for line in held)
+    return False
+
+
+def _remove_dead(path: Path) -> bool:
+    """Under another name first: a switch may have made a socket of its own there since we looked."""
+    aside = path.with_name(f"dead-{os.getpid()}-{threading.get_ident()}")
+    with contextlib.suppress(OSError):
+        path.rename(aside)
+        dead = _is_dead(path, aside)
+        if not dead:
+            path.hardlink_to(aside)
+        aside.unlink()
+        return dead
+    return False
 
 
 @dataclass(frozen=True, slots=True)

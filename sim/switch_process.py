@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from controlplane.networks import NetworkError, admin_socket, state_folder
+from controlplane.networks import NetworkError, admin_socket, remove_dead_sockets, state_folder
 from controlplane.programs import cache_folder
 from controlplane.topology import Target
+from sim.held_address import HeldAddress
 from softswitch.admin import SwitchAdmin, SwitchAdminError
 from softswitch.process import SwitchProcessError, command_line, is_ready_line
 from softswitch.watched_process import WatchedProcess
-
-
-def free_address() -> str:
-    """A loopback address whose port nobody uses at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:
@@ -50,7 +43,8 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list
     if binary is None:
         raise NetworkError("simple_switch_grpc is not on the PATH; see docs/bmv2.md, or use target: embedded")
     interfaces = [part for port, name in ports.items() for part in ("-i", f"{port}@{name}")]
-    thrift = free_address().rpartition(":")[2]
+    with HeldAddress() as free:
+        thrift = str(free.port)
     # Its default socket is named after the device id: two networks at once would share it.
     state_folder().mkdir(parents=True, exist_ok=True)
     notifications = state_folder() / f"bmv2-{address.rpartition(':')[2]}.ipc"
@@ -95,6 +89,7 @@ def start_switch(name: str, command: list[str], *, log: Path, environment: Mappi
     Raises:
         NetworkError: it ended, or does not listen in time; quotes the end of its log.
     """
+    remove_dead_sockets()
     return WatchedProcess(
         command, name=f"switch {name}", is_ready=is_ready, error=NetworkError, log=log, environment=environment
     )

@@ -116,6 +116,7 @@ def down(
 @app.command("list")
 def show(as_json: JsonOption = False) -> None:
     """The networks that are up, and those that were not ended properly."""
+    networks.remove_dead_sockets()
     rows = []
     for name in networks.known_networks():
         state = networks.read_state(name)

@@ -21,6 +21,7 @@ from mininet.node import Host as MininetHost
 from controlplane.client import SwitchClient
 from controlplane.networks import NetworkError, NetworkState, StateFile, state_folder
 from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
+from sim.held_address import HeldAddress
 from sim.mininet import preflight
 from sim.mininet.leftovers import remove_leftovers
 from sim.mininet.naming import ENVIRONMENT_MARK, host_interface, interface_name
@@ -32,7 +33,7 @@ from sim.mininet.nodes import (
     prepare_switch_interface,
     run,
 )
-from sim.switch_process import COMMANDS, free_address, splitting_ports, start_switch
+from sim.switch_process import COMMANDS, splitting_ports, start_switch
 from softswitch.watched_process import WatchedProcess
 
 
@@ -61,6 +62,7 @@ class MininetNetwork:
         self._killed: set[str] = set()  # switches whose end is no accident
         self._popen: list[subprocess.Popen[Any]] = []
         self._merged: set[PortRef] = set()  # links to hosts on which UDP passes merged
+        self._held: list[HeldAddress] = []  # of switches whose address we chose, which they have after a restart, too
         self._net: Any = None
         self._state: StateFile | None = None
 
@@ -99,6 +101,8 @@ class MininetNetwork:
             for switch in self._processes.values():
                 switch.stop()
             self._processes.clear()
+            for held in self._held:
+                held.close()
             if self._net is not None:
                 net, self._net = self._net, None
                 net.stop()
@@ -140,7 +144,7 @@ class MininetNetwork:
             raise NetworkError(f"switch {name} is already running")
         switch = self.topology.switch(name)
         if name not in self._addresses:
-            self._addresses[name] = free_address() if switch.grpc == AUTO_ADDRESS else switch.grpc
+            self._addresses[name] = self._hold_address() if switch.grpc == AUTO_ADDRESS else switch.grpc
         address = self._addresses[name]
         ports = self.interfaces(name) | self._memory(name)
         command = COMMANDS[switch.target](address, switch.device_id, ports)
@@ -148,6 +152,10 @@ class MininetNetwork:
         self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
         self._killed.discard(name)
         self._merge_udp(name)
+
+    def _hold_address(self) -> str:
+        self._held.append(HeldAddress())
+        return self._held[-1].address
 
     def _merge_udp(self, switch: str) -> None:
         """Let UDP pass merged between a switch that splits it and its hosts; frames stay what they are elsewhere."""
