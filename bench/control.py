@@ -24,7 +24,8 @@ from controlplane.lifecycle import JobRequest
 from controlplane.topology import Target, Topology, star
 from host.membership import Credentials, Membership
 from sim.controller_process import ControllerProcess
-from sim.switch_process import COMMANDS, free_address, start_switch
+from sim.held_address import HeldAddress
+from sim.switch_process import COMMANDS, start_switch
 from softswitch.watched_process import WatchedProcess
 
 ROOT = Path(__file__).parents[1]
@@ -119,8 +120,8 @@ def main() -> None:
     topology: Topology = star(
         [*(f"w{i}" for i in range(WORKERS)), "opt"], program=ROOT / "p4src" / "luwu.p4", name="bench-control"
     )
-    address = free_address()
-    with tempfile.TemporaryDirectory(prefix="ctl") as name:
+    with HeldAddress() as held, tempfile.TemporaryDirectory(prefix="ctl") as name:
+        address = held.address
         folder = Path(name)
 
         def start() -> WatchedProcess:

@@ -30,7 +30,8 @@ from bench.report import Figure, publish
 from controlplane.client import SwitchClient, TableEntry
 from controlplane.programs import compile_for
 from controlplane.topology import Target
-from sim.switch_process import COMMANDS, free_address, start_switch
+from sim.held_address import HeldAddress
+from sim.switch_process import COMMANDS, start_switch
 from softswitch.build import ROOT
 
 WORKERS = 8
@@ -120,13 +121,12 @@ def bare(mode: str, inputs: int = WORKERS) -> Iterator[int]:
 def luwu(target: Target, lanes: int, folder: Path) -> Iterator[int]:
     """luwu.p4 on a switch of this kind, both jobs in its tables."""
     config = compile_for(target, ROOT / "p4src" / "luwu.p4", {"LANES": str(lanes), "SLOTS": str(SLOTS)})
-    address = free_address()
     ports = {k + 1: f"s{k + 1}" for k in range(WORKERS)} | {ROOT_PORT: f"s{ROOT_PORT}"}
-    command = COMMANDS[target](address, 1, ports)
     log = folder / f"{target}-{lanes}.log"
     with (
-        start_switch("s1", command, log=log, environment=os.environ) as process,
-        SwitchClient.connect(address) as client,
+        HeldAddress() as held,
+        start_switch("s1", COMMANDS[target](held.address, 1, ports), log=log, environment=os.environ) as process,
+        SwitchClient.connect(held.address) as client,
     ):
         client.push_pipeline(config)
         client.insert(*(TableEntry(e.table, dict(e.match), e.action, dict(e.params)) for e in entries(WORKERS)))

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import queue
-import socket
 import threading
 from typing import Any
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-
-def free_port() -> int:
-    """A TCP port of loopback that nobody has now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _packet_types() -> tuple[Any, Any]:

@@ -17,6 +17,14 @@ from running_controller import QUICK, Place, use_fake_programs, use_loopback_end
 from controlplane import cli
 from controlplane.client import SwitchClient
 from controlplane.controller.settings import Timing
+from sim.held_address import HeldAddress
+
+
+@pytest.fixture
+def held() -> Iterator[HeldAddress]:
+    """An address for a server of the test."""
+    with HeldAddress() as one:
+        yield one
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import grpc
 from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
+from sim.held_address import HeldAddress
+
 _DETAILS = "grpc-status-details-bin"
 
 
@@ -191,13 +193,18 @@ def _selected(query: Any, entity: Any, kind: str) -> bool:
 
 
 class RunningFake:
-    """The server on a loopback port; a context manager."""
+    """The server on a loopback port; a context manager.
 
-    def __init__(self, switch: FakeSwitch, address: str = "127.0.0.1:0") -> None:
+    The port stays its own until the end of the block, so that after `stop` another can be run at its `address`.
+    """
+
+    def __init__(self, switch: FakeSwitch, address: str = "") -> None:
         self.switch = switch
+        self._held = HeldAddress()
+        self.address = address or self._held.address
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(switch, self._server)
-        self.address = f"127.0.0.1:{self._server.add_insecure_port(address)}"
+        self._server.add_insecure_port(self.address)
 
     def __enter__(self) -> RunningFake:
         self._server.start()
@@ -205,6 +212,7 @@ class RunningFake:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self._held.close()
 
     def stop(self) -> None:
         """End the server at once."""

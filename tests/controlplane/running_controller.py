@@ -24,6 +24,7 @@ from controlplane.lifecycle import JobRequest
 from controlplane.topology import Topology, racks
 from host import Endpoint
 from host.membership import Credentials, Description, Membership
+from sim.held_address import HeldAddress
 
 ROOT = Path(__file__).parents[2]
 SWITCHES = ("sp", "r1", "r2")
@@ -50,7 +51,8 @@ class RunningController:
         self.topology = topology
         self.certificates = folder / "certificates"
         certificates.make(self.certificates, topology.hosts)
-        self.settings = Settings(topology, addresses, folder, self.certificates, ("127.0.0.1:0",), timing)
+        self._held = HeldAddress()  # the same after a restart, as an operator's configuration has it
+        self.settings = Settings(topology, addresses, folder, self.certificates, (self._held.address,), timing)
         self.address = ""
         self._thread: threading.Thread | None = None
         self._stop: Callable[[], None] = lambda: None
@@ -67,11 +69,7 @@ class RunningController:
                 self.address = addresses[0]
                 started.set()
 
-            # The same port again after a restart, as an operator's configuration has it.
-            settings = self.settings
-            if self.address:
-                settings = replace(settings, listen=(self.address,))
-            await serve(settings, note, stop)
+            await serve(self.settings, note, stop)
 
         def body() -> None:
             try:
@@ -101,6 +99,7 @@ class RunningController:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self._held.close()
 
     def operator(self) -> OperatorClient:
         """A connection as an operator."""

@@ -21,7 +21,8 @@ from controlplane.metrics.definitions import METRICS
 from controlplane.metrics.exporter import SwitchCollector, serve
 from controlplane.stats import JobTraffic, Lag, SwitchStats, switch_stats
 from controlplane.topology import Topology
-from sim.switch_process import embedded_command, free_address, start_switch
+from sim.held_address import HeldAddress
+from sim.switch_process import embedded_command, start_switch
 
 PORT = {
     "port": 1, "up": True, "rx_packets": 5, "rx_bytes": 500, "tx_packets": 7, "tx_bytes": 700,
@@ -129,15 +130,14 @@ hosts:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a switch on an interface needs root")
 def test_ports_of_a_running_switch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, held: HeldAddress, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
-    address = free_address()
     topology = tmp_path / "lab.yaml"
-    topology.write_text(TOPOLOGY.format(address=address))
+    topology.write_text(TOPOLOGY.format(address=held.address))
     monkeypatch.setenv("CATCHMENT_TOPOLOGY", str(topology))
-    command = embedded_command(address, 1, {1: "lo"})
+    command = embedded_command(held.address, 1, {1: "lo"})
     with start_switch("s1", command, log=tmp_path / "log", environment=os.environ):
         place = find_place(topology)
         port = serve(SwitchCollector(lambda: {"s1": None}), "127.0.0.1", 0)
@@ -150,7 +150,7 @@ def test_ports_of_a_running_switch(
         assert "no program" in capsys.readouterr().err
         (found,) = port_statistics(place.address("s1"))
         assert (found["port"], found["name"], found["up"]) == (1, "lo", True)
-    assert port_statistics(address) == []
+    assert port_statistics(held.address) == []
 
 
 def test_the_dashboard_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,9 +18,9 @@ from lab import ROOT
 
 from controlplane.networks import is_held, read_state
 from controlplane.topology import Target
+from sim.held_address import HeldAddress
 from sim.mininet.leftovers import marked_processes, own_interfaces
 from sim.mininet.naming import interface_name
-from sim.switch_process import free_address
 
 LANES = 8
 FOUND = 3  # exit code of diagnose and doctor when something is wrong
@@ -45,7 +45,7 @@ def topology(target: Target, tmp_path: Path, name: str) -> Path:
 @pytest.fixture
 def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
     run = Path(tempfile.mkdtemp(prefix="ct-"))  # short: sockets lie in it
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "20")
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(run))
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
 
@@ -190,7 +190,8 @@ def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Ta
     subprocess.run(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]], check=True)
     for end in ends:
         subprocess.run(["ip", "link", "set", end, "up"], check=True)
-    address = free_address()
+    held = HeldAddress()
+    address = held.address
     command = [sys.executable, "-m", "controlplane.cli", "switch", "run", "-p", f"1:{ends[0]}", "--grpc", address,
                "--target", str(target)]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT) as switch:
@@ -203,4 +204,5 @@ def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Ta
             assert entry["params"] == {"port": 1}
         finally:
             switch.terminate()
+            held.close()
             subprocess.run(["ip", "link", "delete", ends[0]], check=True)

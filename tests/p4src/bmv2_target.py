@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from bmv2_packets import PacketStream, free_port
+from bmv2_packets import PacketStream
 from frame_builder import SWITCH_IP, arp
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
@@ -25,6 +25,7 @@ from switch_rows import rows
 from targets import Output
 
 from sim.golden.switch_tables import Tables
+from sim.held_address import HeldAddress
 
 DEVICE = 1
 FENCE_PORTS = range(500, 504)  # egress thread of a port: port mod 4
@@ -75,7 +76,8 @@ class Bmv2Target:
         json_path, info_path = compile_program(build, directory)
         self.info = text_format.Parse(info_path.read_text(), p4info_pb2.P4Info())
         self.names = Names(self.info)
-        control, data, thrift = free_port(), free_port(), free_port()
+        self._held = [HeldAddress() for _ in range(3)]
+        control, data, thrift = self._held
         self._log = (directory / "bmv2.log").open("wb")
         self.process = subprocess.Popen(
             [
@@ -84,18 +86,18 @@ class Bmv2Target:
                 "--device-id",
                 str(DEVICE),
                 "--thrift-port",
-                str(thrift),
+                str(thrift.port),
                 "--",
                 "--grpc-server-addr",
-                f"127.0.0.1:{control}",
+                control.address,
                 "--dp-grpc-server-addr",
-                f"127.0.0.1:{data}",
+                data.address,
             ],
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
         self._commands: queue.Queue[Any] = queue.Queue()
-        self._channels = [grpc.insecure_channel(f"127.0.0.1:{port}") for port in (control, data)]
+        self._channels = [grpc.insecure_channel(held.address) for held in (control, data)]
         for channel in self._channels:
             grpc.channel_ready_future(channel).result(timeout=60)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channels[0])
@@ -192,3 +194,5 @@ class Bmv2Target:
         self.process.terminate()
         self.process.wait(timeout=120)
         self._log.close()
+        for held in self._held:
+            held.close()

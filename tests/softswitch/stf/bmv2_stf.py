@@ -44,30 +44,30 @@ class Bmv2Stf:
         self.actions = {a["id"]: a for a in description["actions"]}
         self.widths = _field_widths(description)
 
-    def run(
-        self, statements: list[Statement], pause: float = 0.3, *, one_by_one: bool = False
-    ) -> dict[int, list[bytes]]:
+    def run(self, statements: list[Statement], *, one_by_one: bool = False) -> dict[int, list[bytes]]:
         """All of them; what left. `one_by_one`: no packet comes in before the last one has left."""
-        sent = 0
+        sent = expected = 0
         for statement in statements:
             body = statement.body
+            if isinstance(body, Expect):
+                expected += 1
+            if isinstance(body, Expect | CheckCounter):
+                continue
+            if sent and (one_by_one or not isinstance(body, Packet)):
+                self.gather(expected)
+                sent = 0
             if isinstance(body, Packet):
                 self.switch.send(body.port, body.data)
                 sent += 1
-                if one_by_one:
-                    self.gather(pause)
-                continue
-            if isinstance(body, Expect | CheckCounter):
-                continue
-            if sent:
-                self.gather(pause)
-                sent = 0
-            self.carry_out(body)
-        self.gather(pause)
+            else:
+                self.carry_out(body)
+        self.gather(expected)
         return self.received
 
-    def gather(self, pause: float) -> None:
-        for port, frame in self.switch.collect(pause):
+    def gather(self, expected: int) -> None:
+        """Wait for as many frames in all as are expected, then for more; where none are missing, a pause must do."""
+        missing = max(0, expected - sum(map(len, self.received.values())))
+        for port, frame in self.switch.collect(0.1 if missing else 0.5, missing, patience=60.0):
             self.received[port].append(frame)
 
     def carry_out(self, body: object) -> None:

@@ -1,7 +1,7 @@
 """p4c and simple_switch_grpc, where both are on the PATH: frames by BMv2's own gRPC packet stream, tables by its CLI.
 
-No interfaces and no privileges are needed. BMv2 says when a frame has left, never that none will: `collect` waits for a
-pause.
+No interfaces and no privileges are needed. BMv2 says when a frame has left, never that none will: `collect` waits for
+as many frames as somebody expects, and then for a pause.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import subprocess
 from pathlib import Path
 
 import grpc
-from bmv2_packets import PacketStream, free_port
+from bmv2_packets import PacketStream
+
+from sim.held_address import HeldAddress
 
 TOOLS = ("p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
 _PROMPT = "RuntimeCmd: "
@@ -38,22 +40,23 @@ class Bmv2Switch:
     """One simple_switch_grpc process with one program, and its CLI."""
 
     def __init__(self, json_path: Path, directory: Path, device: int = 1) -> None:
-        thrift, control, data = free_port(), free_port(), free_port()
+        self._held = [HeldAddress() for _ in range(3)]
+        thrift, control, data = self._held
         self._log = (directory / "bmv2.log").open("wb")
         self.process = subprocess.Popen(
             [
-                *("simple_switch_grpc", "--device-id", str(device), "--thrift-port", str(thrift)),
+                *("simple_switch_grpc", "--device-id", str(device), "--thrift-port", str(thrift.port)),
                 *("--notifications-addr", f"ipc://{directory}/bmv2.ipc", str(json_path), "--"),
-                *("--grpc-server-addr", f"127.0.0.1:{control}", "--dp-grpc-server-addr", f"127.0.0.1:{data}"),
+                *("--grpc-server-addr", control.address, "--dp-grpc-server-addr", data.address),
             ],
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        self._channel = grpc.insecure_channel(f"127.0.0.1:{data}")
+        self._channel = grpc.insecure_channel(data.address)
         self._wait_ready(directory)
         self._packets = PacketStream(self._channel, device)
         self._cli = subprocess.Popen(
-            ["simple_switch_CLI", "--thrift-port", str(thrift)],
+            ["simple_switch_CLI", "--thrift-port", str(thrift.port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -100,7 +103,7 @@ class Bmv2Switch:
         """A frame comes in."""
         self._packets.send(port, frame)
 
-    def collect(self, pause: float, at_least: int = 0, patience: float = 5.0) -> list[tuple[int, bytes]]:
+    def collect(self, pause: float, at_least: int, patience: float) -> list[tuple[int, bytes]]:
         """What left, until nothing more does for `pause` seconds; up to `patience` while fewer than `at_least` came."""
         out: list[tuple[int, bytes]] = []
         while True:
@@ -117,3 +120,5 @@ class Bmv2Switch:
             process.terminate()
             process.wait(timeout=120)
         self._log.close()
+        for held in self._held:
+            held.close()

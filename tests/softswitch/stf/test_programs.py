@@ -92,7 +92,7 @@ def bmv2_agrees(program: Path, test: Path, folder: Path) -> None:
     statements = parse(test.read_text(), str(test))
     switch = Bmv2Switch(json_path, folder)
     try:
-        received = Bmv2Stf(switch, json_path).run(statements, pause=0.1, one_by_one=True)
+        received = Bmv2Stf(switch, json_path).run(statements, one_by_one=True)
     finally:
         switch.close()
     expected = [(s.line, s.body) for s in statements if isinstance(s.body, Expect)]
