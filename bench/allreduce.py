@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,16 +43,19 @@ PORTS = rings(LANES, SLOTS)
 SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 LOSS = 0.01
+LOSS_TURNS, LOSS_ROUNDS = 60, 5
 LEAST_TURNS = 3
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
+Lose = Callable[[float], None]
 Way = Callable[..., AbstractContextManager["Ranks"]]
 
 
 class Ranks:
     """The processes of one communicator, waiting for orders."""
 
-    def __init__(self, start: Start, tasks: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, start: Start, tasks: dict[str, dict[str, Any]], lose: Lose | None = None) -> None:
+        self.lose = lose
         command = [sys.executable, "-m", "bench.allreduce_member"]
         self._members = {name: start(name, [*command, json.dumps(task)]) for name, task in tasks.items()}
         self.count = len(tasks)
@@ -60,11 +64,15 @@ class Ranks:
 
     def seconds(self, size: int, rounds: int) -> float:
         """Median time of an all-reduce of `size` bytes."""
+        return median(time for times in self.times(size, rounds) for time in times)
+
+    def times(self, size: int, rounds: int) -> list[list[float]]:
+        """Each rank's times of `rounds` all-reduces of `size` bytes."""
         order = json.dumps({"bytes": size, "warmup": max(1, rounds // 5), "rounds": rounds})
         for member in self._members.values():
             assert member.stdin is not None
             print(order, file=member.stdin, flush=True)
-        return float(median(time for name in self._members for time in json.loads(self._line(name))))
+        return [json.loads(self._line(name)) for name in self._members]
 
     def _line(self, name: str) -> str:
         member = self._members[name]
@@ -97,27 +105,25 @@ def gloo(ranks: int) -> Iterator[Ranks]:
 
 
 @contextmanager
-def shared_memory(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
-    """Through shared-memory ports, `loss` of the frames lost on each port in each direction."""
+def shared_memory(ranks: int, api: str) -> Iterator[Ranks]:
+    """Through shared-memory ports."""
     names = [f"w{i}" for i in range(ranks)]
     with (
         tempfile.TemporaryDirectory() as folder,
         ShmLab(names, lanes=LANES, slots=SLOTS, mtu=9000, options=PORTS) as lab,
     ):
         job = lab.allreduce(names, slots=SLOTS)
-        if loss:
-            lose(lab.fabric, lab.topology, loss)
         tasks = our_tasks(api, job, Path(folder), {name: f"shm:{lab.path(name)}" for name in names})
-        with _members(lambda _, command: _popen(command), tasks) as members:
+        lose = partial(_lose, lab.fabric, lab.topology)
+        with _members(lambda _, command: _popen(command), tasks, lose) as members:
             yield members
 
 
 @contextmanager
-def udp(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
+def udp(ranks: int, api: str) -> Iterator[Ranks]:
     """Through network namespaces and AF_PACKET."""
     names = [f"w{i}" for i in range(ranks)]
-    name = f"bench-{os.getpid()}-{'lossy' if loss else 'clean'}"
-    topology = star(names, program=LUWU, name=name, lanes=LANES, slots=SLOTS, mtu=9000)
+    topology = star(names, program=LUWU, name=f"bench-{os.getpid()}", lanes=LANES, slots=SLOTS, mtu=9000)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         network = exits.enter_context(MininetNetwork(topology, log_folder=folder))
@@ -125,8 +131,6 @@ def udp(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
         fabric.push(programs_of(topology))
         job = JobPlan.allreduce(topology, name="allreduce", workers=names, slots=SLOTS)
         deploy(job, topology, fabric.clients)
-        if loss:
-            lose(fabric, topology, loss)
 
         def start(host: str, command: list[str]) -> subprocess.Popen[str]:
             return network.popen(
@@ -139,12 +143,13 @@ def udp(ranks: int, api: str, loss: float = 0.0) -> Iterator[Ranks]:
                 cwd=ROOT,
             )
 
-        yield exits.enter_context(_members(start, our_tasks(api, job, folder, dict.fromkeys(names, "udp"))))
+        tasks = our_tasks(api, job, folder, dict.fromkeys(names, "udp"))
+        yield exits.enter_context(_members(start, tasks, partial(_lose, fabric, topology)))
 
 
 @contextmanager
-def _members(start: Start, tasks: dict[str, dict[str, Any]]) -> Iterator[Ranks]:
-    members = Ranks(start, tasks)
+def _members(start: Start, tasks: dict[str, dict[str, Any]], lose: Lose | None = None) -> Iterator[Ranks]:
+    members = Ranks(start, tasks, lose)
     try:
         yield members
     finally:
@@ -180,8 +185,8 @@ def torch_tasks(
     }
 
 
-def lose(fabric: Fabric, topology: Topology, loss: float) -> None:
-    """Lose frames at random on every port, in and out."""
+def _lose(fabric: Fabric, topology: Topology, loss: float) -> None:
+    """Lose `loss` of the frames on each port in each direction."""
     for name, client in fabric.clients.items():
         set_loss(client, topology.ports(name), loss)
 
@@ -229,10 +234,20 @@ def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -
 
 
 def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, options: argparse.Namespace) -> Figure:
-    """What 1% of loss leaves of the bandwidth."""
-    with ways[way](ranks, options.api) as clean, ways[way](ranks, options.api, LOSS) as lossy:
-        pairs = [(clean.seconds(size, 5), lossy.seconds(size, 5)) for _ in range(options.turns)]
-    whole, left = (size / median(column) / 1e9 for column in zip(*pairs, strict=True))
+    """What 1% of loss leaves of the goodput: the same ranks, with and without it in turns of a few operations.
+
+    All bytes by all time, as a training job pays it: timeouts count as often as they happen.
+    """
+    took = {0.0: 0.0, LOSS: 0.0}
+    with ways[way](ranks, options.api) as members:
+        assert members.lose is not None
+        members.seconds(size, LOSS_ROUNDS)
+        for turn in range(LOSS_TURNS):
+            for loss in sorted(took, reverse=turn % 2 == 1):  # there and back: neither comes always first
+                members.lose(loss)
+                # An operation takes as long as its slowest rank.
+                took[loss] += sum(max(times) for times in zip(*members.times(size, LOSS_ROUNDS), strict=True))
+    whole, left = (LOSS_TURNS * LOSS_ROUNDS * size / time / 1e9 for time in took.values())
     name = f"{ranks} ranks, {way}, {_size(size)}, {LOSS:.0%} of frames lost"
     return Figure(name, left, "GB/s", "without loss", whole, LOSS_GOAL)
 

@@ -18,6 +18,7 @@
 #include "heartbeat.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
+#include "silence_timer.hpp"
 #include "slot_ring.hpp"
 #include "udp_port.hpp"
 
@@ -245,6 +246,14 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("deadline", &RetransmitTimer::deadline)
       .def_property_readonly("timeout", &RetransmitTimer::timeout)
       .def_property_readonly("round_trip", &RetransmitTimer::round_trip);
+
+  py::class_<SilenceTimer>(module, "SilenceTimer")
+      .def(py::init())
+      .def("on_sum", &SilenceTimer::on_sum)
+      .def("on_loss", &SilenceTimer::on_loss)
+      .def("on_asked", &SilenceTimer::on_asked)
+      .def("expired", &SilenceTimer::expired)
+      .def_property_readonly("deadline", &SilenceTimer::deadline);
 
   py::class_<Heartbeat>(module, "Heartbeat")
       .def(py::init([](Seq base, std::uint32_t depth, Nanos delay, Nanos shortest, Nanos longest) {

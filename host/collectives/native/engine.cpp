@@ -18,9 +18,7 @@ namespace {
 // Frames staged or batches received before the other direction has its turn.
 constexpr std::size_t kBudget = 64;
 constexpr int kMostBatches = 4;
-// Silence after which sums that are missing are asked for again, at first and at most.
-constexpr Nanos kFirstProbe = 1'000'000;
-constexpr Nanos kLastProbe = 8'000'000;
+// Missing sums that are asked for at a time after a silence.
 constexpr int kProbes = 4;
 // The one rule for each of a vector's senders: signatures, agendas and words are integers.
 constexpr std::uint8_t kWords = static_cast<std::uint8_t>(DataType::kINT32);
@@ -185,27 +183,31 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
       break;
     case Arrival::kAhead: {
       losses_.on_received(header.seq);
-      held_headers_[place_of(header.seq)] = header;
-      std::memcpy(held_of(header.seq), payload, payload_bytes_);
+      if (!use_early(header, payload, now)) {
+        held_headers_[place_of(header.seq)] = header;
+        std::memcpy(held_of(header.seq), payload, payload_bytes_);
+      }
       const auto [first, last] = consumer_.hold(header.seq);
       for (Seq seq = first; seq != last; ++seq) {
         if (!consumer_.missing(seq)) continue;
         window_.on_missing(seq);
         stats_.frames_asked_for.add();
+        silence_.on_loss(now);
       }
       break;
     }
   }
   while (const auto lost = losses_.take_lost(consumer_)) window_.resend(*lost);
-  probe_after_ = kFirstProbe;
-  probe_at_ = now + probe_after_;
+  silence_.on_sum(now);
   heartbeat_.on_window(consumer_.ack(), consumer_.credit(), now);
   return std::nullopt;
 }
 
 void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Nanos now) {
   progressed_at_ = now;
-  const Place place = std::exchange(places_[place_of(header.seq)], Place{});
+  const Seq seq = consumer_.consumed();
+  if (!begins_.empty() && begins_.front() == seq) begins_.pop_front();
+  const Place place = std::exchange(places_[place_of(seq)], Place{});
   switch (place.content) {
     case Content::kBegin:
       on_signatures(*place.operation, header, payload, now);
@@ -220,6 +222,17 @@ void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Na
       break;
   }
   ++consumed_;
+}
+
+// Data have a place of their own in the result, and what is agreed about them cannot change any
+// more once no signatures before them are outstanding: a mismatch there would send them again.
+bool Engine::use_early(const wire::Header& header, const std::uint8_t* payload, Nanos now) {
+  const Place& place = places_[place_of(header.seq)];
+  const bool settled = begins_.empty() || newer(begins_.front(), header.seq);
+  if (place.content != Content::kData || !settled) return false;
+  progressed_at_ = now;
+  on_data(std::exchange(places_[place_of(header.seq)], Place{}), header, payload, now);
+  return true;
 }
 
 void Engine::on_data(const Place& at, const wire::Header& header, const std::uint8_t* payload,
@@ -317,24 +330,15 @@ bool Engine::transmit(Nanos now) {
   return staged != 0 || beaten;
 }
 
-// The last vectors of a window, or of all, have no later ones whose sums would show that they are
-// missing.
 void Engine::probe(Nanos now) {
-  if (consumer_.ack() == window_.next()) {
-    probe_at_ = kNever;
-  } else if (probe_at_ == kNever) {
-    probe_after_ = kFirstProbe;
-    probe_at_ = now + probe_after_;
-  }
-  if (now < probe_at_) return;
+  if (!silence_.expired(consumer_.ack() != window_.next(), now)) return;
   int left = kProbes;
   for (Seq seq = consumer_.ack(); seq != window_.next() && left != 0; ++seq) {
     if (!consumer_.missing(seq)) continue;
     window_.resend(seq);
     --left;
   }
-  probe_after_ = std::min(2 * probe_after_, kLastProbe);
-  probe_at_ = now + probe_after_;
+  silence_.on_asked(now);
 }
 
 void Engine::prepare(Seq seq, const Place& place) {
@@ -351,6 +355,7 @@ void Engine::prepare(Seq seq, const Place& place) {
   header.seq = seq;
   switch (place.content) {
     case Content::kBegin: {
+      begins_.push_back(seq);
       std::memset(payload, 0, payload_bytes_);
       Operation& operation = *place.operation;
       Signature signature = operation.call.signature;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "roll_call.hpp"
 #include "schedule.hpp"
 #include "sender_window.hpp"
+#include "silence_timer.hpp"
 #include "stats.hpp"
 #include "stream_config.hpp"
 
@@ -78,6 +80,8 @@ class Engine {
 
   // The sum of the oldest place that is not consumed.
   void consume(const wire::Header& header, const std::uint8_t* payload, Nanos now);
+  // A sum that came early and may be used before those that it has overtaken; false: it must wait.
+  bool use_early(const wire::Header& header, const std::uint8_t* payload, Nanos now);
   void on_signatures(Operation& operation, const wire::Header& header, const std::uint8_t* payload,
                      Nanos now);
   void on_data(const Place& place, const wire::Header& header, const std::uint8_t* payload,
@@ -110,12 +114,14 @@ class Engine {
   Heartbeat heartbeat_;
   RetransmitTimer timer_;
   LossDetector losses_;
+  SilenceTimer silence_;
   Schedule schedule_;
   ExponentGuess guess_;
   RollCall roll_call_;
   Stats stats_;
   std::uint64_t consumed_ = 0;  // places
   std::vector<Place> places_;   // what was sent, by place
+  std::deque<Seq> begins_;      // places of signatures that were sent and are not consumed
   std::vector<wire::Header> headers_;
   std::vector<std::uint8_t> payloads_;      // as it was sent: results may overwrite the arrays
   std::vector<wire::Header> held_headers_;  // sums that came early, by place
@@ -123,8 +129,6 @@ class Engine {
   std::vector<std::shared_ptr<Operation>> pending_;
   Nanos progressed_at_ = 0;
   Nanos supervised_at_ = 0;
-  Nanos probe_at_ = kNever;  // when the oldest missing sums are asked for, whatever the timer says
-  Nanos probe_after_ = 0;
   std::uint64_t heard_ = 0;
   bool blocked_ = false;  // the port takes no more
   std::optional<CollectiveFailure> failure_;

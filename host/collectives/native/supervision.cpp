@@ -93,7 +93,7 @@ void Engine::fail(CollectiveFailure failure, Nanos now) {
 
 Nanos Engine::deadline() const {
   if (failure_) return kNever;
-  Nanos soonest = std::min(timer_.deadline(), probe_at_);
+  Nanos soonest = std::min(timer_.deadline(), silence_.deadline());
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
   if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kPatience);

@@ -1,0 +1,46 @@
+"""When missing sums are asked for although no later one has shown that they were lost."""
+
+from __future__ import annotations
+
+from host import _machines
+
+MS = 1_000_000
+
+
+def waits(timer: _machines.SilenceTimer, now: int, count: int) -> list[float]:
+    """Milliseconds between `now` and each of the next times to ask, nothing coming meanwhile."""
+    seen = []
+    for _ in range(count):
+        seen.append((timer.deadline - now) / MS)
+        assert not timer.expired(True, timer.deadline - 1)
+        now = timer.deadline
+        assert timer.expired(True, now)
+        timer.on_asked(now)
+    return seen
+
+
+def test_nothing_is_asked_for_while_nothing_is_missing() -> None:
+    timer = _machines.SilenceTimer()
+    assert not timer.expired(False, 10**15)
+    timer.on_sum(0)
+    assert not timer.expired(False, 10**15)
+    assert timer.deadline > 10**18, "it must not wake anybody"
+
+
+def test_silence_begins_with_the_first_vector_and_with_every_sum() -> None:
+    timer = _machines.SilenceTimer()
+    assert not timer.expired(True, 50 * MS), "the first was sent now"
+    assert waits(timer, 50 * MS, 6) == [1, 2, 4, 8, 8, 8]
+    timer.on_sum(200 * MS)
+    assert waits(timer, 200 * MS, 2) == [1, 2]
+
+
+def test_where_frames_were_lost_lately_it_is_shorter() -> None:
+    timer = _machines.SilenceTimer()
+    timer.on_loss(0)
+    timer.on_sum(0)
+    assert waits(timer, 0, 7) == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8]
+    timer.on_sum(99 * MS)
+    assert waits(timer, 99 * MS, 1) == [0.2]
+    timer.on_sum(100 * MS)
+    assert waits(timer, 100 * MS, 1) == [1], "that was long ago"
