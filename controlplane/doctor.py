@@ -31,6 +31,7 @@ _ADVICE = {
     "OTHER_SWITCH": "a host sends to another switch than its own: its endpoint needs the one in `catchment job show`",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
+_STALE = "OLD_SEQ"
 _GLANCES = 6
 _OFTEN = 0.75
 """Of all glances: how often a slow member is waited for."""
@@ -103,6 +104,7 @@ def examine(
         findings += _not_taken(job, branch, earlier, later, silent)
         if not moves:
             findings += _behind(earlier, later, topology, silent)
+            findings += _stale(job, branch.switch, earlier, later, interval)
     return findings
 
 
@@ -202,6 +204,18 @@ def _dropped(switch: str, earlier: _Look, later: _Look, interval: float) -> list
             text = f"{switch} drops frames: counter drops[{reason}] rose by {grown} in {interval:g} s"
             found.append(Finding(switch, text, _ADVICE[reason]))
     return found
+
+
+def _stale(job: JobPlan, switch: str, earlier: _Look, later: _Look, interval: float) -> Iterator[Finding]:
+    """Frames that are old, while nothing new comes: those of a run that begins where an earlier one has been."""
+    if grown := later.drops.get(_STALE, 0) - earlier.drops.get(_STALE, 0):
+        yield Finding(
+            switch,
+            f"{switch} has later vectors than it is sent: counter drops[{_STALE}] rose by {grown} in {interval:g} s",
+            f"if an earlier run has used this job: `catchment job renew {job.name}`, and make its endpoints anew from "
+            "`catchment job show`; a controller does both by itself",
+            certain=False,
+        )
 
 
 def _missing_entries(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> list[Finding]:

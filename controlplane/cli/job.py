@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +14,9 @@ from controlplane.cli.output import JsonOption, print_json, print_table
 from controlplane.cli.target import Place, TopologyOption, find_place, patience
 from controlplane.controller import messages
 from controlplane.controller.operator import OperatorClient
+from controlplane.fabric import Fabric
 from controlplane.jobs import JobError, JobKind
-from controlplane.lifecycle import JobRequest, deploy_job, keep_generations_clean, remove_job, reserve_job
+from controlplane.lifecycle import JobRequest, deploy_job, keep_generations_clean, remove_job, renew_job, reserve_job
 from controlplane.store import JobRecord
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
@@ -66,17 +69,38 @@ def create(
 
 
 def _create_directly(place: Place, request: JobRequest) -> JobRecord:
-    with place.fabric() as fabric:
-
-        def reload(switch: str, _: object) -> None:
-            raise JobError(
-                f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
-                "or run a controller, which reloads its program"
-            )
-
-        keep_generations_clean(place.store, place.topology, fabric.clients, reload)
+    with _fabric_of_clean_generations(place) as fabric:
         record = reserve_job(place.store, request, place.topology)
         return deploy_job(place.store, record, place.topology, fabric.clients)
+
+
+@contextmanager
+def _fabric_of_clean_generations(place: Place) -> Iterator[Fabric]:
+    def reload(switch: str, _: object) -> None:
+        raise JobError(
+            f"the generations have run out and switch {switch} gives no access to its registers: start it afresh, "
+            "or run a controller, which reloads its program"
+        )
+
+    with place.fabric() as fabric:
+        keep_generations_clean(place.store, place.topology, fabric.clients, reload)
+        yield fabric
+
+
+@app.command("renew")
+def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOption = False) -> None:
+    """Give a job new generations, for its next run: what its members were told before is void."""
+    place = find_place(topology)
+    if place.controller() is not None:
+        raise JobError(f"a controller runs: it renews job {name} by itself when a member joins again")
+    with _fabric_of_clean_generations(place) as fabric:
+        record, failures = renew_job(place.store, name, place.topology, fabric.clients)
+    if failures:
+        raise failures[0]
+    if as_json:
+        print_json(_of_record(record))
+        return
+    _print_job(_of_record(record))
 
 
 @app.command("show")

@@ -318,6 +318,7 @@ void AllReducer::supervise(Nanos now) {
     failure.hint = ring_.awaits_sum(ring_.oldest())
                        ? "the sum is not complete: another worker is missing or behind"
                        : "the round is not confirmed: another worker has not acknowledged it";
+    failure.hint += "; `catchment doctor` says who, or that an earlier run has used the job";
   }
   fail_all(failure, now);
 }

@@ -78,7 +78,8 @@ std::optional<Failure> Watchdog::expired(const Transmitter* out, const Receiver*
   }
   failure.kind = "stalled";
   failure.hint = "the switch was last heard " + seconds(now - contact.last_frame) + " ago; " +
-                 (pushing ? sending(*out) : receiving(*in));
+                 (pushing ? sending(*out) : receiving(*in)) + "; `catchment doctor` says who, " +
+                 "or that an earlier run has used the job";
   return failure;
 }
 

@@ -51,6 +51,21 @@ def as_json(run: Run, *words: str) -> Any:
     return json.loads(run(*words, "--json"))
 
 
+def test_a_job_is_renewed_for_its_next_run(run: Run, client: SwitchClient) -> None:
+    first = as_json(run, "job", "create", "train", "--workers", "w0,w1", "--root", "opt")
+    entries = client.read("jobs")
+    second = as_json(run, "job", "renew", "train")
+    assert second["epoch"] == first["epoch"] + 1
+    gens = [{told[s]["gen"] for told in job["members"].values() for s in ("gradients", "parameters")}
+            for job in (first, second)]  # fmt: skip
+    assert len(gens[0] | gens[1]) == 4
+    assert as_json(run, "job", "show", "train") == second
+    renewed = client.read("jobs")
+    assert len(renewed) == len(entries) and all(entry not in entries for entry in renewed)
+    assert f"epoch {second['epoch'] + 1};" in run("job", "renew", "train")
+    assert "no job" in run("job", "renew", "nothing", code=1)
+
+
 def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
     created = as_json(run, "job", "create", "train", "--workers", "w0,w1", "--root", "opt", "--slots", "16")
     assert created["members"]["w1"]["role"] == "worker"

@@ -57,6 +57,7 @@ def test_a_job_through_the_controller(
     member.leave()
     assert "train" in run("job", "list")
     assert "exists" in run(*words, code=1)
+    assert "renews job train by itself" in run("job", "renew", "train", code=1)
     assert "job train is removed" in run("job", "remove", "train")
     assert json.loads(run("job", "list", "--json")) == []
     assert "token: " in run("job", "create", "other", "--workers", "w0", "--root", "opt")

@@ -11,6 +11,7 @@ from test_diagnosis import job_on, topology
 from controlplane import doctor
 from controlplane.client import SwitchClient
 from controlplane.doctor import Finding, examine
+from wire.generated.constants import DropReason
 
 Step = Callable[[], None]
 
@@ -99,6 +100,28 @@ def test_a_root_that_does_not_take_its_sums(traffic: Traffic, monkeypatch: pytes
     assert "every vector up to 5 is complete" in found.what
     assert "does not acknowledge them" in found.what
     assert found.certain
+
+
+def test_frames_of_a_run_after_the_jobs_own(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, fake: RunningFake
+) -> None:
+    """What the second run of a job sends is old: the switch holds the first one's later vectors."""
+    traffic.vector(5, 0b111)
+    drops = fake.switch.counters
+
+    def step() -> None:
+        traffic.send(1, 2, 3, 4)
+        drops[DropReason.OLD_SEQ] = drops.get(DropReason.OLD_SEQ, 0) + 3
+
+    found = [one for one in seen(traffic, monkeypatch, step) if "OLD_SEQ" in one.what]
+    assert [(one.subject, one.certain) for one in found] == [("s1", False)]
+    assert f"catchment job renew {traffic.job.name}" in found[0].todo
+
+    def moving() -> None:
+        step()
+        traffic.vector(drops[DropReason.OLD_SEQ], 0b111)
+
+    assert not [one for one in seen(traffic, monkeypatch, moving) if "OLD_SEQ" in one.what]
 
 
 def test_nothing_more_is_sent(traffic: Traffic, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,17 +146,19 @@ std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t 
 }
 
 std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
-  switch (window_.on_ack(header.ack, header.credit)) {
-    case AckOutcome::kImpossible:
-      return Reject::kAck;
-    case AckOutcome::kAdvanced:
-      timer_.on_progress(window_.acked(), window_.outstanding(), now);
-      stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
-      stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
-      break;
-    case AckOutcome::kCreditOnly:
-    case AckOutcome::kNothing:
-      break;
+  // What all ranks have received this one has, too.
+  const AckOutcome outcome = newer(header.ack, consumer_.ack())
+                                 ? AckOutcome::kImpossible
+                                 : window_.on_ack(header.ack, header.credit);
+  if (outcome == AckOutcome::kImpossible) {
+    ++impossible_;
+    return Reject::kAck;
+  }
+  impossible_ = 0;
+  if (outcome == AckOutcome::kAdvanced) {
+    timer_.on_progress(window_.acked(), window_.outstanding(), now);
+    stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
+    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
   }
   return std::nullopt;
 }

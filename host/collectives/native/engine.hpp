@@ -101,6 +101,8 @@ class Engine {
   int exponent_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);
+  // The job acknowledges what this rank has never received, and nothing else.
+  bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;
 
   EngineConfig config_;
@@ -130,7 +132,8 @@ class Engine {
   Nanos progressed_at_ = 0;
   Nanos supervised_at_ = 0;
   std::uint64_t heard_ = 0;
-  bool blocked_ = false;  // the port takes no more
+  std::uint64_t impossible_ = 0;  // acks that cannot be of this run, since the last one that can
+  bool blocked_ = false;          // the port takes no more
   std::optional<CollectiveFailure> failure_;
 };
 

@@ -13,6 +13,8 @@ constexpr Nanos kSecond = 1'000'000'000;
 constexpr Nanos kPatience = 30'000'000;
 // A pause between two looks that is this process's own, not the network's.
 constexpr Nanos kPause = kSecond / 2;
+// So many frames in a row, with nothing received for a second, are no forger's or faulty link's.
+constexpr std::uint64_t kProof = 8;
 
 std::string seconds(Nanos duration) {
   const Nanos hundredths = duration / (kSecond / 100);
@@ -38,6 +40,19 @@ void Engine::supervise(Nanos now) {
   if (now - supervised_at_ > kPause) progressed_at_ += now - supervised_at_;
   supervised_at_ = now;
   if (now - progressed_at_ >= kPatience) roll_call_.on_waiting(now);
+  if (served_before(now)) {
+    fail({.kind = "used",
+          .message =
+              "an earlier run has used this job: what the switch acknowledges is not this run's",
+          .hint =
+              "without a controller a job serves one run: `catchment job renew` it, and give its "
+              "members what `catchment job show` says then",
+          .peers = 0,
+          .seq = consumer_.ack(),
+          .fatal = true},
+         now);
+    return;
+  }
   for (const auto& operation : pending_) {
     const Nanos timeout = operation->call.timeout != 0 ? operation->call.timeout : config_.timeout;
     const Nanos since = std::max(progressed_at_, operation->submitted);
@@ -45,6 +60,11 @@ void Engine::supervise(Nanos now) {
     fail(missing(since, timeout), now);
     return;
   }
+}
+
+bool Engine::served_before(Nanos now) const {
+  return impossible_ >= kProof && consumer_.ack() == config_.stream.base &&
+         now - progressed_at_ >= kSecond;
 }
 
 CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {

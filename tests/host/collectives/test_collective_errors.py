@@ -275,6 +275,22 @@ def test_closing_fails_what_is_pending(ranks: list[Communicator]) -> None:
         ranks[0].barrier().wait()
 
 
+@pytest.mark.parametrize("length", [1, 5000])
+def test_a_job_that_an_earlier_run_has_used_is_an_error_and_not_a_hang(lab: ShmLab, length: int) -> None:
+    """However short the earlier run was, whoever calls and whoever does not."""
+    job = lab.allreduce(NAMES, slots=32, name="used")
+
+    def body(rank: Communicator) -> Any:
+        rank.all_reduce(np.ones(length, np.int32)).wait(PATIENCE)
+
+    with communicators(lab, job) as first:
+        assert together(first, body) == [None] * 3
+    with communicators(lab, job, timeout=10 * PATIENCE) as second:
+        outcome = together(second, body)
+    assert [getattr(error, "kind", error) for error in outcome] == ["used"] * 3
+    assert "catchment job renew" in str(outcome[0])
+
+
 def test_who_has_closed_has_given_its_port_back(lab: ShmLab, job: JobPlan) -> None:
     """Also while something still refers to the closed one, as a traceback or an unfinished work does."""
     with communicators(lab, job) as closed:
