@@ -49,7 +49,14 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
       operation.outcome.exponent = header.next_exp;
       if (operation.trial != 0) end_trial(operation, header.next_exp, guessed);
     }
-    if (operation.vectors == 0) complete(operation, now);
+    if (operation.vectors == 0) {
+      complete(operation, now);
+    } else if (operation.rides && !operation.missed) {
+      const Layout rest = riding(layout_);
+      place(operation, 0, exponent_of_vector(operation, 0), rest,
+            payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
+      on_placed(operation, header, now);
+    }
     return;
   }
   failure.seq = header.seq;
@@ -60,6 +67,19 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
   schedule_.on_mismatch(consumed_, operation, given);
   operation.outcome.failure = std::move(failure);
   complete(operation, now);
+}
+
+// Data behind the signatures of their operation.
+void Engine::prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload) {
+  const Signature& signature = operation.call.signature;
+  if (signature.scaling == ScalingMode::kFixed && is_float(signature.type)) {
+    header.next_exp = static_cast<std::int8_t>(exponent_of(operation, 0, 1, layout_));
+    header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
+  }
+  const Layout rest = riding(layout_);
+  const Cut cut = fill(operation, 0, exponent_of_vector(operation, 0), rest,
+                       payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
+  note_cut(operation, cut, operation.trial != 0, header);
 }
 
 // Data that leave before E is known.  The places they have are the same on all ranks, whatever each

@@ -20,6 +20,8 @@ constexpr std::size_t kBudget = 64;
 constexpr int kMostBatches = 4;
 // Missing sums that are asked for at a time after a silence.
 constexpr int kProbes = 4;
+// How long the others may take to say that they have what this rank has.
+constexpr Nanos kLateWords = 10'000'000;
 // The one rule for each of a vector's senders: signatures, agendas and words are integers.
 constexpr std::uint8_t kWords = static_cast<std::uint8_t>(DataType::kINT32);
 
@@ -76,6 +78,8 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
                          operation->vectors <= std::min(kMostTried, config_.stream.slots);
     operation->trial = guessed ? operation->vectors : 0;
   }
+  operation->rides = operation->lanes != 0 && operation->lanes <= riding(layout_).lanes &&
+                     (signature.scaling != ScalingMode::kBlock || operation->trial != 0);
   if (signature.reduction == Reduction::kMax) {
     operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);
   }
@@ -258,15 +262,21 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
     return;
   }
   place(operation, at.index, exponent, layout_, payload);
+  ++operation.outcome.vectors;
+  const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
+  if (wire::has(header.flags, Flag::kEXPV) && signature.scaling == ScalingMode::kBlock &&
+      ahead < operation.vectors) {
+    operation.exponents[at.index % operation.exponents.size()] = header.next_exp;
+  }
+  on_placed(operation, header, now);
+}
+
+// A data vector's sums are in the array.
+void Engine::on_placed(Operation& operation, const wire::Header& header, Nanos now) {
   CollectiveOutcome& outcome = operation.outcome;
-  ++outcome.vectors;
   if (wire::has(header.flags, Flag::kSAT)) outcome.any_saturated = true;
   if (wire::has(header.flags, Flag::kEXPV)) {
     outcome.exponent = std::max<int>(outcome.exponent, header.next_exp);
-    const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
-    if (signature.scaling == ScalingMode::kBlock && ahead < operation.vectors) {
-      operation.exponents[at.index % operation.exponents.size()] = header.next_exp;
-    }
   }
   if (++operation.received == operation.vectors) {
     finish(operation, layout_);
@@ -279,7 +289,9 @@ void Engine::complete(Operation& operation, Nanos now) {
   outcome.latency = now - operation.submitted;
   outcome.retransmissions = stats_.retransmissions.get() - operation.resent_before;
   stats_.pull_latency.add(outcome.latency);
-  heartbeat_.on_message_end();
+  // The others need to hear soon that a long one's vectors are here: their windows may be full.
+  // A short one's acknowledgement rides on the next operation, or leaves a little later by itself.
+  if (operation.vectors > kMostTried) heartbeat_.on_message_end();
   const auto held = std::ranges::find(pending_, &operation, &std::shared_ptr<Operation>::get);
   const std::shared_ptr<Operation> last = std::move(*held);
   pending_.erase(held);
@@ -295,7 +307,7 @@ int Engine::exponent_of_vector(const Operation& operation, std::uint32_t index) 
 
 bool Engine::transmit(Nanos now) {
   if (failure_) return false;
-  if (timer_.expired(now)) {
+  if (now >= resend_at()) {
     window_.on_timeout();
     timer_.on_expired(now);
     stats_.timeouts.add();
@@ -330,6 +342,14 @@ bool Engine::transmit(Nanos now) {
   blocked_ = !port_->flush();
   stats_.in_flight.set(distance(window_.acked(), window_.next()));
   return staged != 0 || beaten;
+}
+
+// While no sum is missing here, what is not acknowledged has been added: the others are only late
+// to say so, and repetitions are for a switch that has lost its state.
+Nanos Engine::resend_at() const {
+  const Nanos at = timer_.deadline();
+  const bool missing = consumer_.ack() != window_.next();
+  return missing ? at : std::max(at, progressed_at_ + kLateWords);
 }
 
 void Engine::probe(Nanos now) {
@@ -369,7 +389,8 @@ void Engine::prepare(Seq seq, const Place& place) {
         if (operation.trial != 0) signature.exponent = begin_trial(operation, header.next_exp);
       }
       write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
-      if (operation.vectors == 0) header.flags |= bit(Flag::kLAST);
+      if (operation.vectors == 0 || operation.rides) header.flags |= bit(Flag::kLAST);
+      if (operation.rides) prepare_riding(operation, header, payload);
       break;
     }
     case Content::kData:
@@ -410,13 +431,18 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
       header.flags |= bit(Flag::kEXPV);
     }
   }
-  const Cut cut = fill(operation, place.index, exponent, layout_, payload);
+  note_cut(operation, fill(operation, place.index, exponent, layout_, payload), place.trial,
+           header);
+}
+
+// What was cut on a guess counts when the guess was right.
+void Engine::note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header) {
   if (cut.saturated == 0) return;
   header.flags |= bit(Flag::kSAT);
-  if (place.trial && !operation.agreed) {
+  if (trial && !operation.agreed) {
     operation.tried_saturated += cut.saturated;
     operation.tried_nonfinite += cut.nonfinite;
-  } else if (!(place.trial && operation.missed)) {
+  } else if (!(trial && operation.missed)) {
     count_cut(operation, cut.saturated, cut.nonfinite);
   }
 }

@@ -86,6 +86,7 @@ class Engine {
                      Nanos now);
   void on_data(const Place& place, const wire::Header& header, const std::uint8_t* payload,
                Nanos now);
+  void on_placed(Operation& operation, const wire::Header& header, Nanos now);
   void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
   std::int8_t begin_trial(Operation& operation, std::int8_t own);
   void end_trial(Operation& operation, std::int8_t agreed, bool guessed);
@@ -94,10 +95,14 @@ class Engine {
   bool transmit(Nanos now);
   void prepare(Seq seq, const Place& place);
   void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
+  void prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload);
+  void note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header);
   void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
   void send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(bool call, Nanos now);
   void probe(Nanos now);
+  // When what is not acknowledged is sent again.
+  Nanos resend_at() const;
   int exponent_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);

@@ -60,6 +60,8 @@ struct Operation : std::enable_shared_from_this<Operation> {
   // Data vectors that leave at once, on a guess of E, and again from the first on if it was wrong:
   // all or none.
   std::uint32_t trial = 0;
+  // So few lanes that they leave in the vector of signatures (on trial if E is guessed).
+  bool rides = false;
 
   // The schedule's.
   bool begun = false;       // its first vector has a place

@@ -85,6 +85,12 @@ void to_elements(const Operation& operation, const std::uint8_t* lanes, std::siz
 
 }  // namespace
 
+Layout riding(const Layout& layout) {
+  Layout rest = layout;
+  rest.lanes -= static_cast<std::uint32_t>(all_signature_lanes(layout.lanes, layout.ranks));
+  return rest;
+}
+
 bool passes_words(const Signature& signature) {
   return signature.kind == Kind::kBroadcast || signature.kind == Kind::kAllGather ||
          signature.reduction == Reduction::kMax;

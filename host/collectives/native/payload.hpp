@@ -16,6 +16,9 @@ struct Layout {
   int headroom = 0;
 };
 
+// What the vector of signatures has room for behind them, as if it were a vector by itself.
+Layout riding(const Layout& layout);
+
 // The elements are words that pass as they are: everything but sums and means.
 bool passes_words(const Signature& signature);
 

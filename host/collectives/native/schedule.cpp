@@ -47,8 +47,10 @@ std::optional<Place> Schedule::next() {
     operation.begun = true;
     ++position_;
     Place place{.content = Content::kBegin, .operation = running_.get()};
-    // One without data has said all.
-    if (operation.vectors == 0 && !operation.cancelled) running_.reset();
+    if (operation.rides) operation.tried = operation.trial;
+    // One whose data, if any, are in this place has said all, unless E is guessed.
+    const bool said = operation.vectors == 0 || (operation.rides && operation.trial == 0);
+    if (said && !operation.cancelled) running_.reset();
     return place;
   }
   if (!operation.agreed && operation.cancelled) return std::nullopt;

@@ -49,6 +49,10 @@ constexpr std::size_t signature_lanes(std::size_t lanes, std::size_t ranks) {
   return lanes / ranks < 3 ? lanes / ranks : 3;
 }
 inline constexpr std::size_t kLeastSignatureLanes = 2;
+// What all of them take at the beginning of the vector; data may lie behind.
+constexpr std::size_t all_signature_lanes(std::size_t lanes, std::size_t ranks) {
+  return signature_lanes(lanes, ranks) * ranks;
+}
 
 // Writes `rank`'s words into a payload of `lanes` zeroed lanes.
 void write_signature(const Signature& signature, std::size_t rank, std::size_t ranks,

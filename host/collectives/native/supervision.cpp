@@ -84,8 +84,10 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
     return failure;
   }
   failure.kind = "missing";
-  const std::uint32_t silent = roll_call_.silent(since);
+  std::uint32_t silent = roll_call_.silent(since);
   const std::uint32_t behind = roll_call_.behind(since, consumer_.ack());
+  // Somebody may have gone after a last word: a rank that lives is heard all the time.
+  if (silent == 0 && behind == 0) silent = roll_call_.silent(since + timeout / 2);
   failure.peers = silent != 0 ? silent : behind;
   if (silent != 0) {
     failure.message += ": " + ranks_in(silent) + " cannot be heard";
@@ -113,7 +115,7 @@ void Engine::fail(CollectiveFailure failure, Nanos now) {
 
 Nanos Engine::deadline() const {
   if (failure_) return kNever;
-  Nanos soonest = std::min(timer_.deadline(), silence_.deadline());
+  Nanos soonest = std::min(resend_at(), silence_.deadline());
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
   if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kPatience);

@@ -15,7 +15,8 @@ constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
 /// Bytes of frames from memory that come in between two times of copying out what they made.
 constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
-/// How long a polled port without frames is looked at before the loop sleeps.
+/// How long the loop looks for more frames before it sleeps: who answers at once finds it awake,
+/// and being woken costs both sides more than the frame does.
 constexpr auto kSpin = std::chrono::microseconds(50);
 /// A yield that took longer was somebody's whole turn: there is more to do than processors, and who
 /// polls waits for such turns, while a sleeper is woken at once.  So for a while nobody polls.
@@ -51,7 +52,7 @@ PacketWorker::PacketWorker(Switchboard& board, std::size_t index,
       wake_owner_(std::move(wake_owner)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      last_polled_frame_(Clock::now() - kSpin) {
+      last_frame_(Clock::now() - kSpin) {
   watch(wake_.get(), EPOLLIN, kWakeTag, EPOLL_CTL_ADD);
   if (links_.descriptor() >= 0) {
     watch(links_.descriptor(), EPOLLIN, kLinkTag, EPOLL_CTL_ADD);
@@ -99,6 +100,7 @@ void PacketWorker::run() {
     }
     {
       const Turns::Turn turn(board_.turns);
+      woken_frames_ = false;
       for (int i = 0; i < count; ++i) {
         serve(events[static_cast<std::size_t>(i)]);
       }
@@ -108,9 +110,9 @@ void PacketWorker::run() {
       show_all();
     }
     const auto now = Clock::now();
-    if (polled_frames_) {
-      last_polled_frame_ = now;
-    } else if (now - last_polled_frame_ > kAlone && polls(now)) {
+    if (woken_frames_ || polled_frames_) {
+      last_frame_ = now;
+    } else if (now - last_frame_ > kAlone && polls(now)) {
       sched_yield();  // a peer may be waiting for this processor
       if (const auto back = Clock::now(); back - now > kSomebodysTurn) {
         crowded_until_ = back + kCrowded;
@@ -137,7 +139,7 @@ void PacketWorker::packet_out(std::string frame) {
 }
 
 bool PacketWorker::polls(Clock::time_point now) const {
-  return now - last_polled_frame_ < kSpin && now >= crowded_until_;
+  return now - last_frame_ < kSpin && now >= crowded_until_;
 }
 
 std::chrono::nanoseconds PacketWorker::wait_at_most() {
@@ -154,7 +156,7 @@ std::chrono::nanoseconds PacketWorker::wait_at_most() {
       wait = std::min(wait, std::max(due, now) - now);
     }
   }
-  if (polled_.empty() || wait.count() == 0) {
+  if (wait.count() == 0) {
     return wait;
   }
   if (polls(Clock::now())) {
@@ -216,6 +218,7 @@ void PacketWorker::serve(const epoll_event& event) {
     // The last one gives back what the one before handed out: without it, a port that lends its
     // memory would say at once that there is more.
     for (int batches = 0; batches < kBatchesPerTurn && receive(*slot); ++batches) {
+      woken_frames_ = true;
     }
   }
 }

@@ -38,7 +38,7 @@ class PacketWorker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether to look for frames of polled ports again and again.
+  /// Whether to look for frames again and again rather than to sleep.
   [[nodiscard]] bool polls(Clock::time_point now) const;
   std::chrono::nanoseconds wait_at_most();
   void tick();
@@ -72,8 +72,9 @@ class PacketWorker {
   std::vector<rt::OutFrame> out_;
   std::vector<Slot*> touched_;  // with frames of ours to send
   std::vector<Slot*> unshown_;  // that took some in this turn
-  bool polled_frames_ = false;  // in the last turn
-  Clock::time_point last_polled_frame_;
+  bool woken_frames_ = false;   // in the last turn, of ports with descriptors
+  bool polled_frames_ = false;  // and of those that are looked at
+  Clock::time_point last_frame_;
   Clock::time_point crowded_until_;
   std::mutex packet_out_mutex_;
   std::vector<std::string> packet_outs_;
