@@ -1,5 +1,5 @@
-// When sums that are missing are asked for although no later one has shown it: the last vectors of a
-// window, or of all, have no later ones.  Pure: times are nanoseconds that the caller passes.
+// When sums that are missing are asked for although no later one has shown it: the last vectors of
+// a window, or of all, have no later ones.  Pure: times are nanoseconds that the caller passes.
 #pragma once
 
 #include <algorithm>
