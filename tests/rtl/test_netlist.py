@@ -67,6 +67,12 @@ def test_a_path_of_a_hundred_thousand_cells_that_all_meet_again_is_measured() ->
     assert measure(netlist(*cells), "top").levels == steps
 
 
+def test_parts_of_three_kinds_add_up_to_the_whole() -> None:
+    whole = synthesize(Target("", "product_column"))
+    parts = synthesize(Target("", "product_column", parts=("multiply_add",)))
+    assert (parts.dsp, parts.ff, parts.lut) == (whole.dsp, whole.ff, whole.lut) and whole.dsp == 8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [t for t in TARGETS if t.lut_aim is not None], ids=lambda target: target.name)
 def test_the_aims_of_area_hold(target: Target) -> None:
