@@ -1,10 +1,11 @@
-// round_slots: a round, any one, whatever frames arrive and however often: its sum is taken once, and only while it is
-// waited for; it is handed over once, in its turn; it is confirmed only after its sum was taken; and no round begins in its
-// slot before that.
+// round_slots: a round, any one, whatever frames arrive and however often, wherever the numbers begin: its sum is taken once,
+// and only while it is waited for; it is handed over once, in its turn; it is confirmed only after its sum was taken; it is
+// acknowledged only then; and no round begins in its slot before its confirmation.  For ever, by induction: what the device
+// remembers is always what has happened (`invariants`), and from there every step is right.
 module round_slots_fv
   import serial_pkg::*;
 #(
-    parameter int unsigned SLOTS = 2
+    parameter int unsigned SLOTS = 4
 ) (
     input logic        clk,
     input logic        rst,
@@ -21,36 +22,53 @@ module round_slots_fv
     input seq_t        any
 );
 
+  localparam int unsigned SlotBits = $clog2(SLOTS);
+  localparam int unsigned Acks = 8;  // the queue's
+  localparam logic [1:0] AwaitsSum = 2'd0, AwaitsConfirmation = 2'd1, Confirmed = 2'd2;  // state_t
+
   logic send_valid, send_ack, send_fresh, send_again, take_sum, take_confirmation, hand_valid, idle;
   seq_t send_seq, hand_seq, next;
 
   round_slots #(.SLOTS(SLOTS)) dut (.*);
 
   logic past_reg = 1'b0;
-  seq_t watched_reg;   // any one, always the same
-  logic begun_reg;     // it has begun
-  logic summed_reg;    // its sum was taken
+  seq_t watched_reg;    // any one, always the same
+  // what has happened to it
+  logic begun_reg;
+  logic summed_reg;
   logic handed_reg;
   logic confirmed_reg;
-  logic again_reg;     // its PA was sent again
-  logic late_reg;      // a later round's sum was taken before its own
+  logic retired_reg;    // it is no longer in flight
+  logic again_reg;      // its PA was sent again
+  logic late_reg;       // a later round's sum was taken before its own
 
   wire begins = send_valid && send_ready && send_fresh;
   wire mine   = heard_seq == watched_reg;
+  wire flying = begun_reg && !retired_reg;
+
+  // Acknowledgements that wait are of rounds whose sums were taken.
+  wire [3:0]      waiting = dut.acks.write_reg - dut.acks.read_reg;
+  logic [Acks:0] false_ack;
+  for (genvar i = 0; i < Acks; i++) begin : gen_ack
+    wire [2:0] place = 3'(i) - dut.acks.read_reg[2:0];
+    assign false_ack[i] = {1'b0, place} < waiting && dut.acks.memory[i] == watched_reg && !summed_reg;
+  end
+  assign false_ack[Acks] = dut.ack_valid && dut.ack_seq == watched_reg && !summed_reg;
 
   always_ff @(posedge clk) begin
     past_reg    <= 1'b1;
     watched_reg <= past_reg ? watched_reg : any;
     if (!past_reg) assume (rst);
-    else assume (!rst && $stable(first_seq) && $stable(slots) && $stable(rto) && (enable || !$past(enable)));
-    // From the end of the numbers on, and with times that pass at once: nothing else would be another case.
-    assume (slots == 16'(SLOTS) && first_seq == 32'hffff_ffff && rto == 32'd1);
+    else assume (!rst && $stable(first_seq) && $stable(slots) && $stable(rto));
+    // A stream has fewer than 2**32 rounds: no number comes twice.
+    assume (!(past_reg && dut.run_reg && begins && send_seq == watched_reg && retired_reg));
 
     if (!past_reg || rst || !dut.run_reg) begin
       begun_reg     <= 1'b0;
       summed_reg    <= 1'b0;
       handed_reg    <= 1'b0;
       confirmed_reg <= 1'b0;
+      retired_reg   <= 1'b0;
       again_reg     <= 1'b0;
       late_reg      <= 1'b0;
     end else begin
@@ -58,6 +76,7 @@ module round_slots_fv
       if (take_sum && mine) summed_reg <= 1'b1;
       if (take_confirmation && mine) confirmed_reg <= 1'b1;
       if (hand_valid && hand_ready && hand_seq == watched_reg) handed_reg <= 1'b1;
+      if (dut.free && dut.base_reg == watched_reg) retired_reg <= 1'b1;
       if (send_valid && send_ready && send_again && !send_ack && send_seq == watched_reg) again_reg <= 1'b1;
       if (take_sum && newer(heard_seq, watched_reg) && begun_reg && !summed_reg) late_reg <= 1'b1;
 
@@ -66,17 +85,27 @@ module round_slots_fv
       confirmed_once : assert (!(take_confirmation && mine && (confirmed_reg || !summed_reg)));
       handed_once : assert (!(hand_valid && hand_ready && hand_seq == watched_reg && (handed_reg || !summed_reg)));
       slot_not_used_before : assert (!(begins && begun_reg && !confirmed_reg
-          && send_seq[$clog2(SLOTS)-1:0] == watched_reg[$clog2(SLOTS)-1:0]));
-      in_window : assert (next - dut.base_reg <= 32'(SLOTS) && dut.hand_reg - dut.base_reg <= next - dut.base_reg);
+          && send_seq[SlotBits-1:0] == watched_reg[SlotBits-1:0]));
       nothing_false_is_sent : assert (!(send_valid && !send_fresh && !send_ack && send_seq == watched_reg
           && (!begun_reg || summed_reg)));
       acknowledges_what_it_has : assert (!(send_valid && send_ack && send_seq == watched_reg && !summed_reg));
+      leaves_when_done : assert (!retired_reg || (handed_reg && confirmed_reg));
+
+      // ---- invariants ----------------------------------------------------------------------------------------------
+      in_window : assert (next - dut.base_reg <= 32'(SLOTS) && dut.hand_reg - dut.base_reg <= next - dut.base_reg);
+      in_flight : assert (flying == between(watched_reg, dut.base_reg, next) && (begun_reg || !retired_reg));
+      in_order : assert ((!summed_reg || begun_reg) && (!handed_reg || summed_reg) && (!confirmed_reg || summed_reg));
+      its_state : assert (!flying || dut.state_reg[watched_reg[SlotBits-1:0]]
+          == (confirmed_reg ? Confirmed : summed_reg ? AwaitsConfirmation : AwaitsSum));
+      its_turn : assert (!flying || handed_reg == between(watched_reg, dut.base_reg, dut.hand_reg));
+      acks_are_true : assert (waiting <= 4'(Acks) && false_ack == '0);
     end
 
     overtaken : cover (past_reg && handed_reg && late_reg);
     repeated : cover (past_reg && handed_reg && again_reg);
     reused : cover (past_reg && confirmed_reg && begins && send_seq == watched_reg + 32'(SLOTS));
-    wraps : cover (past_reg && handed_reg && watched_reg == 32'd0);
+    wraps : cover (past_reg && handed_reg && watched_reg == 32'd0 && first_seq == 32'hffff_ffff);
+    stopped : cover (past_reg && handed_reg && !enable);
   end
 
 endmodule : round_slots_fv

@@ -78,6 +78,7 @@ module round_slots
   assign take_confirmation = expected && !heard_sum && state_reg[heard_seq[SlotBits-1:0]] == AWAITS_CONFIRMATION;
 
   // ---- acknowledgements: one that finds no room is sent when the round's time is up ---------------------------------
+  logic acks_ready;
   logic ack_valid;
   seq_t ack_seq;
 
@@ -85,7 +86,7 @@ module round_slots
 
   sync_fifo #(.WIDTH($bits(seq_t)), .DEPTH(8), .RAM_STYLE("distributed")) acks (
       .clk, .rst(rst || !run_reg),
-      .s_data(heard_seq), .s_valid(take_sum), .s_ready(),
+      .s_data(heard_seq), .s_valid(take_sum && acks_ready), .s_ready(acks_ready),
       .m_data(ack_seq), .m_valid(ack_valid), .m_ready(send_is_ack && send_ready && run_reg),
       .level()
   );

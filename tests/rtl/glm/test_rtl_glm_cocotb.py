@@ -17,4 +17,4 @@ def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rounds_among_forged_frames(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_cocotb("round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, parameters={"SLOTS": 8})
+    run_cocotb("round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, parameters={"SLOTS": 16})
