@@ -9,6 +9,7 @@ from glm_cocotb import run_cocotb
 PARAMETERS = {"MODEL_ROWS": MODEL_ROWS, "REPLAY_WORDS": 64}
 
 
+@pytest.mark.slow
 def test_the_engine_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cocotb("engine", "cocotb_engine", seed=seed, monkeypatch=monkeypatch, parameters=PARAMETERS)
 
