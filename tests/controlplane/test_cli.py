@@ -106,13 +106,24 @@ def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
         (["stats", "s9"], "no switch 's9'"),
         (["diagnose", "absent"], "no job 'absent'"),
         (["p4", "compile", "absent.p4"], "no P4 program at absent.p4"),
-        (["switch", "load", "127.0.0.1:1", "a", "b"], "no P4Runtime server answers at 127.0.0.1:1"),
         (["net", "up", "absent.yaml"], "cannot read topology absent.yaml"),
         (["net", "exec", "w9", "true"], "no network is up; start one"),
     ],
 )
 def test_mistakes_are_one_message(run: Run, words: list[str], complaint: str) -> None:
     assert complaint in run(*words, code=1)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From the call on, verbs wait a second: for switches that do not answer."""
+    return lambda: monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
+
+
+def test_nobody_at_an_address_is_one_message(run: Run, impatient: Callable[[], None]) -> None:
+    impatient()
+    said = run("switch", "load", "127.0.0.1:1", "a", "b", code=1)
+    assert "no P4Runtime server answers at 127.0.0.1:1" in said
 
 
 def test_a_name_is_taken_once(run: Run, client: SwitchClient) -> None:
@@ -128,9 +139,12 @@ def test_a_job_that_the_switch_refuses_is_not_stored(run: Run, client: SwitchCli
     assert as_json(run, "job", "list") == []
 
 
-def test_a_job_can_be_forgotten_when_its_switch_is_gone(run: Run, fake: RunningFake) -> None:
+def test_a_job_can_be_forgotten_when_its_switch_is_gone(
+    run: Run, fake: RunningFake, impatient: Callable[[], None]
+) -> None:
     run("job", "create", "x", "--workers", "w0", "--root", "opt")
     fake.stop()
+    impatient()
     assert "no P4Runtime server answers" in run("job", "remove", "x", code=1)
     run("job", "remove", "x", "--force")
     assert as_json(run, "job", "list") == []
@@ -173,9 +187,12 @@ def test_diagnose_names_who_is_silent(run: Run) -> None:
     run("diagnose", "x", "--seconds", "0.05", code=3)
 
 
-def test_a_switch_that_does_not_answer_is_named_by_diagnose(run: Run, fake: RunningFake) -> None:
+def test_a_switch_that_does_not_answer_is_named_by_diagnose(
+    run: Run, fake: RunningFake, impatient: Callable[[], None]
+) -> None:
     run("job", "create", "x", "--workers", "w0", "--root", "opt")
     fake.stop()
+    impatient()
     run("diagnose", "x", "--seconds", "0.05", code=3)
 
 
@@ -232,7 +249,9 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     assert sorted(str(e.match["dst"]) for e in client.read("l2")) == ["00:00:00:00:00:61", "00:00:00:00:00:62"]
 
 
-def test_doctor_says_what_to_do(run: Run, fake: RunningFake, client: SwitchClient) -> None:
+def test_doctor_says_what_to_do(
+    run: Run, fake: RunningFake, client: SwitchClient, impatient: Callable[[], None]
+) -> None:
     run("job", "create", "x", "--workers", "w0,w1", "--root", "opt", "--slots", "8")
     (gradients,) = {e.match["gen"] for e in client.read("jobs") if e.params.get("mode") == Mode.REDUCE}
     (base,) = {e.params["base"] for e in client.read("jobs") if e.match["gen"] == gradients and "base" in e.params}
@@ -248,6 +267,7 @@ def test_doctor_says_what_to_do(run: Run, fake: RunningFake, client: SwitchClien
     assert "switch s1 lacks 1 of 12 table entries" in said
     assert "run a controller" in said
     fake.stop()
+    impatient()
     assert "switch s1 does not answer" in run_with_code(run, 3, "doctor", "--seconds", "0.05")
 
 
