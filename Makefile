@@ -72,7 +72,7 @@ test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
 	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
 
-PYTHON_DIRS := wire softswitch controlplane host sim rtl hls tests bench
+PYTHON_DIRS := catchment/*.py wire softswitch controlplane host sim rtl hls cli demo tests bench
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')
 
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
@@ -80,10 +80,10 @@ lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/ruff check -q $(PYTHON_DIRS)
 	@$(BIN)/mypy
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
-	@$(BIN)/python -m wire.generate --check
-	@$(BIN)/python -m rtl.generate_registers --check
-	@$(BIN)/python -m sim.glm_rtl.numbers --check
-	@$(BIN)/python -m rtl.lint
+	@$(BIN)/python -m catchment.wire.generate --check
+	@$(BIN)/python -m catchment.rtl.generate_registers --check
+	@$(BIN)/python -m catchment.rtl.glm_numbers --check
+	@$(BIN)/python -m catchment.rtl.lint
 
 format: $(VENV)/.installed ## format Python and C++ in place
 	@$(BIN)/ruff format -q $(PYTHON_DIRS)
@@ -95,24 +95,24 @@ rtl-test: setup ## the hardware's tests: cocotb and Verilator, the slow ones too
 	@env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest tests/rtl
 
 hls-test: setup ## the HLS models: C simulation, and that they equal the RTL
-	@$(BIN)/python -m hls.build
+	@$(BIN)/python -m catchment.hls.build
 	@env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest tests/hls tests/rtl/test_rtl_equals_hls.py
 
 formal: $(VENV)/.installed ## prove the hardware's invariants, and that each planted bug breaks its proof
-	@$(BIN)/python -m rtl.formal
+	@$(BIN)/python -m catchment.rtl.formal
 
 synth: $(VENV)/.installed ## area and logic depth of every hardware module
-	@$(BIN)/python -m rtl.synth
+	@$(BIN)/python -m catchment.rtl.synth
 
 protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
-	@$(BIN)/python -m sim.protocol
+	@$(BIN)/python -m catchment.sim.protocol
 
 wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml
-	@$(BIN)/python -m wire.generate
+	@$(BIN)/python -m catchment.wire.generate
 
 .PHONY: registers
 registers: $(VENV)/.installed ## regenerate rtl/generated/ and docs/registers.md from rtl/registers.toml
-	@$(BIN)/python -m rtl.generate_registers
+	@$(BIN)/python -m catchment.rtl.generate_registers
 
 .PHONY: clean
 clean: ## remove what was built; .venv stays

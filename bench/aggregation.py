@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
 
 SLOTS = 256
 GEN, PING_GEN = 7, 8  # of all workers; of worker 0 alone, whose frames come back at once

@@ -28,14 +28,15 @@ from typing import Any
 
 from bench.allreduce_plot import plot
 from bench.report import RESULTS, Figure, publish
-from controlplane.fabric import Fabric
-from controlplane.faults import set_loss
-from controlplane.jobs import JobPlan, deploy
-from controlplane.programs import programs_of
-from controlplane.topology import Topology, star
-from sim.local_switch import LANES, SLOTS, rings
-from sim.mininet import MininetNetwork
-from sim.shm_lab import LUWU, ROOT, ShmLab
+from catchment.checkout import ROOT
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.faults import set_loss
+from catchment.controlplane.jobs import JobPlan, deploy
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.topology import Topology, star
+from catchment.sim.lab.local_switch import LANES, SLOTS, rings
+from catchment.sim.lab.mininet import MininetNetwork
+from catchment.sim.lab.shm_lab import LUWU, ShmLab
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = tuple(KIB << shift for shift in range(0, 17, 2))

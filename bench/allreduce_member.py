@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from host.collectives import Communicator
+from catchment.host.collectives import Communicator
 
 AllReduce = Callable[[torch.Tensor], object]
 

@@ -18,24 +18,24 @@ from pathlib import Path
 from statistics import median
 
 from bench.report import Figure, publish
-from controlplane.controller.operator import OperatorClient
-from controlplane.jobs import JobKind
-from controlplane.lifecycle import JobRequest
-from controlplane.topology import Target, Topology, star
-from host.membership import Credentials, Membership
-from sim.controller_process import ControllerProcess
-from sim.held_address import HeldAddress
-from sim.switch_process import COMMANDS, start_switch
-from softswitch.watched_process import WatchedProcess
+from catchment.checkout import ROOT
+from catchment.controlplane.controller.operator import OperatorClient
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.topology import Target, Topology, star
+from catchment.host.membership import Credentials, Membership
+from catchment.sim.lab.controller_process import ControllerProcess
+from catchment.sim.lab.held_address import HeldAddress
+from catchment.sim.lab.switch_process import COMMANDS, start_switch
+from catchment.softswitch.watched_process import WatchedProcess
 
-ROOT = Path(__file__).parents[1]
 WORKERS = 32
 JOBS, RESTORES, LOSSES = 20, 5, 3
 CREATE_AIM, RESTORE_AIM, DETECT_AIM = 0.1, 1.0, 2.0
 _MEMBER = """
 import sys, time
 from pathlib import Path
-from host.membership import Credentials, Membership
+from catchment.host.membership import Credentials, Membership
 address, folder, host, token = sys.argv[1:]
 with Membership.join(
     controller=address, job="watched", host=host, token=token, credentials=Credentials.of(Path(folder), host)

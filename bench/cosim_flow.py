@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rtl.generated import nic_regs as regs
-from sim.cosim.machine import Machine
-from sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO
-from sim.cosim.timing import FRAME_OVERHEAD
-from wire.generated.constants import LANE_BYTES, DataType, PacketType
+from catchment.rtl.generated import nic_regs as regs
+from catchment.sim.cosim.machine import Machine
+from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO
+from catchment.sim.cosim.timing import FRAME_OVERHEAD
+from catchment.wire.generated.constants import LANE_BYTES, DataType, PacketType
 
 _WARM_UP = 6000  # clocks until the windows are full and heartbeats come
 _STRETCH = 12_000

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import Figure, publish, rate
-from host import _native
-from host.buffers import ITEM_BYTES
-from wire.generated.constants import DataType
+from catchment.host import _native
+from catchment.host.buffers import ITEM_BYTES
+from catchment.wire.generated.constants import DataType
 
 SIZES = {"256 KiB": 1 << 18, "64 MiB": 1 << 26}  # in a core's cache, and in memory
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)

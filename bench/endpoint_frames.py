@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.report import Figure, publish
-from host import Endpoint, Stream, _reflector
+from catchment.host import Endpoint, Stream, _reflector
 
 LANES, FRAMES, GOAL = 64, 200_000, 300_000
 LOOPBACK = ("127.0.0.1", 0)

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from host.optimizer import DelayedScaling, ScalingOptions
-from sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
-from wire.generated.constants import DataType
+from catchment.host.optimizer import DelayedScaling, ScalingOptions
+from catchment.sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
+from catchment.wire.generated.constants import DataType
 
 Parts = Sequence[NDArray[np.float32]]  # one flat array per worker
 Reals = NDArray[np.float64]

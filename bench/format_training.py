@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bench import format_schemes as schemes
 from bench.format_error import ErrorDistribution
 from bench.format_schemes import FixedExponent, Parts, Scheme
-from sim.demo.data import load_corpus
-from sim.demo.options import DemoOptions
-from sim.demo.reference import Reference
-from wire.generated.constants import DataType
+from catchment.sim.training.data import load_corpus
+from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.reference import Reference
+from catchment.wire.generated.constants import DataType
 
 LANES = 1024  # of the switch that torchrun and the benchmarks start
 NARROW_LANES = 64

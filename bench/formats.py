@@ -2,7 +2,7 @@
 
 Gradients are those of the demo's model and text, four workers. First the relative error of every element of the sum,
 for each format (fp32, fp16, bf16) and scaling (block, delayed, fixed), beside sums of floats in the same format; then
-whole training runs that differ in nothing but the sums. sim.golden.scaled_sums is the definition, which every
+whole training runs that differ in nothing but the sums. catchment.sim.golden.scaled_sums is the definition, which every
 implementation equals bit for bit, so no switch is needed. Writes JSON and two plots to build/bench/.
 """
 
@@ -22,7 +22,7 @@ from bench import format_plots
 from bench.format_error import ErrorDistribution
 from bench.format_training import EXACT, RUNS, Curve, Study
 from bench.report import RESULTS, Figure, publish
-from sim.demo.options import DemoOptions
+from catchment.sim.training.options import DemoOptions
 
 FLOATS = "fp32 floats"
 

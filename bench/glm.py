@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bench import glm_convergence, glm_hardware, glm_peers, report
 from bench.glm_data import NamedSamples, bundled, text_set
-from host.glm import GlmError
+from catchment.host.glm import GlmError
 
 
 def _peers(data: NamedSamples) -> tuple[list[report.Figure], list[str]]:

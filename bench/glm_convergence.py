@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from bench import plots
 from bench.glm_data import NamedSamples
-from host.glm import LocalRunner, Prepared, Training, prepare, train
-from wire.generated.constants import MAX_WORKERS
+from catchment.host.glm import LocalRunner, Prepared, Training, prepare, train
+from catchment.wire.generated.constants import MAX_WORKERS
 
 BITS = (2, 4, 8)
 EPOCHS = 20

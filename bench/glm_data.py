@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from host.glm import GlmError, Samples
+from catchment.host.glm import GlmError, Samples
 
 _FEWEST = 2000
 """Texts from which a collection is worth training on."""

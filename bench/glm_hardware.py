@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bench import glm_table3, plots, report
-from sim.glm_rtl import clocks
-from sim.golden import glm_cycles as cycles
+from catchment.sim.cosim.glm import clocks
+from catchment.sim.golden import glm_cycles as cycles
 
 PIPELINE = cycles.Pipeline()
 _BATCHES = (16, 64, 256, 1024)

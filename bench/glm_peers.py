@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from bench.glm_data import NamedSamples
-from host.glm import Epoch, GlmError, LocalRunner, Training, prepare, train
+from catchment.host.glm import Epoch, GlmError, LocalRunner, Training, prepare, train
 
 SGD, LIBLINEAR = "SGDClassifier", "LIBLINEAR"
 EPOCHS = 8

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bench.report import Figure
-from host.glm.numbers import BANKS, ENGINES_MAX
-from rtl.synth import TARGETS, measured
-from sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO, LinkModel, SwitchModel
-from sim.golden import glm_cycles as cycles
-from wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+from catchment.host.glm.numbers import BANKS, ENGINES_MAX
+from catchment.rtl.synth import TARGETS, measured
+from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO, LinkModel, SwitchModel
+from catchment.sim.golden import glm_cycles as cycles
+from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
 
 NIC_LIMIT = 40
 """Clocks that the NIC may take of an all-reduce."""
@@ -65,5 +65,5 @@ def area() -> tuple[list[Figure], list[str]]:
             ]
     if not missing:
         return figures, ["area: Yosys, family xcup; modules one by one, added up"]
-    command = f"python -m rtl.synth {' '.join(missing)}"
+    command = f"python -m catchment.rtl.synth {' '.join(missing)}"
     return figures, [f"area: not measured here yet: `{command}` (minutes), then run this again"]

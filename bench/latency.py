@@ -20,12 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from bench.report import Figure, publish
-from controlplane.fabric import Fabric
-from controlplane.jobs import JobPlan, deploy
-from controlplane.programs import programs_of
-from controlplane.topology import Topology
-from sim.mininet import MininetNetwork
-from sim.shm_lab import ROOT, ShmLab
+from catchment.checkout import ROOT
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.jobs import JobPlan, deploy
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.topology import Topology
+from catchment.sim.lab.mininet import MininetNetwork
+from catchment.sim.lab.shm_lab import ShmLab
 
 PROGRAM = ROOT / "p4src" / "p4sgd.p4"
 TOPOLOGY = ROOT / "sim" / "topologies" / "slots.yaml"

@@ -30,7 +30,7 @@ def _timed(run: Callable[[], object], warmup: int, rounds: int) -> list[float]:
 
 
 def _slots(task: dict[str, Any]) -> list[float]:
-    from host import AllReducer, Stream  # noqa: PLC0415  gloo's processes do without
+    from catchment.host import AllReducer, Stream  # noqa: PLC0415  gloo's processes do without
 
     told = task["told"]
     array = np.zeros(LANES, np.int32)

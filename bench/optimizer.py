@@ -12,7 +12,7 @@ from bench import optimizer_disk, optimizer_kernels, optimizer_steps
 from bench.optimizer_network import UNLIMITED, TimedPort
 from bench.optimizer_runs import step_seconds, store_in, table_of
 from bench.report import RESULTS, Figure, publish
-from host.optimizer.store import UNIT
+from catchment.host.optimizer.store import UNIT
 
 
 def memory() -> list[Figure]:

@@ -20,10 +20,10 @@ from statistics import median
 from bench.optimizer_network import UNLIMITED, TimedPort
 from bench.optimizer_runs import READ, WRITTEN, arena_of, bytes_moved, store_in, table_of
 from bench.report import Figure
-from host import _optimizer
-from host.optimizer import NodeOptions
-from host.optimizer.store import UNIT, Store, StoreOptions, page_aligned
-from host.optimizer.streaming import StreamingNode, StreamingOptions
+from catchment.host import _optimizer
+from catchment.host.optimizer import NodeOptions
+from catchment.host.optimizer.store import UNIT, Store, StoreOptions, page_aligned
+from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
 
 _TABLE = table_of(32, 512 * UNIT)
 _DEVICES = 2

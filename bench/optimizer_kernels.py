@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from bench.report import Figure
-from host import _optimizer
-from host.layers import LayerSpec
-from host.optimizer import Adam, Sgd, UpdateRule
-from host.optimizer.store import UNIT, Rule, page_aligned
+from catchment.host import _optimizer
+from catchment.host.layers import LayerSpec
+from catchment.host.optimizer import Adam, Sgd, UpdateRule
+from catchment.host.optimizer.store import UNIT, Rule, page_aligned
 
 _ELEMENTS = 8192 * UNIT
 _ROUNDS = 15

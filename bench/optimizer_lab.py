@@ -17,9 +17,9 @@ from typing import Any, Self
 import numpy as np
 
 from bench.optimizer_network import UNLIMITED
-from host import Endpoint
-from host.layers import LayerTable, TransferPort, WireType, message_size
-from sim.shm_lab import ShmLab
+from catchment.host import Endpoint
+from catchment.host.layers import LayerTable, TransferPort, WireType, message_size
+from catchment.sim.lab.shm_lab import ShmLab
 
 _AHEAD = 3  # layers in flight, at the worker and in `traffic`
 _EXPONENT = 4

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from host.layers import LayerTable
+from catchment.host.layers import LayerTable
 
 UNLIMITED = 1e12
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from bench import plots
-from host.layers import Span
+from catchment.host.layers import Span
 
 _ROWS = {"push": 0, "pull": 1, "read": 2, "write": 3, "commit": 3, "update": 4}
 _NAMES = ("network down", "network up", "disk, reads", "disk, writes", "update")

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from host.layers import LayerSpec, LayerTable, Timeline, TransferPort
-from host.optimizer import NodeOptions
-from host.optimizer.store import Geometry, Store, StoreOptions
-from host.optimizer.streaming import StreamingNode, StreamingOptions
-from host.optimizer.streaming.task import Buffers, Work
+from catchment.host.layers import LayerSpec, LayerTable, Timeline, TransferPort
+from catchment.host.optimizer import NodeOptions
+from catchment.host.optimizer.store import Geometry, Store, StoreOptions
+from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
+from catchment.host.optimizer.streaming.task import Buffers, Work
 
 READ, WRITTEN = 16, 14
 """Bytes of disk a parameter takes in a step of Adam: 2 + 2 + 12 read, 14 written."""

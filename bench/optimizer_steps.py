@@ -15,8 +15,8 @@ from bench.optimizer_lab import LabNetwork, traffic
 from bench.optimizer_network import UNLIMITED, TimedPort
 from bench.optimizer_runs import READ, WRITTEN, between, step_seconds, store_in, table_of
 from bench.report import RESULTS, Figure
-from host.layers import LayerTable, Timeline
-from host.optimizer.store import UNIT, Store
+from catchment.host.layers import LayerTable, Timeline
+from catchment.host.optimizer.store import UNIT, Store
 
 _STEPS = 6
 _LINK_SECONDS = 0.4  # of a step, for the link alone

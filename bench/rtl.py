@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.report import Figure, publish
-from rtl.driver.memory import PAGE, PinnedMemory
-from rtl.driver.nic import Nic
-from rtl.driver.request import Request
-from rtl.driver.settings import NicSettings, StreamSettings
-from rtl.harness.verilated_nic import Pace, Top, VerilatedNic
-from sim.golden.switch_frames import HEADER_OFFSET
-from wire.generated.constants import DataType, Flag, PacketType
+from catchment.rtl.driver.memory import PAGE, PinnedMemory
+from catchment.rtl.driver.nic import Nic
+from catchment.rtl.driver.request import Request
+from catchment.rtl.driver.settings import NicSettings, StreamSettings
+from catchment.rtl.harness.verilated_nic import Pace, Top, VerilatedNic
+from catchment.sim.golden.switch_frames import HEADER_OFFSET
+from catchment.wire.generated.constants import DataType, Flag, PacketType
 
 LATENCY = 20
 FRAMES = 512

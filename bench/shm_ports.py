@@ -24,11 +24,11 @@ from statistics import median
 from bench import switch_inprocess, switch_updates
 from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS, entries, frame
 from bench.report import Figure, publish
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.programs import cache_folder, compile_for
-from controlplane.topology import Target
-from softswitch.build import ROOT
-from softswitch.process import SwitchProcess
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.programs import cache_folder, compile_for
+from catchment.controlplane.topology import Target
+from catchment.softswitch.process import SwitchProcess
 
 WORKERS = 8
 TOOL = ROOT / "build" / "native" / "bench" / "shm-load"

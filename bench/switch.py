@@ -27,12 +27,12 @@ from bench import shm_ports, switch_inprocess, switch_updates
 from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS, entries, frame
 from bench.interfaces import add_pairs, enter_new_network
 from bench.report import Figure, publish
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.programs import compile_for
-from controlplane.topology import Target
-from sim.held_address import HeldAddress
-from sim.switch_process import COMMANDS, start_switch
-from softswitch.build import ROOT
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.programs import compile_for
+from catchment.controlplane.topology import Target
+from catchment.sim.lab.held_address import HeldAddress
+from catchment.sim.lab.switch_process import COMMANDS, start_switch
 
 WORKERS = 8
 TOOLS = ROOT / "build" / "native" / "bench"

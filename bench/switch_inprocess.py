@@ -9,9 +9,10 @@ import argparse
 
 from bench.aggregation import GROUP, SEQ_OFFSET, SLOTS, entries, frame
 from bench.report import Figure, publish
-from softswitch import native
-from softswitch.build import ROOT, build
-from softswitch.inprocess import Switch
+from catchment.checkout import ROOT
+from catchment.softswitch import native
+from catchment.softswitch.build import build
+from catchment.softswitch.inprocess import Switch
 
 
 def set_up(switch: Switch, workers: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client import SwitchClient, TableEntry
 
 JOBS, RECEIVERS = "jobs", "receivers"
 _OWNED = (JOBS, RECEIVERS)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.desired import JOBS
-from controlplane.jobs import JobKind, JobPlan, StreamPlan
-from controlplane.jobs.tree import Branch
-from wire.generated.constants import Mode
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.desired import JOBS
+from catchment.controlplane.jobs import JobKind, JobPlan, StreamPlan
+from catchment.controlplane.jobs.tree import Branch
+from catchment.wire.generated.constants import Mode
 
 _SEQUENCE = 0xFFFF_FFFF
 _HALF = 1 << 31

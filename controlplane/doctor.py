@@ -7,15 +7,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.desired import present
-from controlplane.diagnosis import Missing, Sample, Waiting, newest_vectors, sample, silent_members, waiting_for
-from controlplane.jobs import JobPlan
-from controlplane.jobs.entries import switch_configs
-from controlplane.jobs.tree import Branch
-from controlplane.stats import switch_stats
-from controlplane.topology import AUTO_ADDRESS, Topology
-from wire.generated.constants import Mode
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.desired import present
+from catchment.controlplane.diagnosis import (
+    Missing,
+    Sample,
+    Waiting,
+    newest_vectors,
+    sample,
+    silent_members,
+    waiting_for,
+)
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.tree import Branch
+from catchment.controlplane.stats import switch_stats
+from catchment.controlplane.topology import AUTO_ADDRESS, Topology
+from catchment.wire.generated.constants import Mode
 
 _ADVICE = {
     "PARSE_ERROR": "frames are cut short on the way: compare the MTU of every interface with the topology's",

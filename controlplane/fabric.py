@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.desired import SwitchConfig, write
-from controlplane.errors import ControlPlaneError
-from controlplane.jobs import JobPlan
-from controlplane.jobs.allocation import FLOOD_GROUP
-from controlplane.jobs.entries import switch_configs
-from controlplane.topology import AUTO_ADDRESS, PortRef, Topology
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.desired import SwitchConfig, write
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs.allocation import FLOOD_GROUP
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
 L2, OWN_ADDRESSES, TRUNKS, SWITCH_ADDRESSES = "l2", "own_addresses", "trunks", "switch_addresses"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
-from controlplane.client import SwitchClient, SwitchError, TableEntry
-from wire.generated.constants import PacketType
+from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.wire.generated.constants import PacketType
 
 PLAIN = 0
 """`type` of traffic that is not ours."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.desired import FIRST_HAND_GROUP, SwitchConfig, is_ours
-from controlplane.dump.apply import apply_document
-from controlplane.dump.document import FORMAT, SECTIONS
-from controlplane.dump.read import read_document
-from controlplane.faults import PortDoor
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.desired import FIRST_HAND_GROUP, SwitchConfig, is_ours
+from catchment.controlplane.dump.apply import apply_document
+from catchment.controlplane.dump.document import FORMAT, SECTIONS
+from catchment.controlplane.dump.read import read_document
+from catchment.controlplane.faults import PortDoor
 
 _GROUPS = "multicast_groups"
 

@@ -6,11 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.jobs import Allocator, JobError, JobKind, JobPlan, deploy, remove, remove_where_possible, renew
-from controlplane.scrub import scrub
-from controlplane.store import JobRecord, JobState, Transactions
-from controlplane.topology import Topology
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.jobs import (
+    Allocator,
+    JobError,
+    JobKind,
+    JobPlan,
+    deploy,
+    remove,
+    remove_where_possible,
+    renew,
+)
+from catchment.controlplane.scrub import scrub
+from catchment.controlplane.store import JobRecord, JobState, Transactions
+from catchment.controlplane.topology import Topology
 
 Clients = Mapping[str, SwitchClient]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -82,7 +91,7 @@ def deploy_job(
     """Write a job that was reserved to the switches; forgets it when that fails. Arguments as `jobs.deploy`.
 
     Raises:
-        SwitchError, JobError: as `controlplane.jobs.deploy`.
+        SwitchError, JobError: as `catchment.controlplane.jobs.deploy`.
     """
     try:
         deploy(record.plan, topology, clients, reconciled=reconciled)

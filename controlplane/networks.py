@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.errors import ControlPlaneError
 
 _SOCKET_PATH = 108  # of sockaddr_un
 _SWITCH_SOCKETS = ("switch-*.sock", "bmv2-*.ipc")

@@ -15,11 +15,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.errors import ControlPlaneError
-from controlplane.topology import Switch, Target, Topology
+from catchment.checkout import ROOT
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.topology import Switch, Target, Topology
 
-_ROOT = Path(__file__).parents[1]
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -33,7 +33,7 @@ def cache_folder() -> Path:
     Not the compiler's own cache: a switch reads every program of its folder to find the one it is
     told to load, and the compiler's tests leave hundreds there.
     """
-    return Path(os.environ.get("CATCHMENT_BUILD_DIR", _ROOT / "build")) / "programs"
+    return Path(os.environ.get("CATCHMENT_BUILD_DIR", ROOT / "build")) / "programs"
 
 
 def program_for(switch: Switch) -> PipelineConfig:
@@ -108,7 +108,7 @@ def _compile(target: Target, program: Path, defines: Mapping[str, str], folder: 
             _p4c(), "--p4v", "16", *flags, "--p4runtime-files", str(results.p4info),
             "-o", str(results.device_config), str(program),
         ]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     if run.returncode:
         raise CompileError(f"{program} does not compile for {target}:\n{(run.stderr or run.stdout).strip()}")
     return results
@@ -135,7 +135,7 @@ def _sources(program: Path, seen: set[Path]) -> Iterator[Path]:
 def _compiler_files(target: Target) -> list[Path]:
     if target is Target.BMV2:
         return [Path(_p4c()).resolve()]
-    folder = _ROOT / "softswitch"
+    folder = ROOT / "softswitch"
     return [p for s in ("*.py", "*.p4", "*.hpp", "*.cpp") for p in folder.rglob(s)]
 
 

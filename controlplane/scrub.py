@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.client import SwitchClient, SwitchError
 
 _GENERATION_ABOVE = {"tag": 32, "last": 64, "heartbeat": 64}
 """Registers that keep a generation, by the last part of their name -> how many bits lie below it."""

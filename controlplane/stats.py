@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from controlplane.client import SwitchClient, SwitchError, TableEntry
-from controlplane.desired import JOBS
-from controlplane.jobs import JobPlan
-from controlplane.topology import Host, Topology
-from wire.generated.constants import DropReason
+from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.desired import JOBS
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.topology import Host, Topology
+from catchment.wire.generated.constants import DropReason
 
 DROPS = "drops"
 _HEARTBEAT = re.compile(r"\.worker(\d+)\.heartbeat$")

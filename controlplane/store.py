@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from controlplane.jobs import Allocator, JobError, JobPlan
-from controlplane.jobs.allocation import MAX_GENERATION
-from controlplane.topology import Topology
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs.allocation import MAX_GENERATION
+from catchment.controlplane.topology import Topology
 
 SCHEMA_VERSION = 2
 _PATIENCE = 10.0

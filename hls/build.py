@@ -1,6 +1,6 @@
 """The HLS kernels under g++: a shared object for the RTL's tests, and the C simulation.
 
-usage: python -m hls.build      builds and runs the C simulation
+usage: python -m catchment.hls.build      builds and runs the C simulation
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
-HLS = Path(__file__).parent
-ROOT = HLS.parent
+from catchment.checkout import ROOT
+
+HLS = ROOT / "hls"
 BUILD = ROOT / "build" / "hls"
 KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp")
 GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "rtl" / "generated" / "glm_numbers.hpp")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from host import build_path as _build_path
-from host.all_reducer import AllReducer, Reduction
-from host.endpoint import Endpoint, Stall
-from host.errors import EndpointError
-from host.request import Request
-from host.stream import Stream
+from catchment.host import build_path as _build_path
+from catchment.host.all_reducer import AllReducer, Reduction
+from catchment.host.endpoint import Endpoint, Stall
+from catchment.host.errors import EndpointError
+from catchment.host.request import Request
+from catchment.host.stream import Stream
 
 __path__ = _build_path.extended(__path__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 
-from host.errors import EndpointError
+from catchment.host.errors import EndpointError
 
 Address = tuple[str, int]
 

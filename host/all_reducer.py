@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, final
 
-from host.addresses import Address, cannot_open, checked_address, shm_path
-from host.buffers import lanes_of
-from host.endpoint import Stall
-from host.errors import EndpointError
-from wire.generated.constants import DataType, Flag
+from catchment.host.addresses import Address, cannot_open, checked_address, shm_path
+from catchment.host.buffers import lanes_of
+from catchment.host.endpoint import Stall
+from catchment.host.errors import EndpointError
+from catchment.wire.generated.constants import DataType, Flag
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from host import _native
-    from host.stream import Stream
+    from catchment.host import _native
+    from catchment.host.stream import Stream
 
 
 @final
@@ -124,7 +124,7 @@ class AllReducer:
         window: int | None = None,
         spin: float = 200e-6,
     ) -> None:
-        from host import _native  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _native  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         if not 0 <= wid < stream.workers:
             raise _argument(f"worker index {wid} of {stream.workers} workers", "give 0..workers-1")
@@ -170,7 +170,7 @@ class AllReducer:
         Raises:
             EndpointError: kind ``argument``.
         """
-        from host import _native  # noqa: PLC0415  as above
+        from catchment.host import _native  # noqa: PLC0415  as above
 
         source = lanes_of(array, writable=out is None)
         target = source if out is None else lanes_of(out, writable=True)

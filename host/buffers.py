@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from host.errors import EndpointError
-from wire.generated.constants import DataType
+from catchment.host.errors import EndpointError
+from catchment.wire.generated.constants import DataType
 
 if TYPE_CHECKING:
-    from host import _native
+    from catchment.host import _native
 
 _FORMATS = {
     ("f", 4): DataType.FP32,
@@ -78,7 +78,7 @@ def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
 
 
 def _pin(array: Any, writable: bool) -> _native.Pinned:
-    from host import _native  # noqa: PLC0415  only when an endpoint is really used
+    from catchment.host import _native  # noqa: PLC0415  only when an endpoint is really used
 
     if getattr(getattr(array, "dtype", None), "name", "") == "bfloat16":
         array = array.view("uint16")  # numpy has no buffer format for bfloat16

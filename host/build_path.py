@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import importlib.abc
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from catchment.checkout import NATIVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
-NATIVE_MODULES = ("host._native", "host._optimizer", "host._glm", "host._torch_group")
+NATIVE_MODULES = (
+    "catchment.host._native",
+    "catchment.host._optimizer",
+    "catchment.host._glm",
+    "catchment.host._torch_group",
+)
 
 
 def directory() -> Path:
     """The directory that holds ``_native*.so`` once it is built."""
-    chosen = os.environ.get("CATCHMENT_NATIVE_DIR")
-    return Path(chosen) if chosen else Path(__file__).resolve().parent.parent / "build" / "native" / "host"
+    return NATIVE / "host"
 
 
 def extended(path: Iterable[str]) -> list[str]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-from host.addresses import Address, cannot_open, checked_address, shm_path
-from host.buffers import bytes_of, lanes_of
-from host.errors import EndpointError
-from host.request import Request
-from wire.generated.constants import DataType
+from catchment.host.addresses import Address, cannot_open, checked_address, shm_path
+from catchment.host.buffers import bytes_of, lanes_of
+from catchment.host.errors import EndpointError
+from catchment.host.request import Request
+from catchment.wire.generated.constants import DataType
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from host.buffers import Buffer
-    from host.stream import Stream
+    from catchment.host.buffers import Buffer
+    from catchment.host.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Endpoint:
     """
 
     def __init__(self, role: str, streams: dict[str, Stream], options: dict[str, Any]) -> None:
-        from host import _native  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _native  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         self._push_bytes = role == "root"
         self._pull_bytes = role == "worker"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from host.errors import EndpointError
-from wire.generated.constants import Flag
+from catchment.host.errors import EndpointError
+from catchment.wire.generated.constants import Flag
 
 if TYPE_CHECKING:
-    from host import _native
-    from host.buffers import Buffer
+    from catchment.host import _native
+    from catchment.host.buffers import Buffer
 
 
 @final

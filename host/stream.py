@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from host.errors import EndpointError
-from wire.generated.constants import DEFAULT_LANES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
+from catchment.host.errors import EndpointError
+from catchment.wire.generated.constants import DEFAULT_LANES, MAX_PARAM_BYTES, MAX_WORKERS, SUPPORTED_LANES
 
 _MAX_SLOTS = 1 << 20
 

@@ -1,13 +1,13 @@
 """Lints every module; any warning is an error.
 
-usage: python -m rtl.lint
+usage: python -m catchment.rtl.lint
 """
 
 from __future__ import annotations
 
 import sys
 
-from rtl.verilate import RtlError, lint_all
+from catchment.rtl.verilate import RtlError, lint_all
 
 
 def main() -> int:

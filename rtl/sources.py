@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-RTL = Path(__file__).parent
+from catchment.checkout import ROOT
+
+RTL = ROOT / "rtl"
 FOLDERS = ("common", "format", "transport", "hostif", "nic", "glm")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (

@@ -1,6 +1,6 @@
 """Synthesizes hardware modules for UltraScale+ with Yosys, and says what share of a U50 they take.
 
-usage: python -m rtl.synth [--json FILE] [MODULE ...]
+usage: python -m catchment.rtl.synth [--json FILE] [MODULE ...]
 
 Results are kept under build/synth/ by content: only what changed is synthesized again.
 """
@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtl.netlist import Area, NetlistError, measure
-from rtl.sources import RTL, closure
+from catchment.checkout import ROOT
+from catchment.rtl.netlist import Area, NetlistError, measure
+from catchment.rtl.sources import RTL, closure
 
-ROOT = RTL.parent
 BUILD = ROOT / "build" / "synth"
 # What a U50 has.
 U50 = {"lut": 872_000, "ff": 1_743_000, "bram36": 1344, "uram": 640, "dsp": 5952}
@@ -201,7 +201,7 @@ def _line(name: str, area: Area) -> str:
 
 def main() -> int:
     """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rtl.synth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m catchment.rtl.synth", description=__doc__)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     options = parser.parse_args()

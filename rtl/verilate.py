@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from rtl.sources import LINT_RULES, RTL, closure, modules
+from catchment.checkout import ROOT
+from catchment.rtl.sources import LINT_RULES, RTL, closure, modules
 
-BUILD = RTL.parent / "build" / "rtl"
+BUILD = ROOT / "build" / "rtl"
 
 
 class RtlError(Exception):

@@ -1,1 +1,1 @@
-"""What puts the parts together: emulated networks, golden models, protocol proofs, the demo."""
+"""What puts the parts together: golden models, protocol proofs, networks on this machine, co-simulation, trainings."""

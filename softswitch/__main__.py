@@ -1,4 +1,7 @@
-"""`python -m softswitch PROGRAM.p4 --p4info FILE --output FILE.so`: compile a program for the embedded switch."""
+"""Compile a program for the embedded switch.
+
+usage: python -m catchment.softswitch PROGRAM.p4 --p4info FILE --output FILE.so
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from pathlib import Path
 
 from google.protobuf import text_format
 
-from softswitch.build import build
-from softswitch.compiler.diagnostics import CompileError
-from softswitch.compiler.preprocess import definitions
-from softswitch.errors import SwitchError
+from catchment.softswitch.build import build
+from catchment.softswitch.compiler.diagnostics import CompileError
+from catchment.softswitch.compiler.preprocess import definitions
+from catchment.softswitch.errors import SwitchError
 
 
 def main() -> int:
     """Compile; errors go to stderr with their place in the source."""
-    parser = argparse.ArgumentParser(prog="python -m softswitch", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m catchment.softswitch", description=__doc__)
     parser.add_argument("program", type=Path)
     parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
     parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])

@@ -13,13 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from softswitch.compiler.backend import generate
-from softswitch.compiler.diagnostics import Diagnostic
-from softswitch.compiler.frontend import check_file
-from softswitch.compiler.p4info import make_p4info
-from softswitch.errors import SwitchError
+from catchment.checkout import ROOT
+from catchment.softswitch.compiler.backend import generate
+from catchment.softswitch.compiler.diagnostics import Diagnostic
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.errors import SwitchError
 
-ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "softswitch" / "runtime" / "include"
 CACHE = ROOT / "build" / "p4"
 INTERNAL = 13

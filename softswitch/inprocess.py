@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from softswitch import native
-from softswitch.build import BuiltProgram
-from softswitch.errors import SwitchError
+from catchment.softswitch import native
+from catchment.softswitch.build import BuiltProgram
+from catchment.softswitch.errors import SwitchError
 
 INVALID_ARGUMENT = 3
 NOT_FOUND = 5

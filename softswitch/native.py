@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from softswitch.errors import SwitchError
+from catchment.checkout import NATIVE
+from catchment.softswitch.errors import SwitchError
 
-ROOT = Path(__file__).resolve().parent.parent
 FAILED_PRECONDITION = 9
 
 
 @cache
 def runtime() -> Any:
     """The `_softswitch` module. CATCHMENT_NATIVE_DIR names another build directory than build/native."""
-    base = Path(os.environ.get("CATCHMENT_NATIVE_DIR", ROOT / "build" / "native"))
+    base = NATIVE
     folder = base / "softswitch" / "runtime"
     found = sorted(folder.glob(f"_softswitch.cpython-{sys.version_info.major}{sys.version_info.minor}*.so"))
     if not found:

@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from softswitch.watched_process import WatchedProcess
+from catchment.checkout import NATIVE
+from catchment.softswitch.watched_process import WatchedProcess
 
-DEFAULT_EXECUTABLE = Path(__file__).parents[1] / "build" / "native" / "softswitch" / "server" / "catchment-switch"
+DEFAULT_EXECUTABLE = NATIVE / "softswitch" / "server" / "catchment-switch"
 
 
 class SwitchProcessError(Exception):

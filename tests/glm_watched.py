@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from host.glm import Epoch, GlmError, Prepared, Samples, Training, prepare
-from sim.glm import network_runner
-from sim.glm.labs import Lab, open_lab
-from sim.glm.network_runner import NetworkRunner
+from catchment.host.glm import Epoch, GlmError, Prepared, Samples, Training, prepare
+from catchment.sim.glm import network_runner
+from catchment.sim.glm.labs import Lab, open_lab
+from catchment.sim.glm.network_runner import NetworkRunner
 
 
 def prepared_samples(rng: random.Random, workers: int, epochs: int) -> Prepared:

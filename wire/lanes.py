@@ -6,8 +6,8 @@ and applies them.
 
 from __future__ import annotations
 
-from wire.emit.layout import BANNER
-from wire.frame import Frame
+from catchment.wire.emit.layout import BANNER
+from catchment.wire.frame import Frame
 
 
 def lanes_p4(count: int, lane_bits: int) -> str:

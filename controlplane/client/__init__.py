@@ -1,8 +1,8 @@
 """P4Runtime client: names and readable values on any target (see docs/control-plane.md)."""
 
-from controlplane.client.entries import TableEntry
-from controlplane.client.errors import SwitchError, UpdateFailure
-from controlplane.client.p4info import P4Info
-from controlplane.client.switch import CounterValue, SwitchClient
+from catchment.controlplane.client.entries import TableEntry
+from catchment.controlplane.client.errors import SwitchError, UpdateFailure
+from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.switch import CounterValue, SwitchClient
 
 __all__ = ["CounterValue", "P4Info", "SwitchClient", "SwitchError", "TableEntry", "UpdateFailure"]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client.entries import meter_values, to_message
-from controlplane.client.switch import SwitchClient
+from catchment.controlplane.client.entries import meter_values, to_message
+from catchment.controlplane.client.switch import SwitchClient
 
 
 def clear_counter(client: SwitchClient, name: str, indices: Iterable[int]) -> None:

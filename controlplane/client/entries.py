@@ -10,9 +10,9 @@ from typing import Any
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client.errors import SwitchError
-from controlplane.client.p4info import P4Info
-from controlplane.client.values import Value, decode, encode, readable, to_int
+from catchment.controlplane.client.errors import SwitchError
+from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.values import Value, decode, encode, readable, to_int
 
 _MatchType = p4info_pb2.MatchField
 

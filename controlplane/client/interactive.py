@@ -7,7 +7,7 @@ import sys
 from p4runtime_sh import p4runtime
 from p4runtime_sh import shell as p4runtime_shell
 
-from controlplane.client.session import new_election_id
+from catchment.controlplane.client.session import new_election_id
 
 
 def run_shell(address: str, device_id: int) -> int:

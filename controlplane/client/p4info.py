@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from controlplane.client.errors import SwitchError
+from catchment.controlplane.client.errors import SwitchError
 
 
 class P4Info:

@@ -11,9 +11,9 @@ import grpc
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh.p4runtime import P4RuntimeException
 
-from controlplane.client.errors import SwitchError, from_rpc
-from controlplane.client.p4info import P4Info
-from controlplane.client.session import Session
+from catchment.controlplane.client.errors import SwitchError, from_rpc
+from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client.entries import from_action, port_bytes, port_of, to_action
-from controlplane.client.switch import SwitchClient, UpdateKind
-from controlplane.client.values import Value
+from catchment.controlplane.client.entries import from_action, port_bytes, port_of, to_action
+from catchment.controlplane.client.switch import SwitchClient, UpdateKind
+from catchment.controlplane.client.values import Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client.switch import SwitchClient, UpdateKind
+from catchment.controlplane.client.switch import SwitchClient, UpdateKind
 
 
 @dataclass(frozen=True, slots=True)

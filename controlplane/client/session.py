@@ -21,7 +21,7 @@ from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4runtime_sh.p4runtime import P4RuntimeClient
 
-from controlplane.client.errors import SwitchError, from_rpc
+from catchment.controlplane.client.errors import SwitchError, from_rpc
 
 ELECTION_HIGH = 1
 """Upper half of our election ids: with p4runtime-shell's default (1, 0) below all of ours."""

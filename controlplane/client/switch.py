@@ -12,13 +12,13 @@ import grpc
 from p4.v1 import p4runtime_pb2
 from p4runtime_sh.p4runtime import P4RuntimeException
 
-from controlplane.client import entries, pipeline
-from controlplane.client.entries import TableEntry
-from controlplane.client.errors import SwitchError, from_rpc, from_write
-from controlplane.client.p4info import P4Info
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.client.session import Session
-from controlplane.client.values import Value, from_data, to_data
+from catchment.controlplane.client import entries, pipeline
+from catchment.controlplane.client.entries import TableEntry
+from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
+from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.client.session import Session
+from catchment.controlplane.client.values import Value, from_data, to_data
 
 UpdateKind = Literal["insert", "modify", "delete"]
 _BATCH = 64

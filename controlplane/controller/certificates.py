@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from controlplane.controller.errors import ControllerError
-from wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
 
 _AUTHORITY_KEY = "ca.key"
 _DAYS = 825

@@ -12,20 +12,20 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from controlplane import lifecycle
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.controller.errors import ControllerError
-from controlplane.controller.identity import digest, new_secret
-from controlplane.controller.job_watch import JobWatch
-from controlplane.controller.keeper import Keeper
-from controlplane.controller.settings import Settings
-from controlplane.controller.switches import SwitchAgent
-from controlplane.desired import SwitchConfig
-from controlplane.fabric import restore, share_of
-from controlplane.jobs import JobError
-from controlplane.programs import programs_of
-from controlplane.store import JobState, JobStore, open_store
+from catchment.controlplane import lifecycle
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.controller.identity import digest, new_secret
+from catchment.controlplane.controller.job_watch import JobWatch
+from catchment.controlplane.controller.keeper import Keeper
+from catchment.controlplane.controller.settings import Settings
+from catchment.controlplane.controller.switches import SwitchAgent
+from catchment.controlplane.desired import SwitchConfig
+from catchment.controlplane.fabric import restore, share_of
+from catchment.controlplane.jobs import JobError
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.store import JobState, JobStore, open_store
 
 _log = logging.getLogger(__name__)
 _THREADS_PER_SWITCH = 4

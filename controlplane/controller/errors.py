@@ -1,6 +1,6 @@
 """The error of the controller and of what talks to it."""
 
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.errors import ControlPlaneError
 
 
 class ControllerError(ControlPlaneError):

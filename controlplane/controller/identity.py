@@ -7,8 +7,8 @@ import hmac
 import secrets
 from typing import Any
 
-from controlplane.controller.errors import RefusedError
-from wire.service import OPERATOR_NAME, host_name
+from catchment.controlplane.controller.errors import RefusedError
+from catchment.wire.service import OPERATOR_NAME, host_name
 
 _SECRET_BYTES = 24
 

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from controlplane.controller.roster import Roster
-from controlplane.controller.settings import Timing
-from controlplane.jobs import JobPlan
-from controlplane.store import JobRecord, MemberRecord
+from catchment.controlplane.controller.roster import Roster
+from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.store import JobRecord, MemberRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from controlplane.client import SwitchClient
-from controlplane.desired import SwitchConfig
-from controlplane.errors import ControlPlaneError
-from controlplane.faults import PortDoor
-from controlplane.kept import Kept, put_back, read_kept
-from controlplane.store import Transactions
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.desired import SwitchConfig
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.faults import PortDoor
+from catchment.controlplane.kept import Kept, put_back, read_kept
+from catchment.controlplane.store import Transactions
 
 _log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from controlplane.controller.core import Controller
-from controlplane.controller.errors import RefusedError
-from controlplane.controller.identity import digest, matches, new_secret
-from controlplane.controller.job_watch import JobWatch
-from controlplane.controller.roster import Presence, Seat
-from controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.errors import RefusedError
+from catchment.controlplane.controller.identity import digest, matches, new_secret
+from catchment.controlplane.controller.job_watch import JobWatch
+from catchment.controlplane.controller.roster import Presence, Seat
+from catchment.controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
+from catchment.controlplane.errors import ControlPlaneError
 
 _log = logging.getLogger(__name__)
 

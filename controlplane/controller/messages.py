@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.controller.job_watch import JobWatch, State
-from controlplane.controller.switches import SwitchAgent
-from controlplane.jobs import JobPlan
-from wire.generated import controller_pb2 as pb
+from catchment.controlplane.controller.job_watch import JobWatch, State
+from catchment.controlplane.controller.switches import SwitchAgent
+from catchment.controlplane.jobs import JobPlan
+from catchment.wire.generated import controller_pb2 as pb
 
 
 def description(plan: JobPlan, host: str) -> Any:

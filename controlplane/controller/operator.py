@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import grpc
 
-from controlplane.controller.certificates import load
-from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.controller.presence import Presence
-from controlplane.lifecycle import JobRequest
-from wire.generated import controller_pb2 as pb
-from wire.generated import controller_pb2_grpc as pb_grpc
-from wire.service import CONTROLLER_NAME, OPERATOR_NAME
+from catchment.controlplane.controller.certificates import load
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.controller.presence import Presence
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.wire.generated import controller_pb2 as pb
+from catchment.wire.generated import controller_pb2_grpc as pb_grpc
+from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME
 
 
 class OperatorClient:

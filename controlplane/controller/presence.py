@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self, TextIO
 
-from controlplane.controller.errors import ControllerError
+from catchment.controlplane.controller.errors import ControllerError
 
 
 @dataclass(frozen=True, slots=True)

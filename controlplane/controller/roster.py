@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.store import MemberRecord
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.store import MemberRecord
 
 
 class Presence(StrEnum):

@@ -9,14 +9,14 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from controlplane.controller import certificates
-from controlplane.controller.core import Controller
-from controlplane.controller.errors import ControllerError
-from controlplane.controller.members import Members
-from controlplane.controller.presence import PresenceFile
-from controlplane.controller.service import Service, start_server
-from controlplane.controller.settings import Settings
-from wire.service import CONTROLLER_NAME
+from catchment.controlplane.controller import certificates
+from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.controller.members import Members
+from catchment.controlplane.controller.presence import PresenceFile
+from catchment.controlplane.controller.service import Service, start_server
+from catchment.controlplane.controller.settings import Settings
+from catchment.wire.service import CONTROLLER_NAME
 
 _GRACE = 0.2
 _LONGEST_SOCKET_PATH = 100

@@ -11,18 +11,18 @@ from typing import Any
 
 import grpc
 
-from controlplane.controller import messages
-from controlplane.controller.certificates import Credentials
-from controlplane.controller.core import Controller
-from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.controller.identity import require_host, require_operator
-from controlplane.controller.members import Members
-from controlplane.controller.roster import Presence
-from controlplane.errors import ControlPlaneError
-from controlplane.jobs import JobKind
-from controlplane.lifecycle import JobRequest
-from wire.generated import controller_pb2 as pb
-from wire.generated import controller_pb2_grpc as pb_grpc
+from catchment.controlplane.controller import messages
+from catchment.controlplane.controller.certificates import Credentials
+from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.controller.identity import require_host, require_operator
+from catchment.controlplane.controller.members import Members
+from catchment.controlplane.controller.roster import Presence
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.wire.generated import controller_pb2 as pb
+from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 
 _log = logging.getLogger(__name__)
 

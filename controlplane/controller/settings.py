@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.faults import PortDoor
-from controlplane.topology import Topology
+from catchment.controlplane.faults import PortDoor
+from catchment.controlplane.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

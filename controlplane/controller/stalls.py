@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controlplane.client import SwitchError
-from controlplane.controller.job_watch import JobWatch
-from controlplane.controller.roster import Presence
-from controlplane.controller.switches import SAMPLE_SECONDS, SwitchAgent
-from controlplane.diagnosis import silent_members, waiting_for
+from catchment.controlplane.client import SwitchError
+from catchment.controlplane.controller.job_watch import JobWatch
+from catchment.controlplane.controller.roster import Presence
+from catchment.controlplane.controller.switches import SAMPLE_SECONDS, SwitchAgent
+from catchment.controlplane.diagnosis import silent_members, waiting_for
 
 EVERYBODY_SENDS = "waits, and every member is sending"
 """What is said of a member that reports a stall when nobody is missing."""

@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from enum import StrEnum
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.controller.keeper import Keeper
-from controlplane.controller.settings import Timing
-from controlplane.desired import Differences, SwitchConfig, reconcile, write
-from controlplane.diagnosis import Sample, sample
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.controller.keeper import Keeper
+from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.desired import Differences, SwitchConfig, reconcile, write
+from catchment.controlplane.diagnosis import Sample, sample
 
 _log = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.client.cells import read_meters, write_meters
-from controlplane.client.profiles import read_member_groups, read_members, write_member_groups, write_members
-from controlplane.client.replication import read_groups, read_sessions, write_groups, write_sessions
-from controlplane.dump.entries import (
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client.cells import read_meters, write_meters
+from catchment.controlplane.client.profiles import read_member_groups, read_members, write_member_groups, write_members
+from catchment.controlplane.client.replication import read_groups, read_sessions, write_groups, write_sessions
+from catchment.controlplane.dump.entries import (
     clone_sessions_of,
     defaults_of,
     entries_of,
@@ -19,7 +19,7 @@ from controlplane.dump.entries import (
     meters_of,
     multicast_groups_of,
 )
-from controlplane.dump.read import changed_default
+from catchment.controlplane.dump.read import changed_default
 
 _T = TypeVar("_T")
 

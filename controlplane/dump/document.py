@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.errors import ControlPlaneError
 
 FORMAT = 1
 SECTIONS = ("tables", "defaults", "profiles", "multicast_groups", "clone_sessions", "meters")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from controlplane.client import SwitchClient, SwitchError, TableEntry
-from controlplane.client.entries import Choice
-from controlplane.client.profiles import GroupMember, Member, MemberGroup
-from controlplane.client.replication import CloneSession, MulticastGroup, Replica
-from controlplane.dump.document import DumpError, place
+from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.entries import Choice
+from catchment.controlplane.client.profiles import GroupMember, Member, MemberGroup
+from catchment.controlplane.client.replication import CloneSession, MulticastGroup, Replica
+from catchment.controlplane.dump.document import DumpError, place
 
 _T = TypeVar("_T")
 

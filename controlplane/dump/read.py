@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.client.cells import read_meters
-from controlplane.client.profiles import read_member_groups, read_members
-from controlplane.client.replication import Replica, read_groups, read_sessions
-from controlplane.client.values import to_int
-from controlplane.dump.document import FORMAT, Line
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client.cells import read_meters
+from catchment.controlplane.client.profiles import read_member_groups, read_members
+from catchment.controlplane.client.replication import Replica, read_groups, read_sessions
+from catchment.controlplane.client.values import to_int
+from catchment.controlplane.dump.document import FORMAT, Line
 
 
 def read_document(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from controlplane.jobs.errors import JobError
-from controlplane.topology import Topology
-from wire.generated.constants import UDP_PORT
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.topology import Topology
+from catchment.wire.generated.constants import UDP_PORT
 
 JOB_ROWS = 64
 """JOBS of the switch program: streams at the same time on one switch."""

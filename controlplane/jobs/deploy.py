@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controlplane.client import SwitchClient, SwitchError
-from controlplane.desired import SwitchConfig, present, replace, take_off, write
-from controlplane.jobs.entries import switch_configs
-from controlplane.jobs.errors import JobError
-from controlplane.jobs.plan import JobPlan
-from controlplane.topology import Topology
+from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.desired import SwitchConfig, present, replace, take_off, write
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.plan import JobPlan
+from catchment.controlplane.topology import Topology
 
 
 def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient], *, reconciled: bool = False) -> None:

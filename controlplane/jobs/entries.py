@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controlplane.client import TableEntry
-from controlplane.desired import JOBS, RECEIVERS, SwitchConfig
-from controlplane.jobs.plan import JobPlan, StreamPlan
-from controlplane.jobs.tree import Branch
-from controlplane.topology import Host, PortRef, Topology
-from wire.generated.constants import UDP_PORT, Mode
+from catchment.controlplane.client import TableEntry
+from catchment.controlplane.desired import JOBS, RECEIVERS, SwitchConfig
+from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
+from catchment.controlplane.jobs.tree import Branch
+from catchment.controlplane.topology import Host, PortRef, Topology
+from catchment.wire.generated.constants import UDP_PORT, Mode
 
 
 def switch_configs(job: JobPlan, topology: Topology) -> list[SwitchConfig]:

@@ -1,6 +1,6 @@
 """The error of planning, deploying or looking up jobs."""
 
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.errors import ControlPlaneError
 
 
 class JobError(ControlPlaneError):

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from controlplane.jobs.allocation import Allocator, Share
-from controlplane.jobs.errors import JobError
-from controlplane.jobs.rails import choose_rail
-from controlplane.jobs.tree import Branch, tree_of
-from controlplane.topology import Host, PortRef, Topology
-from wire.generated.constants import (
+from catchment.controlplane.jobs.allocation import Allocator, Share
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.rails import choose_rail
+from catchment.controlplane.jobs.tree import Branch, tree_of
+from catchment.controlplane.topology import Host, PortRef, Topology
+from catchment.wire.generated.constants import (
     HEADER_BYTES,
     IPV4_BYTES,
     LANE_BYTES,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controlplane.jobs.errors import JobError
-from controlplane.jobs.tree import Load
-from controlplane.topology import Topology
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.tree import Load
+from catchment.controlplane.topology import Topology
 
 
 def choose_rail(name: str, topology: Topology, members: Sequence[str], wanted: str | None, load: Load) -> str | None:

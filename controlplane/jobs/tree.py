@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from controlplane.jobs.errors import JobError
-from controlplane.topology import Host, PortRef, Topology
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.topology import Host, PortRef, Topology
 
 
 @dataclass(frozen=True, slots=True)

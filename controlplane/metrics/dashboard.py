@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from controlplane.metrics.definitions import METRICS, Metric
+from catchment.controlplane.metrics.definitions import METRICS, Metric
 
 FILE = Path(__file__).with_name("grafana.json")
 """The dashboard as it is in the repository, for Grafana's import."""

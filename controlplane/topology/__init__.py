@@ -1,9 +1,9 @@
 """Topology files: switches, hosts and links (see docs/control-plane.md)."""
 
-from controlplane.topology.build import racks, star
-from controlplane.topology.errors import TopologyError
-from controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
-from controlplane.topology.network import Topology
+from catchment.controlplane.topology.build import racks, star
+from catchment.controlplane.topology.errors import TopologyError
+from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.network import Topology
 
 __all__ = [
     "AUTO_ADDRESS",

@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
 
-from controlplane.topology.errors import TopologyError
-from controlplane.topology.model import Host, Link, PortRef, Switch, Target
-from controlplane.topology.network import Topology
-from controlplane.topology.schema import MAX_PORT
+from catchment.controlplane.topology.errors import TopologyError
+from catchment.controlplane.topology.model import Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.network import Topology
+from catchment.controlplane.topology.schema import MAX_PORT
 
 _NETWORK = ipaddress.IPv4Network("10.0.0.0/16")
 

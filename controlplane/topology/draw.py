@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from controlplane.topology.layout import (
+from catchment.controlplane.topology.layout import (
     HOST_HEIGHT,
     HOST_WIDTH,
     MARGIN,
@@ -15,8 +15,8 @@ from controlplane.topology.layout import (
     Frame,
     lay_out,
 )
-from controlplane.topology.model import Host, Switch
-from controlplane.topology.network import Topology
+from catchment.controlplane.topology.model import Host, Switch
+from catchment.controlplane.topology.network import Topology
 
 _NO_RAIL = "#555"
 _COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b7791f", "#16858d", "#a1346c", "#5d6d1e")

@@ -1,6 +1,6 @@
 """The error of a topology file."""
 
-from controlplane.errors import ControlPlaneError
+from catchment.controlplane.errors import ControlPlaneError
 
 
 class TopologyError(ControlPlaneError):

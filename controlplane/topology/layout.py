@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from controlplane.topology.model import PortRef
-from controlplane.topology.network import Topology
+from catchment.controlplane.topology.model import PortRef
+from catchment.controlplane.topology.network import Topology
 
 HOST_WIDTH, HOST_HEIGHT = 92, 40
 NIC_HEIGHT = 14

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from controlplane.topology.errors import TopologyError
-from controlplane.topology.model import Host, Link, PortRef, Switch
-from controlplane.topology.schema import read_topology
+from catchment.controlplane.topology.errors import TopologyError
+from catchment.controlplane.topology.model import Host, Link, PortRef, Switch
+from catchment.controlplane.topology.schema import read_topology
 
 
 @dataclass(frozen=True, slots=True)

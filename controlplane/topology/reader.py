@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from controlplane.topology.errors import TopologyError
+from catchment.controlplane.topology.errors import TopologyError
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 

@@ -40,10 +40,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from controlplane.topology.errors import TopologyError
-from controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
-from controlplane.topology.reader import Section, compose
-from wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
+from catchment.controlplane.topology.errors import TopologyError
+from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.reader import Section, compose
+from catchment.wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
 
 MAX_PORT = 509
 """511 is the drop port of v1model, 510 the CPU port of the embedded switch."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from host.collectives.communicator import Communicator
-from host.collectives.errors import CollectiveError
-from host.collectives.scaling import Block, Delayed, Fixed, Scaling
-from host.collectives.work import Work, WorkStatistics
+from catchment.host.collectives.communicator import Communicator
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
+from catchment.host.collectives.work import Work, WorkStatistics
 
 __all__ = ["Block", "CollectiveError", "Communicator", "Delayed", "Fixed", "Scaling", "Work", "WorkStatistics"]

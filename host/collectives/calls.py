@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from host.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
-from host.collectives.errors import CollectiveError
-from host.collectives.library import Call
-from host.errors import EndpointError
-from wire.generated.constants import DataType
+from catchment.host.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.library import Call
+from catchment.host.errors import EndpointError
+from catchment.wire.generated.constants import DataType
 
 ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER = range(1, 7)
 _NAMES: Final = ("", "all_reduce", "reduce", "broadcast", "barrier", "reduce_scatter", "all_gather")

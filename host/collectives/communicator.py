@@ -10,21 +10,21 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from host.addresses import Address, checked_address
-from host.buffers import Buffer
-from host.collectives import calls
-from host.collectives.calls import Manner, Numbers, Operation, told, wrong
-from host.collectives.errors import CollectiveError
-from host.collectives.history import History
-from host.collectives.library import Config, Result, Stats, library
-from host.collectives.ports import chosen_path
-from host.collectives.process import generation
-from host.collectives.scaling import Block, Delayed, Fixed, Scaling
-from host.collectives.work import Work
-from host.errors import EndpointError
-from host.membership.description import Description
-from host.stream import Stream
-from wire.generated.constants import DataType
+from catchment.host.addresses import Address, checked_address
+from catchment.host.buffers import Buffer
+from catchment.host.collectives import calls
+from catchment.host.collectives.calls import Manner, Numbers, Operation, told, wrong
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.history import History
+from catchment.host.collectives.library import Config, Result, Stats, library
+from catchment.host.collectives.ports import chosen_path
+from catchment.host.collectives.process import generation
+from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
+from catchment.host.collectives.work import Work
+from catchment.host.errors import EndpointError
+from catchment.host.membership.description import Description
+from catchment.host.stream import Stream
+from catchment.wire.generated.constants import DataType
 
 
 @final
@@ -128,7 +128,7 @@ class Communicator:
 
     @classmethod
     def of_description(cls, description: Description, **options: Any) -> Self:
-        """From what the controller tells a member (`host.membership`); `options` as for the constructor."""
+        """From what the controller tells a member (`catchment.host.membership`); `options` as for the constructor."""
         if description.kind != "allreduce":
             raise wrong(f"a job of kind {description.kind}", "collectives need a job of kind allreduce")
         return cls(

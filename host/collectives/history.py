@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import final
 
-from host.collectives.scaling import Delayed
-from host.collectives.work import Work
+from catchment.host.collectives.scaling import Delayed
+from catchment.host.collectives.work import Work
 
 _LEAST, _MOST = -128, 127
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from host import build_path
-from host.collectives.errors import CollectiveError
+from catchment.host import build_path
+from catchment.host.collectives.errors import CollectiveError
 
 _ABI = 2
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"

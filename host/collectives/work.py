@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import final
 
-from host.collectives.errors import CollectiveError
-from host.collectives.library import Result, library
-from host.collectives.process import generation
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.library import Result, library
+from catchment.host.collectives.process import generation
 
 _SLICE_NS = 100_000_000
 """Longest time in C without a look at Python's signals."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from host.glm.errors import GlmError
-from host.glm.local import LocalRunner
-from host.glm.model import Model
-from host.glm.numbers import Loss, Numbers, Step
-from host.glm.reader import read_samples
-from host.glm.samples import Samples
-from host.glm.shares import Shares
-from host.glm.training import Epoch, Parallel, Prepared, Report, Runner, Training, prepare, train
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.local import LocalRunner
+from catchment.host.glm.model import Model
+from catchment.host.glm.numbers import Loss, Numbers, Step
+from catchment.host.glm.reader import read_samples
+from catchment.host.glm.samples import Samples
+from catchment.host.glm.shares import Shares
+from catchment.host.glm.training import Epoch, Parallel, Prepared, Report, Runner, Training, prepare, train
 
 __all__ = [
     "Epoch",

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from host.glm.errors import GlmError
-from host.glm.numbers import PLANES
-from host.glm.samples import Floats
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import PLANES
+from catchment.host.glm.samples import Floats
 
 _DENSE_FROM = 0.2
 """Share of non-zero codes from which rows are held whole: a sparse code costs six bytes and a gather."""
@@ -92,7 +92,7 @@ class Normaliser:
         Raises:
             GlmError: a range is beyond what a float can say.
         """
-        from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         offsets, columns = _places(matrix)
         low, high = _glm.feature_ranges(offsets, columns, matrix.data, matrix.shape[1])
@@ -122,7 +122,7 @@ class Normaliser:
         Raises:
             GlmError: another number of features.
         """
-        from host import _glm  # noqa: PLC0415
+        from catchment.host import _glm  # noqa: PLC0415
 
         samples, features = matrix.shape
         if features != self.features:

@@ -20,12 +20,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from host.glm.errors import GlmError
-from host.glm.local import LocalRunner
-from host.glm.model import Model
-from host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss
-from host.glm.samples import Floats, Samples
-from host.glm.training import Parallel, Report, Runner, Training, prepare, train
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.local import LocalRunner
+from catchment.host.glm.model import Model
+from catchment.host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss
+from catchment.host.glm.samples import Floats, Samples
+from catchment.host.glm.training import Parallel, Report, Runner, Training, prepare, train
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from host.glm.numbers import GRADIENT_GUARD
-from host.glm.training import Epoch, Parallel, Prepared
-from host.glm.workers import cut, native_worker
+from catchment.host.glm.numbers import GRADIENT_GUARD
+from catchment.host.glm.training import Epoch, Parallel, Prepared
+from catchment.host.glm.workers import cut, native_worker
 
 
 class LocalRunner:
@@ -23,7 +23,7 @@ class LocalRunner:
 
 
 def _model_parallel(prepared: Prepared) -> Iterator[Epoch]:
-    from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+    from catchment.host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
     training = prepared.training
     workers = []

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.encoding import Normaliser
-from host.glm.errors import GlmError
-from host.glm.numbers import FRACTION_LEAST, FRACTION_MOST, PLANES, Loss
-from host.glm.samples import Floats, rows_of
-from host.glm.targets import Targets
+from catchment.host.glm.encoding import Normaliser
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import FRACTION_LEAST, FRACTION_MOST, PLANES, Loss
+from catchment.host.glm.samples import Floats, rows_of
+from catchment.host.glm.targets import Targets
 
 _FORMAT = "catchment glm 1"
 _WANTED = "name a model that `glm train` saved"

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.errors import GlmError
+from catchment.host.glm.errors import GlmError
 
 BANKS: Final = 8
 """Samples of a micro-batch, each in a bank of its own; lanes of the all-reduce."""

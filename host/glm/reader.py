@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from host.glm.errors import GlmError
-from host.glm.numbers import ENGINE_WEIGHTS, ENGINES_MAX
-from host.glm.samples import Floats, Samples, rows_of
-from wire.generated.constants import MAX_WORKERS
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import ENGINE_WEIGHTS, ENGINES_MAX
+from catchment.host.glm.samples import Floats, Samples, rows_of
+from catchment.wire.generated.constants import MAX_WORKERS
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -65,7 +65,7 @@ def read_samples(
 
 
 def _read_text(path: Path, features: int | None, zero_based: bool) -> Samples:
-    from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+    from catchment.host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
     most = MOST_FEATURES if features is None else features
     parts: list[_Parsed] = []

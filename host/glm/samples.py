@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from host.glm.errors import GlmError
+from catchment.host.glm.errors import GlmError
 
 Floats = NDArray[np.float64]
 _INDEXED = tuple(getattr(sp, f"{form}_{kind}") for form in ("csr", "csc", "bsr") for kind in ("array", "matrix"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from host.glm.errors import GlmError
-from host.glm.numbers import BANKS, CHUNK, ENGINES_MAX
-from wire.generated.constants import MAX_WORKERS
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import BANKS, CHUNK, ENGINES_MAX
+from catchment.wire.generated.constants import MAX_WORKERS
 
 
 @dataclass(frozen=True, slots=True)

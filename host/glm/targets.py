@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.errors import GlmError
-from host.glm.numbers import ACTIVATION_FRACTION, TARGET_LIMIT, Loss
-from host.glm.samples import Floats
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.numbers import ACTIVATION_FRACTION, TARGET_LIMIT, Loss
+from catchment.host.glm.samples import Floats
 
 _NAMED_CLASSES = 8
 

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.encoding import Encoded, Normaliser
-from host.glm.errors import GlmError
-from host.glm.model import Model
-from host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss, Numbers, Step
-from host.glm.samples import Samples
-from host.glm.shares import Shares
-from host.glm.targets import Targets, mean_loss, score
+from catchment.host.glm.encoding import Encoded, Normaliser
+from catchment.host.glm.errors import GlmError
+from catchment.host.glm.model import Model
+from catchment.host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss, Numbers, Step
+from catchment.host.glm.samples import Samples
+from catchment.host.glm.shares import Shares
+from catchment.host.glm.targets import Targets, mean_loss, score
 
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
 _LARGEST_OF = 0.999

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.encoding import Codes
-from host.glm.numbers import BANKS, CHUNK, PLANES
-from host.glm.shares import Shares, micro_batches
+from catchment.host.glm.encoding import Codes
+from catchment.host.glm.numbers import BANKS, CHUNK, PLANES
+from catchment.host.glm.shares import Shares, micro_batches
 
 Words = NDArray[np.uint64]
 

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from host.glm.encoding import Encoded
-from host.glm.numbers import GRADIENT_GUARD, Loss, Numbers, Step, sigmoid_table
-from host.glm.schedule import data_parallel_samples, mini_batch_ends
-from host.glm.training import Parallel, Prepared
+from catchment.host.glm.encoding import Encoded
+from catchment.host.glm.numbers import GRADIENT_GUARD, Loss, Numbers, Step, sigmoid_table
+from catchment.host.glm.schedule import data_parallel_samples, mini_batch_ends
+from catchment.host.glm.training import Parallel, Prepared
 
 if TYPE_CHECKING:
-    from host import _glm
+    from catchment.host import _glm
 
 
 class Sum(Protocol):
@@ -37,7 +37,7 @@ class Summer(Protocol):
 
 def native_worker(encoded: Encoded, labels: NDArray[np.int32], loss: Loss, numbers: Numbers) -> _glm.Worker:
     """A worker with these features of these samples."""
-    from host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
+    from catchment.host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
     table = sigmoid_table().astype(np.int32)
     rows = encoded.rows

@@ -1,7 +1,7 @@
 """What a worker and the optimizer node agree on: the table of layers, the PARAM message, the order of the passes."""
 
-from host.layers.errors import TrainingError
-from host.layers.message import (
+from catchment.host.layers.errors import TrainingError
+from catchment.host.layers.message import (
     ParamHeader,
     Phase,
     WireType,
@@ -11,9 +11,9 @@ from host.layers.message import (
     pack_header,
     pack_message,
 )
-from host.layers.table import LayerSpec, LayerTable, TensorSpec
-from host.layers.timeline import Span, Timeline
-from host.layers.transport import Completion, TransferPort
+from catchment.host.layers.table import LayerSpec, LayerTable, TensorSpec
+from catchment.host.layers.timeline import Span, Timeline
+from catchment.host.layers.transport import Completion, TransferPort
 
 __all__ = [
     "Completion",

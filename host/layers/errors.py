@@ -1,4 +1,4 @@
-"""The one exception of model-in-network training (host.layers, host.torch, host.optimizer)."""
+"""The one exception of model-in-network training (catchment.host.layers, host.torch, host.optimizer)."""
 
 
 class TrainingError(Exception):

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from host.layers.errors import TrainingError
-from host.layers.table import LayerSpec, LayerTable
+from catchment.host.layers.errors import TrainingError
+from catchment.host.layers.table import LayerSpec, LayerTable
 
 MAGIC = b"CLYR"
 VERSION = 2

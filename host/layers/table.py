@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from host.layers.errors import TrainingError
+from catchment.host.layers.errors import TrainingError
 
 
 @dataclass(frozen=True, slots=True)

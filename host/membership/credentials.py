@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import grpc
 
-from host.membership.errors import MembershipError
-from wire.service import AUTHORITY_FILE, CONTROLLER_NAME, credential_files, host_name
+from catchment.host.membership.errors import MembershipError
+from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, credential_files, host_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from typing import Any, Protocol, Self, TypeVar, final
 
 import grpc
 
-from host.all_reducer import AllReducer
-from host.endpoint import Endpoint
-from host.errors import EndpointError
-from host.membership.credentials import Credentials
-from host.membership.description import Description
-from host.membership.errors import MembershipError
-from wire.generated import controller_pb2 as pb
-from wire.generated import controller_pb2_grpc as pb_grpc
+from catchment.host.all_reducer import AllReducer
+from catchment.host.endpoint import Endpoint
+from catchment.host.errors import EndpointError
+from catchment.host.membership.credentials import Credentials
+from catchment.host.membership.description import Description
+from catchment.host.membership.errors import MembershipError
+from catchment.wire.generated import controller_pb2 as pb
+from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 
 _RETRY_SECONDS = 0.1
 _STALL_CHECK_SECONDS = 0.2

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from host.layers import Completion, LayerSpec
-from host.layers.message import EXPONENT_MAX, EXPONENT_MIN
-from host.optimizer.scaling import DelayedScaling, ScalingOptions
-from wire.generated.constants import Flag
+from catchment.host.layers import Completion, LayerSpec
+from catchment.host.layers.message import EXPONENT_MAX, EXPONENT_MIN
+from catchment.host.optimizer.scaling import DelayedScaling, ScalingOptions
+from catchment.wire.generated.constants import Flag
 
 
 class LayerExponents:
-    """Delayed scaling (host.optimizer.scaling) tensor by tensor."""
+    """Delayed scaling (catchment.host.optimizer.scaling) tensor by tensor."""
 
     def __init__(self, layer: LayerSpec, workers: int, options: ScalingOptions, notes: Any = None) -> None:
         """`notes`: what `notes()` once gave, to go on from there."""

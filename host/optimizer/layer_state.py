@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from host.layers import LayerSpec, TrainingError
-from host.optimizer.layer_update import Step, update_layer
-from host.optimizer.store import UNIT, Memory, Rule, page_aligned
+from catchment.host.layers import LayerSpec, TrainingError
+from catchment.host.optimizer.layer_update import Step, update_layer
+from catchment.host.optimizer.store import UNIT, Memory, Rule, page_aligned
 
 if TYPE_CHECKING:
-    from host import _optimizer
+    from catchment.host import _optimizer
 
 
 class LayerState:

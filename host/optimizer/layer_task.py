@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from host.layers import Completion, LayerTable, ParamHeader, Phase, TransferPort, WireType, pack_message
-from host.optimizer.exponents import LayerExponents
-from host.optimizer.layer_state import LayerState
-from host.optimizer.layer_update import Step
-from host.optimizer.loss_scale import LossScale
-from host.optimizer.scaling import ScalingOptions
-from host.optimizer.store import Rule
+from catchment.host.layers import Completion, LayerTable, ParamHeader, Phase, TransferPort, WireType, pack_message
+from catchment.host.optimizer.exponents import LayerExponents
+from catchment.host.optimizer.layer_state import LayerState
+from catchment.host.optimizer.layer_update import Step
+from catchment.host.optimizer.loss_scale import LossScale
+from catchment.host.optimizer.scaling import ScalingOptions
+from catchment.host.optimizer.store import Rule
 
 if TYPE_CHECKING:
-    from host import _optimizer
+    from catchment.host import _optimizer
 
 
 @dataclass(frozen=True, slots=True)

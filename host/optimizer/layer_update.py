@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from host.layers import LayerSpec
-from host.optimizer.rules import UpdateRule
-from host.optimizer.store import Memory
+from catchment.host.layers import LayerSpec
+from catchment.host.optimizer.rules import UpdateRule
+from catchment.host.optimizer.store import Memory
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from host import _optimizer
+    from catchment.host import _optimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def update_layer(  # noqa: PLR0917
     Args:
         updater: threads and kernels.
         layer: the layer's tensors.
-        sections: by name (host.optimizer.store.geometry), whole and padded.
+        sections: by name (catchment.host.optimizer.store.geometry), whole and padded.
         gradients: the layer's sums, fp32.
         steps: how often each tensor was updated so far.
         usable: numbers of the tensors to update, ascending.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from host.layers import TrainingError
+from catchment.host.layers import TrainingError
 
 
 @dataclass(frozen=True, slots=True)

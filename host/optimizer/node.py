@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import torch
 
-from host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort
-from host.optimizer.layer_task import LayerTask, PendingSum
-from host.optimizer.layer_update import Step
-from host.optimizer.loss_scale import LossScale
-from host.optimizer.options import NodeOptions
+from catchment.host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort
+from catchment.host.optimizer.layer_task import LayerTask, PendingSum
+from catchment.host.optimizer.layer_update import Step
+from catchment.host.optimizer.loss_scale import LossScale
+from catchment.host.optimizer.options import NodeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class OptimizerNode:
         self._options = options
         self._timeline = Timeline() if timeline is None else timeline
         self._on_pass = on_pass
-        from host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         updater = _optimizer.Updater(options.threads)
         self._tasks = [

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from host.layers import TrainingError, WireType
-from host.optimizer.loss_scale import DynamicLossScale
-from host.optimizer.rules import Adam, UpdateRule
-from host.optimizer.scaling import ScalingOptions
+from catchment.host.layers import TrainingError, WireType
+from catchment.host.optimizer.loss_scale import DynamicLossScale
+from catchment.host.optimizer.rules import Adam, UpdateRule
+from catchment.host.optimizer.scaling import ScalingOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class NodeOptions:
         rule: the optimizer.
         wire: element type of parameters on the wire.
         scaling: of the gradients' exponents.
-        rate: learning-rate schedule (host.optimizer.schedules): scales the rule's lr; its argument counts training
+        rate: learning-rate schedule (host/optimizer/schedules.py): scales the rule's lr; its argument counts training
             passes from 0, over all runs of a store.
         loss_scale: what the workers multiply their loss by, and the sums are divided by: a number, or how it moves.
         ahead: in memory: layers whose gradients are asked for before they are needed.

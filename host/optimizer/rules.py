@@ -19,8 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from host.layers import TrainingError
-from host.optimizer.store import Rule
+from catchment.host.layers import TrainingError
+from catchment.host.optimizer.store import Rule
 
 
 class UpdateRule(Protocol):

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from host.layers import TrainingError
-from host.layers.message import EXPONENT_MAX, EXPONENT_MIN
+from catchment.host.layers import TrainingError
+from catchment.host.layers.message import EXPONENT_MAX, EXPONENT_MIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from host.layers import TrainingError
+from catchment.host.layers import TrainingError
 
 Schedule = Callable[[int], float]
 

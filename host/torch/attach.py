@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from host.layers import Timeline, TransferPort, WireType
-from host.torch.hooks import InNetwork
-from host.torch.partition import layers_of
+from catchment.host.layers import Timeline, TransferPort, WireType
+from catchment.host.torch.hooks import InNetwork
+from catchment.host.torch.partition import layers_of
 
 
 def attach(

@@ -11,11 +11,11 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from host.layers import Phase, Timeline, TrainingError, TransferPort, WireType
-from host.torch.partition import ModelLayer, table_of
-from host.torch.pulls import PullAhead
-from host.torch.pushes import PushBehind
-from host.torch.storage import LayerStorage
+from catchment.host.layers import Phase, Timeline, TrainingError, TransferPort, WireType
+from catchment.host.torch.partition import ModelLayer, table_of
+from catchment.host.torch.pulls import PullAhead
+from catchment.host.torch.pushes import PushBehind
+from catchment.host.torch.storage import LayerStorage
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.layers import LayerSpec, LayerTable, TrainingError
 
 
 @dataclass(frozen=True, slots=True)

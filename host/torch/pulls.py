@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from host.layers import (
+from catchment.host.layers import (
     Completion,
     LayerTable,
     ParamHeader,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from host.layers import Completion, LayerSpec, Timeline, TransferPort
+from catchment.host.layers import Completion, LayerSpec, Timeline, TransferPort
 
 
 @dataclass(frozen=True, slots=True)

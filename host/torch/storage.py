@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from host.layers import TrainingError
-from host.torch.partition import ModelLayer
+from catchment.host.layers import TrainingError
+from catchment.host.torch.partition import ModelLayer
 
 
 class LayerStorage:

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
-from host.collectives import CollectiveError
+from catchment.host.collectives import CollectiveError
 
 _INTERFACE: Final = "GLOO_SOCKET_IFNAME"
 _KEPT: Final[list[Any]] = []

@@ -1,4 +1,4 @@
-"""A place in a job that the controller keeps (host.membership)."""
+"""A place in a job that the controller keeps (catchment.host.membership)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
-from host.collectives import CollectiveError, Communicator, Scaling
-from host.membership import Credentials, Membership, MembershipError
-from host.torch_distributed.seat import Loss
-from host.torch_distributed.settings import ControllerAccess
+from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.membership import Credentials, Membership, MembershipError
+from catchment.host.torch_distributed.seat import Loss
+from catchment.host.torch_distributed.settings import ControllerAccess
 
 _POLL_SECONDS: Final = 0.5
 

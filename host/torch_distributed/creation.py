@@ -15,18 +15,18 @@ from typing import Any, Final
 import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
-from host.collectives import CollectiveError
-from host.torch_distributed import local_seat
-from host.torch_distributed.companion import Companion
-from host.torch_distributed.controller_seat import ControllerSeat
-from host.torch_distributed.file_seat import FileSeat
-from host.torch_distributed.local_seat import LocalSeat
-from host.torch_distributed.native_group import in_native
-from host.torch_distributed.process_group import SwitchProcessGroup
-from host.torch_distributed.ranks import RankOrder
-from host.torch_distributed.seat import Seat
-from host.torch_distributed.settings import Settings
-from host.torch_distributed.switch_group import SwitchGroup
+from catchment.host.collectives import CollectiveError
+from catchment.host.torch_distributed import local_seat
+from catchment.host.torch_distributed.companion import Companion
+from catchment.host.torch_distributed.controller_seat import ControllerSeat
+from catchment.host.torch_distributed.file_seat import FileSeat
+from catchment.host.torch_distributed.local_seat import LocalSeat
+from catchment.host.torch_distributed.native_group import in_native
+from catchment.host.torch_distributed.process_group import SwitchProcessGroup
+from catchment.host.torch_distributed.ranks import RankOrder
+from catchment.host.torch_distributed.seat import Seat
+from catchment.host.torch_distributed.settings import Settings
+from catchment.host.torch_distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
 _JOIN_SECONDS: Final = 60.0

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, final
 
-from host.collectives import CollectiveError, Communicator, Scaling
-from host.collectives.ports import is_socket
-from host.torch_distributed.seat import Loss
+from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.collectives.ports import is_socket
+from catchment.host.torch_distributed.seat import Loss
 
 
 @final

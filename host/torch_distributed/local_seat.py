@@ -1,4 +1,4 @@
-"""A place at a switch of this machine that the first rank starts for the group (sim/local_switch.py)."""
+"""A place at a switch of this machine that the first rank starts for the group (sim/lab/local_switch.py)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Final, final
 
-from host.collectives import CollectiveError, Communicator, Scaling
-from host.torch_distributed.seat import Loss
+from catchment.checkout import ROOT
+from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.torch_distributed.seat import Loss
 
-SERVICE: Final = "sim.local_switch"
-_ROOT = Path(__file__).resolve().parents[2]
+SERVICE: Final = "catchment.sim.lab.local_switch"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _QUOTED = 2000
 
@@ -37,7 +37,7 @@ def start(ranks: int) -> str:
         CollectiveError: kind ``system``: it does not start; quotes what it said.
     """
     log = tempfile.TemporaryFile()  # noqa: SIM115  the switch keeps it
-    environment = {**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     # It has no use for torch's or the launcher's variables, and must outlive whoever dies of Ctrl-C.
     process = subprocess.Popen(
         [sys.executable, "-m", SERVICE, "--ranks", str(ranks)],

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import torch
 
-from host.collectives import Block, CollectiveError, Fixed, Scaling
-from host.torch_distributed.process_group import SwitchProcessGroup
-from host.torch_distributed.settings import PROCESS_GROUP
-from host.torch_distributed.switch_group import SwitchGroup
+from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
+from catchment.host.torch_distributed.process_group import SwitchProcessGroup
+from catchment.host.torch_distributed.settings import PROCESS_GROUP
+from catchment.host.torch_distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
-_MODULE: Final = "host._torch_group"
+_MODULE: Final = "catchment.host._torch_group"
 
 
 def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) -> Any:

@@ -13,11 +13,11 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import AllgatherOptions, Store
 
-from host.collectives import CollectiveError
-from host.torch_distributed.companion import Companion
-from host.torch_distributed.name import BACKEND
-from host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
-from host.torch_distributed.work import SwitchWork, Together
+from catchment.host.collectives import CollectiveError
+from catchment.host.torch_distributed.companion import Companion
+from catchment.host.torch_distributed.name import BACKEND
+from catchment.host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
+from catchment.host.torch_distributed.work import SwitchWork, Together
 
 _UNSET: Final = timedelta(milliseconds=-1)
 

@@ -7,7 +7,7 @@ from typing import final
 
 import torch
 
-from host.collectives import CollectiveError
+from catchment.host.collectives import CollectiveError
 
 
 @final

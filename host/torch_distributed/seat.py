@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from host.collectives import Communicator, Scaling
+from catchment.host.collectives import Communicator, Scaling
 
 
 @dataclass(frozen=True, slots=True)

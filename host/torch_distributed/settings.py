@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from host.collectives import Block, CollectiveError, Fixed, Scaling
+from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
 
 JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP = (
     f"CATCHMENT_{name}"

@@ -11,10 +11,10 @@ from typing import Any, Final, final
 import torch
 import torch.distributed as dist
 
-from host.collectives import CollectiveError, Communicator, Scaling, Work
-from host.torch_distributed.ranks import RankOrder
-from host.torch_distributed.seat import Loss, Seat
-from host.torch_distributed.work import Completions, SwitchWork
+from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
+from catchment.host.torch_distributed.ranks import RankOrder
+from catchment.host.torch_distributed.seat import Loss, Seat
+from catchment.host.torch_distributed.work import Completions, SwitchWork
 
 # How long what is under way may go on when somebody is gone: their last vectors may be all that was needed.
 _GRACE: Final = 1.0

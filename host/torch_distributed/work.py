@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch.futures import Future
 
-from host.collectives import CollectiveError, Work
+from catchment.host.collectives import CollectiveError, Work
 
 Explain = Callable[[CollectiveError], CollectiveError]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rtl.driver.errors import NicError
+from catchment.rtl.driver.errors import NicError
 
 
 class BusError(NicError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.driver.errors import NicError
+from catchment.rtl.driver.errors import NicError
 
 PAGE = 1 << 21
 ALIGNMENT = 64  # of a buffer: a beat of the memory bus

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtl.driver.bus import RegisterBus
-from rtl.driver.errors import NicError
-from rtl.driver.memory import PAGE, Buffer, PinnedMemory
-from rtl.driver.records import RECORD
-from rtl.driver.request import Request
-from rtl.driver.settings import NicSettings, StreamSettings
-from rtl.generated import nic_regs as regs
-from rtl.regmap.model import Register, Table
-from wire.generated.constants import DataType
+from catchment.rtl.driver.bus import RegisterBus
+from catchment.rtl.driver.errors import NicError
+from catchment.rtl.driver.memory import PAGE, Buffer, PinnedMemory
+from catchment.rtl.driver.records import RECORD
+from catchment.rtl.driver.request import Request
+from catchment.rtl.driver.settings import NicSettings, StreamSettings
+from catchment.rtl.generated import nic_regs as regs
+from catchment.rtl.regmap.model import Register, Table
+from catchment.wire.generated.constants import DataType
 
 _ID = 0x4843_5443
 _MAP = 1

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtl.generated.nic_regs import COMPLETION_RECORD, Status
-from wire.generated.constants import Flag
+from catchment.rtl.generated.nic_regs import COMPLETION_RECORD, Status
+from catchment.wire.generated.constants import Flag
 
 RECORD = np.dtype(list(COMPLETION_RECORD))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rtl.driver.errors import NicError
-from rtl.driver.memory import Buffer
-from rtl.driver.records import Completion
-from rtl.generated.nic_regs import Status
+from catchment.rtl.driver.errors import NicError
+from catchment.rtl.driver.memory import Buffer
+from catchment.rtl.driver.records import Completion
+from catchment.rtl.generated.nic_regs import Status
 
 
 class RequestError(NicError):

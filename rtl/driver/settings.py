@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wire.generated.constants import MAX_WORKERS, UDP_PORT
+from catchment.wire.generated.constants import MAX_WORKERS, UDP_PORT
 
 CLOCK_HZ = 250_000_000
 

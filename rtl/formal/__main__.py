@@ -1,6 +1,6 @@
 """Proves everything, and says which planted bugs were found.
 
-usage: python -m rtl.formal [--fast] [NAME ...]
+usage: python -m catchment.rtl.formal [--fast] [NAME ...]
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import argparse
 import sys
 import time
 
-from rtl.formal.prove import FormalError, proofs, run
+from catchment.rtl.formal.prove import FormalError, proofs, run
 
 
 def main() -> int:
     """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rtl.formal", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m catchment.rtl.formal", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these proofs")
     parser.add_argument("--fast", action="store_true", help="leave out those that take minutes")
     options = parser.parse_args()

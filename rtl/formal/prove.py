@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl.sources import RTL, closure
+from catchment.checkout import ROOT
+from catchment.rtl.sources import RTL, closure
 
-ROOT = RTL.parent
 FOLDER = RTL / "formal"
 BUILD = ROOT / "build" / "formal"
 

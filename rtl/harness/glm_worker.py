@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.verilate import build, library_path
-from wire.generated.constants import UDP_PORT
+from catchment.rtl.verilate import build, library_path
+from catchment.wire.generated.constants import UDP_PORT
 
 ROW = 16
 """Weights of a row of an engine's memory."""

@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.driver.bus import BusError
-from rtl.verilate import build
+from catchment.rtl.driver.bus import BusError
+from catchment.rtl.verilate import build
 
 Top = Literal["worker_nic", "agg_nic"]
 _ROOM = 16384

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rtl.regmap.model import RecordField, RegisterMap
-from rtl.regmap.systemverilog import banner
+from catchment.rtl.regmap.model import RecordField, RegisterMap
+from catchment.rtl.regmap.systemverilog import banner
 
 
 def _camel(name: str) -> str:

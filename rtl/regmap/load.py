@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtl.regmap.model import (
+from catchment.checkout import ROOT
+from catchment.rtl.regmap.model import (
     ANY,
     Block,
     Enumeration,
@@ -21,9 +22,8 @@ from rtl.regmap.model import (
     RegisterMapError,
     Table,
 )
-from wire.generated import constants
+from catchment.wire.generated import constants
 
-ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "rtl" / "registers.toml"
 GLM_SOURCE = ROOT / "rtl" / "glm_registers.toml"
 WORD = 32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from rtl.regmap.model import Field, Register, RegisterMap
-from rtl.regmap.systemverilog import banner
+from catchment.rtl.regmap.model import Field, Register, RegisterMap
+from catchment.rtl.regmap.systemverilog import banner
 
 _ACCESS = """\
 Every register is a 32-bit word on AXI4-Lite; a wider one takes two, the low word first. Access: `rw` is a setting, `ro`

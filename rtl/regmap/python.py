@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from rtl.regmap.model import RecordField, Register, RegisterMap
-from rtl.regmap.systemverilog import banner
+from catchment.rtl.regmap.model import RecordField, Register, RegisterMap
+from catchment.rtl.regmap.systemverilog import banner
 
 
 def _register(register: Register) -> list[str]:
@@ -46,7 +46,7 @@ def emit(registers: RegisterMap) -> str:
         "# ruff: noqa: E501",
         "from enum import IntEnum",
         "",
-        f"from rtl.regmap.model import Field, Register{', Table' if registers.tables else ''}",
+        f"from catchment.rtl.regmap.model import Field, Register{', Table' if registers.tables else ''}",
         "",
     ]
     for block in registers.blocks:

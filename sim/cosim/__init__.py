@@ -1,7 +1,7 @@
 """The whole machine in one simulation: Verilated NICs around the compiled P4 switch (docs/cosim.md)."""
 
-from sim.cosim.errors import CosimError
-from sim.cosim.machine import Kind, Machine
-from sim.cosim.models import Faults, HostModel, LinkModel, StackModel, SwitchModel
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.machine import Kind, Machine
+from catchment.sim.cosim.models import Faults, HostModel, LinkModel, StackModel, SwitchModel
 
 __all__ = ["CosimError", "Faults", "HostModel", "Kind", "LinkModel", "Machine", "StackModel", "SwitchModel"]

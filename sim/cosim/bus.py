@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rtl.driver.bus import BusError
-from rtl.generated import nic_regs as regs
-from sim.cosim.errors import CosimError
+from catchment.rtl.driver.bus import BusError
+from catchment.rtl.generated import nic_regs as regs
+from catchment.sim.cosim.errors import CosimError
 
 _OKAY = 0
 _NO_ANSWER = 0xFF

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
-from controlplane.cli.pcapng import INBOUND, OUTBOUND, PcapngWriter
-from sim.cosim.models import PICOS_PER_NANO, Faults
+from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment.sim.cosim.models import PICOS_PER_NANO, Faults
 
 
 class Cable:

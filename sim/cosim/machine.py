@@ -21,23 +21,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from controlplane.fabric import forwarding_config
-from controlplane.jobs import Allocator, JobPlan
-from controlplane.jobs.entries import switch_configs
-from controlplane.topology import PortRef, Topology, star
-from controlplane.topology import Switch as PlannedSwitch
-from rtl.harness.verilated_nic import Top
-from sim.cosim.cable import Cable, write_capture
-from sim.cosim.errors import CosimError
-from sim.cosim.member_host import MemberHost, MemberTransfer
-from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel, LinkModel, StackModel, SwitchModel
-from sim.cosim.native import native
-from sim.cosim.nic_host import NicHost, NicTransfer
-from sim.cosim.switch import build_switch, take_off, write_config
-from sim.cosim.timing import Timing
-from wire.generated.constants import LANE_BYTES
+from catchment.checkout import ROOT
+from catchment.controlplane.fabric import forwarding_config
+from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import PortRef, Topology, star
+from catchment.controlplane.topology import Switch as PlannedSwitch
+from catchment.rtl.harness.verilated_nic import Top
+from catchment.sim.cosim.cable import Cable, write_capture
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.member_host import MemberHost, MemberTransfer
+from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel, LinkModel, StackModel, SwitchModel
+from catchment.sim.cosim.native import native
+from catchment.sim.cosim.nic_host import NicHost, NicTransfer
+from catchment.sim.cosim.switch import build_switch, take_off, write_config
+from catchment.sim.cosim.timing import Timing
+from catchment.wire.generated.constants import LANE_BYTES
 
-LUWU = Path(__file__).parents[2] / "p4src" / "luwu.p4"
+LUWU = ROOT / "p4src" / "luwu.p4"
 _BATCH = 256
 
 Transfer = NicTransfer | MemberTransfer

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.jobs import JobPlan
-from controlplane.topology import Host
-from host import EndpointError, _native
-from sim.cosim.errors import CosimError
-from sim.cosim.models import PICOS_PER_NANO, StackModel
-from wire.generated.constants import DataType, Flag
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.topology import Host
+from catchment.host import EndpointError, _native
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.models import PICOS_PER_NANO, StackModel
+from catchment.wire.generated.constants import DataType, Flag
 
 _NANOS = 1e9
 _ITEM = {DataType.BYTES: 1, DataType.INT32: 4, DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rtl.harness.verilated_nic import Pace
-from sim.cosim.errors import CosimError
+from catchment.rtl.harness.verilated_nic import Pace
+from catchment.sim.cosim.errors import CosimError
 
 PICOS_PER_NANO = 1000
 CLOCK_NS = 4

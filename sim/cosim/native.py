@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from sim.cosim.errors import CosimError
-
-_ROOT = Path(__file__).resolve().parents[2]
+from catchment.checkout import NATIVE
+from catchment.sim.cosim.errors import CosimError
 
 
 @cache
 def native() -> Any:
     """The `_cosim` module. CATCHMENT_NATIVE_DIR names another build directory than build/native."""
-    base = Path(os.environ.get("CATCHMENT_NATIVE_DIR", _ROOT / "build" / "native"))
+    base = NATIVE
     folder = base / "sim" / "cosim"
     found = sorted(folder.glob(f"_cosim.cpython-{sys.version_info.major}{sys.version_info.minor}*.so"))
     if not found:

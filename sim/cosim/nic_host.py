@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.client.values import to_int
-from controlplane.jobs import JobPlan
-from controlplane.topology import Host, Switch
-from rtl.driver.memory import PAGE, PinnedMemory
-from rtl.driver.nic import Nic
-from rtl.driver.request import Request
-from rtl.driver.settings import NicSettings, StreamSettings
-from rtl.harness.verilated_nic import Top, VerilatedNic
-from sim.cosim.bus import ClockedBus
-from sim.cosim.errors import CosimError
-from sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel
-from sim.cosim.timing import Timing
-from wire.generated.constants import DataType, Flag
+from catchment.controlplane.client.values import to_int
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.topology import Host, Switch
+from catchment.rtl.driver.memory import PAGE, PinnedMemory
+from catchment.rtl.driver.nic import Nic
+from catchment.rtl.driver.request import Request
+from catchment.rtl.driver.settings import NicSettings, StreamSettings
+from catchment.rtl.harness.verilated_nic import Top, VerilatedNic
+from catchment.sim.cosim.bus import ClockedBus
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel
+from catchment.sim.cosim.timing import Timing
+from catchment.wire.generated.constants import DataType, Flag
 
 _VIRTUAL = 0x7F00_0000_0000
 _GRADIENTS, _PARAMETERS, _SUMS = "gradients", "parameters", "sums"

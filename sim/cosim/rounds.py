@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from controlplane.jobs import JobPlan
-from sim.cosim.errors import CosimError
-from sim.cosim.machine import Machine
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.controlplane.jobs import JobPlan
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.machine import Machine
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 Values = NDArray[Any]
 ELEMENTS: dict[DataType, np.dtype[Any]] = {

@@ -9,11 +9,11 @@ from time import process_time
 
 import numpy as np
 
-from sim.cosim.errors import CosimError
-from sim.cosim.machine import Machine
-from sim.cosim.models import Faults
-from sim.cosim.rounds import RoundTimes, as_type, gradients, parameters
-from wire.generated.constants import DataType, PacketType
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.machine import Machine
+from catchment.sim.cosim.models import Faults
+from catchment.sim.cosim.rounds import RoundTimes, as_type, gradients, parameters
+from catchment.wire.generated.constants import DataType, PacketType
 
 
 @dataclass(frozen=True, slots=True)

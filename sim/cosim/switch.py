@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controlplane.client import TableEntry
-from controlplane.client.values import to_int
-from controlplane.desired import SwitchConfig
-from controlplane.topology import Switch as PlannedSwitch
-from softswitch.build import build
-from softswitch.inprocess import Switch
+from catchment.controlplane.client import TableEntry
+from catchment.controlplane.client.values import to_int
+from catchment.controlplane.desired import SwitchConfig
+from catchment.controlplane.topology import Switch as PlannedSwitch
+from catchment.softswitch.build import build
+from catchment.softswitch.inprocess import Switch
 
 _WIDEST = 64
 

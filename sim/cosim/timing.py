@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.cosim.models import CLOCK_NS, GAP_BYTES, LinkModel, SwitchModel
-from wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, LinkModel, SwitchModel
+from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
 
 FRAME_OVERHEAD = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES
 

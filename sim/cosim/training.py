@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from host.buffers import bytes_of, lanes_of
-from sim.cosim.errors import CosimError
-from sim.cosim.machine import Machine, Transfer
-from sim.cosim.models import CLOCK_NS, Faults, HostModel
-from sim.demo.options import ROOT_HOST, DemoOptions
-from sim.demo.root import initial_layers, serve
-from sim.demo.worker import prepare, train
-from wire.generated.constants import LANE_BYTES, DataType
+from catchment.host.buffers import bytes_of, lanes_of
+from catchment.sim.cosim.errors import CosimError
+from catchment.sim.cosim.machine import Machine, Transfer
+from catchment.sim.cosim.models import CLOCK_NS, Faults, HostModel
+from catchment.sim.training.options import ROOT_HOST, DemoOptions
+from catchment.sim.training.root import initial_layers, serve
+from catchment.sim.training.worker import prepare, train
+from catchment.wire.generated.constants import LANE_BYTES, DataType
 
 _DEPTH = 12  # requests of a kind with a NIC at once; its queues hold 16
 _STRETCH = 512  # clocks that one waiting thread lets pass before the next gets its turn
@@ -213,7 +213,7 @@ class Trained:
     """What a training gave.
 
     Attributes:
-        digest: of the weights' bits (sim.demo.root.digest_of).
+        digest: of the weights' bits (catchment.sim.training.root.digest_of).
         losses: each pass's, of each worker.
         clocks: of the machine.
         simulated_seconds: the same as time.

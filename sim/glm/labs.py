@@ -11,20 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from controlplane.cli.port_faults import SwitchPorts
-from controlplane.client import SwitchClient
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.errors import ControlPlaneError
-from controlplane.fabric import Fabric
-from controlplane.faults import set_loss
-from controlplane.jobs import Allocator, JobPlan, deploy
-from controlplane.networks import NetworkError
-from controlplane.programs import programs_of
-from controlplane.topology import star
-from host.glm import GlmError
-from sim.demo.members import REPOSITORY, member_environment
-from sim.shm_lab import P4SGD, SWITCH, ShmLab
-from softswitch.process import SwitchProcessError
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.faults import set_loss
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.port_faults import SwitchPorts
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.topology import star
+from catchment.host.glm import GlmError
+from catchment.sim.lab.members import member_environment
+from catchment.sim.lab.shm_lab import P4SGD, SWITCH, ShmLab
+from catchment.softswitch.process import SwitchProcessError
 
 SLOTS = 64
 
@@ -121,7 +122,7 @@ class _ShmLab:
         return f"shm:{self.lab.path(self._hosts[wid])}"
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **options)
+        return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **options)
 
     def trouble(self) -> str:
         return _trouble(self.lab.switch.check, self.lab.client, self._program)
@@ -136,7 +137,7 @@ class _MininetLab:
         self._logs = logs
 
     def __enter__(self) -> Self:
-        from sim.mininet import MininetNetwork  # noqa: PLC0415  only where Mininet is wanted
+        from catchment.sim.lab.mininet import MininetNetwork  # noqa: PLC0415  only where Mininet is wanted
 
         try:
             with ExitStack() as exits:
@@ -171,7 +172,7 @@ class _MininetLab:
         return None
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
-        return self.network.popen(self._hosts[wid], argv, env=member_environment(), cwd=REPOSITORY, **options)
+        return self.network.popen(self._hosts[wid], argv, env=member_environment(), cwd=ROOT, **options)
 
     def trouble(self) -> str:
         return _trouble(lambda: self.network.check_switch(SWITCH), self._client, self._program)

@@ -1,6 +1,6 @@
 """A worker's process: loads its share, waits for the others, and trains with them through the switch.
 
-python -m sim.glm.member TASK.json
+python -m catchment.sim.glm.member TASK.json
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from host import AllReducer, EndpointError, Stream
-from host.glm import GlmError
-from sim.demo import events
-from sim.demo.errors import DemoError
-from sim.glm.task import Task
+from catchment.host import AllReducer, EndpointError, Stream
+from catchment.host.glm import GlmError
+from catchment.sim.glm.task import Task
+from catchment.sim.lab import events
+from catchment.sim.lab.errors import LabError
 
 EPOCH, PROGRESS = "epoch", "progress"
 _PROGRESS_SECONDS = 0.5
@@ -25,7 +25,7 @@ def member_main() -> None:
     """Entry point: exit code 0, or 1 with an error event."""
     try:
         run_member(Task.read(Path(sys.argv[1])))
-    except (DemoError, EndpointError, GlmError, OSError) as error:
+    except (LabError, EndpointError, GlmError, OSError) as error:
         events.tell(events.ERROR, kind=type(error).__name__, text=str(error))
         sys.exit(1)
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from controlplane.errors import ControlPlaneError
-from host.glm import Epoch, GlmError, Parallel, Prepared
-from sim.demo.crew import Crew
-from sim.demo.errors import DemoError
-from sim.demo.members import ProcessMember, module_command
-from sim.glm.labs import Lab, LabKind, open_lab
-from sim.glm.member import EPOCH, PROGRESS
-from sim.glm.task import Task, write_share
-from wire.generated.constants import HEADER_BYTES, IPV4_BYTES, LANE_BYTES, SUPPORTED_LANES, UDP_BYTES
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.host.glm import Epoch, GlmError, Parallel, Prepared
+from catchment.sim.glm.labs import Lab, LabKind, open_lab
+from catchment.sim.glm.member import EPOCH, PROGRESS
+from catchment.sim.glm.task import Task, write_share
+from catchment.sim.lab.crew import Crew
+from catchment.sim.lab.errors import LabError
+from catchment.sim.lab.members import ProcessMember, module_command
+from catchment.wire.generated.constants import HEADER_BYTES, IPV4_BYTES, LANE_BYTES, SUPPORTED_LANES, UDP_BYTES
 
 _SILENCE = 300.0
 """Seconds without news from any worker after which a training has failed; they tell of progress all the time."""
@@ -73,10 +73,10 @@ class NetworkRunner:
                 )
                 try:
                     self._train(prepared, lab, folder, on_epoch)
-                except DemoError as error:
+                except LabError as error:
                     # Workers only know that nothing moves.
                     raise GlmError("; ".join(filter(None, (lab.trouble(), str(error))))) from error
-        except (DemoError, ControlPlaneError) as error:
+        except (LabError, ControlPlaneError) as error:
             raise GlmError(str(error)) from error
 
     def _train(self, prepared: Prepared, lab: Lab, folder: Path, on_epoch: Callable[[Epoch], None]) -> None:
@@ -112,7 +112,7 @@ class NetworkRunner:
         path = folder / f"task-{task.wid}.json"
         task.write(path)
         name = f"w{task.wid}"
-        command = module_command("sim.glm.member", (str(path),), folder / f"{name}.log")
+        command = module_command("catchment.sim.glm.member", (str(path),), folder / f"{name}.log")
         return ProcessMember(name, command, lambda argv, **options: lab.popen(task.wid, argv, **options), crew.deliver)
 
 

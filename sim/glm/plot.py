@@ -10,8 +10,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from host.glm import GlmError, Loss, Report
-from host.glm.targets import score_name
+from catchment.host.glm import GlmError, Loss, Report
+from catchment.host.glm.targets import score_name
 
 _LOSS, _SCORE = "#2a6fbb", "#e07b28"
 _SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "catchment", "font.size": 10, "axes.spines.top": False}

@@ -9,15 +9,15 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm import Epoch, GlmError, Parallel, Prepared
-from host.glm.numbers import BANKS, CHUNK, ENGINE_WEIGHTS
-from host.glm.shares import micro_batches
-from host.glm.weave import weave
-from rtl.harness.glm_worker import ROW, Build, HarnessError, VerilatedWorker
-from rtl.verilate import RtlError
-from sim.glm_rtl.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
-from sim.glm_rtl.training import hardware_training
-from sim.golden.glm_cycles import CLOCK_HZ
+from catchment.host.glm import Epoch, GlmError, Parallel, Prepared
+from catchment.host.glm.numbers import BANKS, CHUNK, ENGINE_WEIGHTS
+from catchment.host.glm.shares import micro_batches
+from catchment.host.glm.weave import weave
+from catchment.rtl.harness.glm_worker import ROW, Build, HarnessError, VerilatedWorker
+from catchment.rtl.verilate import RtlError
+from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
+from catchment.sim.cosim.glm.training import hardware_training
+from catchment.sim.golden.glm_cycles import CLOCK_HZ
 
 _HOP = 100
 """Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from enum import StrEnum
 
-from host.glm import GlmError, LocalRunner, Prepared, Runner
-from host.glm.numbers import BANKS
-from sim.glm.labs import LabKind
-from sim.glm.network_runner import NetworkRunner, OnProgress
+from catchment.host.glm import GlmError, LocalRunner, Prepared, Runner
+from catchment.host.glm.numbers import BANKS
+from catchment.sim.glm.labs import LabKind
+from catchment.sim.glm.network_runner import NetworkRunner, OnProgress
 
 _TIMEOUT = 120.0
 """Seconds; a machine may be that busy."""
@@ -57,7 +57,7 @@ def make_runner(
                 "--timeout with simulated hardware, which counts clocks and gives up by them", "leave it out"
             )
         _check_hardware(lab, prepared)
-        from sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
+        from catchment.sim.glm.rtl_runner import RtlRunner  # noqa: PLC0415  only where hardware is wanted
 
         return RtlRunner(on_progress, loss=drop, on_notice=on_notice)
     lab = lab or default_lab()

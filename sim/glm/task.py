@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from host.glm import Loss, Numbers, Parallel, Prepared, Step
-from host.glm.encoding import Encoded
-from host.glm.workers import Share, cut
+from catchment.host.glm import Loss, Numbers, Parallel, Prepared, Step
+from catchment.host.glm.encoding import Encoded
+from catchment.host.glm.workers import Share, cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.golden.formats import add_lanes, bf16_values, bf16_words, dequantize, quantize
-from wire.generated.constants import DataType
+from catchment.sim.golden.formats import add_lanes, bf16_values, bf16_words, dequantize, quantize
+from catchment.wire.generated.constants import DataType
 
 _LEAST, _MOST = -128, 127
 _LOWEST = {DataType.FP32: -126, DataType.FP16: -14, DataType.BF16: -126}

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.generated.constants import DataType
+from catchment.wire.generated.constants import DataType
 
 Lanes = NDArray[np.int32]
 Words = NDArray[np.uint16]

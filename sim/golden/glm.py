@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.numbers import (
+from catchment.host.glm.numbers import (
     ACTIVATION_LIMIT,
     BANKS,
     CHUNK,
@@ -37,7 +37,7 @@ from host.glm.numbers import (
     Step,
     sigmoid_table,
 )
-from host.glm.shares import Shares, micro_batches
+from catchment.host.glm.shares import Shares, micro_batches
 
 Codes = NDArray[np.uint16]
 Words = NDArray[np.uint64]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from host.glm.numbers import BANKS
-from host.glm.shares import Shares, micro_batches
-from rtl.harness.glm_worker import ROUND_SLOTS
+from catchment.host.glm.numbers import BANKS
+from catchment.host.glm.shares import Shares, micro_batches
+from catchment.rtl.harness.glm_worker import ROUND_SLOTS
 
 CLOCK_HZ: Final = 250e6
 """Of the engines (Table III)."""

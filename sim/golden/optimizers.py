@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.optimizer import Adam, Sgd
+from catchment.host.optimizer import Adam, Sgd
 
 Floats = npt.NDArray[np.float32]
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 Exponents = NDArray[np.int64]
 EXPONENT_MIN, EXPONENT_MAX = -128, 127
@@ -26,7 +26,7 @@ EXPONENT_MIN, EXPONENT_MAX = -128, 127
 
 @dataclass(frozen=True, slots=True)
 class ScaledSum:
-    """The sum in the representation of its dtype (see sim.golden.formats), and how many values were cut."""
+    """The sum in the representation of its dtype (see catchment.sim.golden.formats), and how many values were cut."""
 
     values: NDArray[Any]
     saturated: int

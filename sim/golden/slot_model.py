@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.golden import switch_frames as frames
-from sim.golden.switch_core import Drop, Output, SwitchCore
-from sim.golden.switch_jobs import newer
-from sim.golden.switch_tables import Root, Worker
-from wire.generated.constants import DropReason, Flag, Header, Mode, PacketType
+from catchment.sim.golden import switch_frames as frames
+from catchment.sim.golden.switch_core import Drop, Output, SwitchCore
+from catchment.sim.golden.switch_jobs import newer
+from catchment.sim.golden.switch_tables import Root, Worker
+from catchment.wire.generated.constants import DropReason, Flag, Header, Mode, PacketType
 
 
 @dataclass(frozen=True, slots=True)

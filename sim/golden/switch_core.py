@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 
-from sim.golden import switch_frames as frames
-from sim.golden.switch_jobs import Contribution, Slot, SlotStore
-from sim.golden.switch_tables import Fault, Root, Tables, Worker
-from wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header
+from catchment.sim.golden import switch_frames as frames
+from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore
+from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
+from catchment.wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header
 
 Output = list[tuple[int, bytes]]
 

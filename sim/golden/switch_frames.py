@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.golden.switch_tables import Receiver
-from wire.generated.constants import (
+from catchment.sim.golden.switch_tables import Receiver
+from catchment.wire.generated.constants import (
     ETHERNET_BYTES,
     HEADER_BYTES,
     IPV4_BYTES,

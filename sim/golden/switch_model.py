@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.golden import switch_frames as frames
-from sim.golden.switch_core import Drop, Output, SwitchCore
-from sim.golden.switch_jobs import HeartbeatTable, Window
-from sim.golden.switch_tables import Root, Worker
-from wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header, Mode, PacketType
+from catchment.sim.golden import switch_frames as frames
+from catchment.sim.golden.switch_core import Drop, Output, SwitchCore
+from catchment.sim.golden.switch_jobs import HeartbeatTable, Window
+from catchment.sim.golden.switch_tables import Root, Worker
+from catchment.wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header, Mode, PacketType
 
 __all__ = ["Output", "SwitchModel"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wire.generated.constants import Mode
+from catchment.wire.generated.constants import Mode
 
 
 @dataclass(frozen=True, slots=True)

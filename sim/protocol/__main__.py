@@ -1,4 +1,4 @@
-"""usage: python -m sim.protocol [--verbose]
+"""usage: python -m catchment.sim.protocol [--verbose]
 
 Checks every protocol model; exit status 1 if one does not come out as it must.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from sim.protocol.cases import CASES
-from sim.protocol.spin import SpinError, check
+from catchment.sim.protocol.cases import CASES
+from catchment.sim.protocol.spin import SpinError, check
 
 
 def main() -> int:
     """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m sim.protocol")
+    parser = argparse.ArgumentParser(prog="python -m catchment.sim.protocol")
     parser.add_argument("--verbose", action="store_true", help="print the counterexamples")
     verbose = parser.parse_args().verbose
     wrong = 0

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.protocol.cases import Case
+from catchment.sim.protocol.cases import Case
 
 MODELS = Path(__file__).with_name("models")
 _LIMITS = ["-DVECTORSZ=4096", "-DMEMLIM=4000", "-DCOLLAPSE", "-DNOCLAIM"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.source import Location
 
 ConstantValue = int | bool | str
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import Diagnostic
-from softswitch.compiler.frontend import check_file
-from softswitch.compiler.p4info import make_p4info, to_text
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import Diagnostic
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.compiler.p4info import make_p4info, to_text
 
 
 @dataclass(frozen=True, slots=True)

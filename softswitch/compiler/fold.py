@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from softswitch.compiler.types import BitType, InfIntType, IntType, SerEnumType, Type
+from catchment.softswitch.compiler.types import BitType, InfIntType, IntType, SerEnumType, Type
 
 
 class FoldError(Exception):

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.compiler import ir
-from softswitch.compiler.check import check
-from softswitch.compiler.diagnostics import CompileError, Diagnostic, Diagnostics
-from softswitch.compiler.lexer import tokenize
-from softswitch.compiler.parser import parse
-from softswitch.compiler.preprocess import preprocess
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.check import check
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic, Diagnostics
+from catchment.softswitch.compiler.lexer import tokenize
+from catchment.softswitch.compiler.parser import parse
+from catchment.softswitch.compiler.preprocess import preprocess
+from catchment.softswitch.compiler.source import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.source import Location
 
 
 class Kind(Enum):

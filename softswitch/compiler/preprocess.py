@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.source import Location
 
 P4INCLUDE = Path(__file__).parent / "p4include"
 """Our own core.p4 and v1model.p4."""

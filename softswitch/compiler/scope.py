@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import Type
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)

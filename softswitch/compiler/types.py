@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from softswitch.compiler.annotation import Annotation
+from catchment.softswitch.compiler.annotation import Annotation
 
 
 class Type:

@@ -4,7 +4,7 @@ It is what the compiled switch is tested against, and a way to watch a program a
 softswitch.interpreter PROGRAM.p4 PACKET --trace`). It shares the front end with the compiler and nothing else.
 """
 
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.switch import InterpretedSwitch
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.switch import InterpretedSwitch
 
 __all__ = ["InterpretedSwitch", "InterpreterError"]

@@ -1,4 +1,6 @@
-"""`python -m softswitch.interpreter PROGRAM.p4 PACKET [--port N] [--trace]`: what a program does with a packet.
+"""Show what a program does with a packet.
+
+usage: python -m catchment.softswitch.interpreter PROGRAM.p4 PACKET [--port N] [--trace]
 
 PACKET is hexadecimal, or a file that holds it (`#` begins a comment; one packet a line). Tables hold what the program
 brings with it. Prints what leaves, one `PORT HEX` a line.
@@ -12,12 +14,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from softswitch.compiler.diagnostics import CompileError
-from softswitch.compiler.frontend import check_file
-from softswitch.compiler.preprocess import definitions
-from softswitch.errors import SwitchError
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.switch import InterpretedSwitch
+from catchment.softswitch.compiler.diagnostics import CompileError
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.compiler.preprocess import definitions
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.switch import InterpretedSwitch
 
 
 def packets_of(text: str) -> list[bytes]:
@@ -60,7 +62,7 @@ def run(
 
 def main() -> int:
     """Errors go to stderr with their place in the source."""
-    parser = argparse.ArgumentParser(prog="python -m softswitch.interpreter", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m catchment.softswitch.interpreter", description=__doc__)
     parser.add_argument("program", type=Path)
     parser.add_argument("packets", metavar="PACKET", nargs="+")
     parser.add_argument("--port", type=int, default=0, help="where the packets come in")

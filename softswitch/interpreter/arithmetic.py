@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softswitch.compiler.types import Type
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.values import from_bits, is_signed, width_of
+from catchment.softswitch.compiler.types import Type
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.values import from_bits, is_signed, width_of
 
 
 def wrapped(number: int, t: Type) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler.types import (
     FieldsType,
     HeaderType,
     StackType,
@@ -13,9 +13,9 @@ from softswitch.compiler.types import (
     VarbitType,
     bit_width,
 )
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.signals import RejectSignal
-from softswitch.interpreter.values import (
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.signals import RejectSignal
+from catchment.softswitch.interpreter.values import (
     Composite,
     Header,
     Stack,

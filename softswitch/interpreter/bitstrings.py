@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softswitch.compiler import ir
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import HeaderType, TupleType
-from softswitch.interpreter.bits import BitWriter, write_value
-from softswitch.interpreter.calls import Calls
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.hashes import ALGORITHMS
-from softswitch.interpreter.values import Header
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import HeaderType, TupleType
+from catchment.softswitch.interpreter.bits import BitWriter, write_value
+from catchment.softswitch.interpreter.calls import Calls
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.hashes import ALGORITHMS
+from catchment.softswitch.interpreter.values import Header
 
 
 def tuple_of(loc: Location, members: Sequence[ir.Expr]) -> ir.Expr:

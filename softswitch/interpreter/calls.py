@@ -6,15 +6,15 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import ExternType
-from softswitch.interpreter.bits import BitWriter, PacketIn
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.expressions import Expressions, Frame
-from softswitch.interpreter.packet import Packet
-from softswitch.interpreter.places import Place, Variables
-from softswitch.interpreter.signals import ReturnSignal
-from softswitch.interpreter.values import Value, copy_of, default_value, show
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import ExternType
+from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.expressions import Expressions, Frame
+from catchment.softswitch.interpreter.packet import Packet
+from catchment.softswitch.interpreter.places import Place, Variables
+from catchment.softswitch.interpreter.signals import ReturnSignal
+from catchment.softswitch.interpreter.values import Value, copy_of, default_value, show
 
 
 class Calls(Expressions):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.errors import SwitchError
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.matches import Field, Match, Want, key_fields, member_fields, program_match
-from softswitch.interpreter.values import Value, from_bits, width_of
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.matches import Field, Match, Want, key_fields, member_fields, program_match
+from catchment.softswitch.interpreter.values import Value, from_bits, width_of
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED, OUT_OF_RANGE = 3, 5, 6, 7, 8, 11
 DEFAULT_SIZE = 1024

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import BoolType, HeaderType, StackType
-from softswitch.interpreter.arithmetic import compute, wrapped
-from softswitch.interpreter.bits import BitWriter, PacketIn
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.places import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import BoolType, HeaderType, StackType
+from catchment.softswitch.interpreter.arithmetic import compute, wrapped
+from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.places import (
     BitsPlace,
     ElementPlace,
     MemberPlace,
@@ -19,8 +19,8 @@ from softswitch.interpreter.places import (
     VariablePlace,
     Variables,
 )
-from softswitch.interpreter.signals import RejectSignal
-from softswitch.interpreter.values import (
+from catchment.softswitch.interpreter.signals import RejectSignal
+from catchment.softswitch.interpreter.values import (
     Composite,
     Header,
     Stack,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import HeaderType, StructType
-from softswitch.interpreter import packet_externs
-from softswitch.interpreter.bitstrings import hash_of
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.hashes import in_range
-from softswitch.interpreter.tables import Tables
-from softswitch.interpreter.values import Header, Struct, Value, from_bits, members_of, to_bits
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import HeaderType, StructType
+from catchment.softswitch.interpreter import packet_externs
+from catchment.softswitch.interpreter.bitstrings import hash_of
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.hashes import in_range
+from catchment.softswitch.interpreter.tables import Tables
+from catchment.softswitch.interpreter.values import Header, Struct, Value, from_bits, members_of, to_bits
 
 DROP_PORT = 511
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler import ir
-from softswitch.compiler.ir import MatchValueKind
-from softswitch.compiler.types import FieldsType, TupleType, Type
-from softswitch.errors import SwitchError
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.values import to_bits, width_of
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.ir import MatchValueKind
+from catchment.softswitch.compiler.types import FieldsType, TupleType, Type
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.values import to_bits, width_of
 
 INVALID_ARGUMENT, OUT_OF_RANGE = 3, 11
 Match = int | tuple[int, int]

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.interpreter.state import State
-from softswitch.interpreter.trace import Trace
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.interpreter.state import State
+from catchment.softswitch.interpreter.trace import Trace
 
 
 @dataclass(slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import HeaderType, bit_width
-from softswitch.interpreter.bits import BitWriter, PacketIn, emit, fixed_bits, look, read_header, varbit_limit
-from softswitch.interpreter.parser_states import ParserStates
-from softswitch.interpreter.signals import RejectSignal
-from softswitch.interpreter.trace import text_of
-from softswitch.interpreter.values import Header, Stack, Value, default_value, show, to_bits
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import HeaderType, bit_width
+from catchment.softswitch.interpreter.bits import BitWriter, PacketIn, emit, fixed_bits, look, read_header, varbit_limit
+from catchment.softswitch.interpreter.parser_states import ParserStates
+from catchment.softswitch.interpreter.signals import RejectSignal
+from catchment.softswitch.interpreter.trace import text_of
+from catchment.softswitch.interpreter.values import Header, Stack, Value, default_value, show, to_bits
 
 
 def _packet_in(machine: ParserStates, call: ir.ExternCall) -> PacketIn:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import Type
-from softswitch.interpreter.signals import RejectSignal
-from softswitch.interpreter.statements import Statements
-from softswitch.interpreter.values import show, to_bits
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import Type
+from catchment.softswitch.interpreter.signals import RejectSignal
+from catchment.softswitch.interpreter.statements import Statements
+from catchment.softswitch.interpreter.values import show, to_bits
 
 MAX_STEPS = 65536
 

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import StructType
-from softswitch.interpreter.bits import BitWriter, PacketIn
-from softswitch.interpreter.externs import DROP_PORT, Machine
-from softswitch.interpreter.packet import Packet, Requests
-from softswitch.interpreter.places import Variables
-from softswitch.interpreter.signals import ExitSignal, RejectSignal
-from softswitch.interpreter.state import State
-from softswitch.interpreter.trace import Trace
-from softswitch.interpreter.values import Struct, copy_of, default_value, overwrite
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import StructType
+from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
+from catchment.softswitch.interpreter.externs import DROP_PORT, Machine
+from catchment.softswitch.interpreter.packet import Packet, Requests
+from catchment.softswitch.interpreter.places import Variables
+from catchment.softswitch.interpreter.signals import ExitSignal, RejectSignal
+from catchment.softswitch.interpreter.state import State
+from catchment.softswitch.interpreter.trace import Trace
+from catchment.softswitch.interpreter.values import Struct, copy_of, default_value, overwrite
 
 MAX_PASSES = 64
 MAX_EGRESS_CLONES = 1024

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import Type
-from softswitch.interpreter.bits import BitWriter, PacketIn
-from softswitch.interpreter.values import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import Type
+from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
+from catchment.softswitch.interpreter.values import (
     Composite,
     Header,
     Stack,

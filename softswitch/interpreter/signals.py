@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softswitch.interpreter.values import Value
+from catchment.softswitch.interpreter.values import Value
 
 
 class Signal(Exception):  # noqa: N818 - none of these is an error

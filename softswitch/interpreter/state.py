@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import Type
-from softswitch.errors import SwitchError
-from softswitch.interpreter.entries import ProfileState, TableState, ValueSetState
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.meters import MeterCell
-from softswitch.interpreter.values import Value, copy_of, default_value
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import Type
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.interpreter.entries import ProfileState, TableState, ValueSetState
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.meters import MeterCell
+from catchment.softswitch.interpreter.values import Value, copy_of, default_value
 
 NOT_FOUND = 5
 

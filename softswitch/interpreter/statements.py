@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import TupleType
-from softswitch.interpreter.arithmetic import wrapped
-from softswitch.interpreter.calls import Calls
-from softswitch.interpreter.errors import InterpreterError
-from softswitch.interpreter.places import ElementPlace, MemberPlace
-from softswitch.interpreter.signals import BreakSignal, ContinueSignal, ExitSignal, ReturnSignal
-from softswitch.interpreter.trace import text_of
-from softswitch.interpreter.values import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import TupleType
+from catchment.softswitch.interpreter.arithmetic import wrapped
+from catchment.softswitch.interpreter.calls import Calls
+from catchment.softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.places import ElementPlace, MemberPlace
+from catchment.softswitch.interpreter.signals import BreakSignal, ContinueSignal, ExitSignal, ReturnSignal
+from catchment.softswitch.interpreter.trace import text_of
+from catchment.softswitch.interpreter.values import (
     Header,
     Stack,
     Struct,

@@ -11,13 +11,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from softswitch.compiler import ir
-from softswitch.errors import SwitchError
-from softswitch.interpreter.entries import BoundAction, Row, TableState, Target, data_of
-from softswitch.interpreter.matches import Match
-from softswitch.interpreter.pipeline import Pipeline, Replication
-from softswitch.interpreter.state import find, instances, make_state
-from softswitch.interpreter.values import from_bits, to_bits
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.interpreter.entries import BoundAction, Row, TableState, Target, data_of
+from catchment.softswitch.interpreter.matches import Match
+from catchment.softswitch.interpreter.pipeline import Pipeline, Replication
+from catchment.softswitch.interpreter.state import find, instances, make_state
+from catchment.softswitch.interpreter.values import from_bits, to_bits
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 5, 6, 7
 MAX_FRAME = 9728

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.types import HeaderType
-from softswitch.interpreter.bitstrings import hash_of, tuple_of
-from softswitch.interpreter.entries import BoundAction, Row, TableState
-from softswitch.interpreter.parser_states import ParserStates
-from softswitch.interpreter.places import Place, Variables
-from softswitch.interpreter.values import Header, show, to_bits
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.types import HeaderType
+from catchment.softswitch.interpreter.bitstrings import hash_of, tuple_of
+from catchment.softswitch.interpreter.entries import BoundAction, Row, TableState
+from catchment.softswitch.interpreter.parser_states import ParserStates
+from catchment.softswitch.interpreter.places import Place, Variables
+from catchment.softswitch.interpreter.values import Header, show, to_bits
 
 
 class Tables(ParserStates):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
+from catchment.softswitch.compiler import ir
 
 
 def text_of(expr: ir.Expr) -> str:  # noqa: PLR0912 - one branch per kind of expression

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,
@@ -25,7 +25,7 @@ from softswitch.compiler.types import (
     VarbitType,
     bit_width,
 )
-from softswitch.interpreter.errors import InterpreterError
+from catchment.softswitch.interpreter.errors import InterpreterError
 
 
 @dataclass(frozen=True, slots=True)

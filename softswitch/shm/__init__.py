@@ -7,7 +7,7 @@
 docs/shared-memory.md has the format and the C interface; one `Port` is for one thread at a time.
 """
 
-from softswitch.shm.errors import DetachedError, ShmError
-from softswitch.shm.port import Info, Port
+from catchment.softswitch.shm.errors import DetachedError, ShmError
+from catchment.softswitch.shm.port import Info, Port
 
 __all__ = ["DetachedError", "Info", "Port", "ShmError"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
-from pathlib import Path
 
-from softswitch.shm.errors import ShmError
+from catchment.checkout import NATIVE
+from catchment.softswitch.shm.errors import ShmError
 
 _ABI = 1
-_NATIVE = Path(os.environ.get("CATCHMENT_NATIVE_DIR", Path(__file__).parents[2] / "build" / "native"))
-_LIBRARY = _NATIVE / "softswitch" / "shm" / "libcatchment_shm.so"
+_LIBRARY = NATIVE / "softswitch" / "shm" / "libcatchment_shm.so"
 
 TIMEOUT, DETACHED, REFUSED, CORRUPT, ARGUMENT, SYSTEM = range(-1, -7, -1)
 FRAMES, ROOM = 1, 2

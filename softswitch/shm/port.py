@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, final
 
-from softswitch.shm import library as c
-from softswitch.shm.errors import DetachedError, ShmError
+from catchment.softswitch.shm import library as c
+from catchment.softswitch.shm.errors import DetachedError, ShmError
 
 _BATCH = 64
 _SLICE_US = 100_000

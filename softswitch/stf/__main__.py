@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from softswitch.stf.suite import find_tests, run_test
+from catchment.softswitch.stf.suite import find_tests, run_test
 
 
 def main() -> int:

@@ -9,10 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from softswitch.errors import SwitchError
-from softswitch.inprocess import Match, Switch
-from softswitch.stf import language
-from softswitch.stf.language import Add, Call, CheckCounter, Command, Expect, NoPacket, Packet, SetDefault, StfError
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.inprocess import Match, Switch
+from catchment.softswitch.stf import language
+from catchment.softswitch.stf.language import (
+    Add,
+    Call,
+    CheckCounter,
+    Command,
+    Expect,
+    NoPacket,
+    Packet,
+    SetDefault,
+    StfError,
+)
 
 DROP_PORT = 511
 HIGHEST_PRIORITY = 1 << 24

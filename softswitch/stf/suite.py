@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from softswitch.build import build
-from softswitch.compiler.diagnostics import CompileError
-from softswitch.errors import SwitchError
-from softswitch.inprocess import Switch
-from softswitch.stf.language import StfError
-from softswitch.stf.runner import run
+from catchment.softswitch.build import build
+from catchment.softswitch.compiler.diagnostics import CompileError
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.stf.language import StfError
+from catchment.softswitch.stf.runner import run
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from bench import format_plots
 from bench.format_error import EDGES, ErrorDistribution
 from bench.format_training import EXACT, Study
 from bench.formats import distances, samples
-from sim.demo.options import DemoOptions
+from catchment.sim.training.options import DemoOptions
 
 OPTIONS = DemoOptions(steps=3, preset="tiny", batch=2, workers=3, wire="fp32", network="memory")
 

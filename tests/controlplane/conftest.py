@@ -14,10 +14,10 @@ from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import QUICK, Place, use_fake_programs, use_loopback_endpoints
 
-from controlplane import cli
-from controlplane.client import SwitchClient
-from controlplane.controller.settings import Timing
-from sim.held_address import HeldAddress
+from catchment import cli
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.controller.settings import Timing
+from catchment.sim.lab.held_address import HeldAddress
 
 
 @pytest.fixture

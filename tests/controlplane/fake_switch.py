@@ -13,7 +13,7 @@ import grpc
 from google.rpc import code_pb2, status_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from sim.held_address import HeldAddress
+from catchment.sim.lab.held_address import HeldAddress
 
 _DETAILS = "grpc-status-details-bin"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 
-from controlplane.client import TableEntry
-from controlplane.client.values import to_int
-from controlplane.fabric import FLOOD_GROUP, flood_ports, routes
-from controlplane.jobs import JobPlan
-from controlplane.jobs.entries import switch_configs
-from controlplane.topology import Host, PortRef, Topology
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Receiver, Root, Worker
-from wire.generated.constants import Mode
+from catchment.controlplane.client import TableEntry
+from catchment.controlplane.client.values import to_int
+from catchment.controlplane.fabric import FLOOD_GROUP, flood_ports, routes
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import Host, PortRef, Topology
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Receiver, Root, Worker
+from catchment.wire.generated.constants import Mode
 
 _STEPS = 100_000
 

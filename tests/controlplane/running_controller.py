@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 from fake_switch import FakeSwitch, RunningFake
 
-from controlplane.client import SwitchClient
-from controlplane.client.pipeline import PipelineConfig
-from controlplane.controller import certificates, core
-from controlplane.controller.operator import OperatorClient
-from controlplane.controller.run import serve
-from controlplane.controller.settings import Settings, Timing
-from controlplane.jobs import JobKind
-from controlplane.lifecycle import JobRequest
-from controlplane.topology import Topology, racks
-from host import Endpoint
-from host.membership import Credentials, Description, Membership
-from sim.held_address import HeldAddress
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.controller import certificates, core
+from catchment.controlplane.controller.operator import OperatorClient
+from catchment.controlplane.controller.run import serve
+from catchment.controlplane.controller.settings import Settings, Timing
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.topology import Topology, racks
+from catchment.host import Endpoint
+from catchment.host.membership import Credentials, Description, Membership
+from catchment.sim.lab.held_address import HeldAddress
 
-ROOT = Path(__file__).parents[2]
 SWITCHES = ("sp", "r1", "r2")
 QUICK = Timing(beat=0.05, silence=10.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
 """Who breaks its connection is lost soon; for silence only who is silent much longer than a slow machine is."""

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from controlplane.jobs import Allocator, JobError, JobPlan
-from controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, MAX_GROUP, Share
-from controlplane.topology import racks, star
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, MAX_GROUP, Share
+from catchment.controlplane.topology import racks, star
 
 SLOTS = 64
 WORKERS = ["w0", "w1", "w2", "w3"]

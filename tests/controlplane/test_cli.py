@@ -13,9 +13,9 @@ import pytest
 import typer
 from fake_switch import FakeSwitch, RunningFake
 
-from controlplane import cli
-from controlplane.client import SwitchClient
-from wire.generated.constants import Mode
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient
+from catchment.wire.generated.constants import Mode
 
 Run = Callable[..., str]
 
@@ -240,8 +240,8 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     batch.write_text(updates)
     commands = f"te = table_entry['In.bridge.l2'](action='forward')\nWrite('{batch}')\nprint('still', 'here')\nexit\n"
     result = subprocess.run(
-        [sys.executable, "-m", "controlplane.cli", "shell", "s1"],
-        input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=Path(cli.__file__).parents[2],
+        [sys.executable, "-m", "catchment.cli", "shell", "s1"],
+        input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=ROOT,
     )  # fmt: skip
     assert result.returncode == 0
     assert "At index 2: ALREADY_EXISTS" in result.stdout

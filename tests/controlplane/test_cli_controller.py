@@ -12,9 +12,9 @@ from fake_switch import FakeSwitch, RunningFake
 from running_controller import PATIENT, RunningController, until, use_fake_programs
 from test_cli import Run, run, topology
 
-from controlplane.client import SwitchClient
-from controlplane.topology import Topology
-from host.membership import Membership
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.topology import Topology
+from catchment.host.membership import Membership
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane import cli
-from controlplane.cli import complete
-from controlplane.client import SwitchClient
-from controlplane.programs import cache_folder, compile_for
-from controlplane.topology import Target
-from sim.held_address import HeldAddress
-from sim.switch_process import COMMANDS, start_switch
-from softswitch.process import SwitchProcess
+from catchment.cli import complete
+from catchment import cli
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.programs import cache_folder, compile_for
+from catchment.controlplane.topology import Target
+from catchment.sim.lab.held_address import HeldAddress
+from catchment.sim.lab.switch_process import COMMANDS, start_switch
+from catchment.softswitch.process import SwitchProcess
 
 PROGRAMS = Path(__file__).parents[1] / "softswitch" / "server"
 BMV2 = shutil.which("simple_switch_grpc") is not None and shutil.which("p4c-bm2-ss") is not None

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from catchment.checkout import ROOT
+
 Run = Callable[..., str]
 
 TOPOLOGY = """\
@@ -122,7 +124,7 @@ def test_a_program_without_tests_says_so(run: Run) -> None:
 )
 def test_packets_that_are_none(run: Run, words: list[str], said: str) -> None:
     Path("packets").write_text("00  # one\n0x0\n")
-    program = Path(__file__).parents[2] / "p4src" / "p4sgd.p4"
+    program = ROOT / "p4src" / "p4sgd.p4"
     assert said in run("p4", "run", str(program), *words, code=1)
 
 

@@ -15,9 +15,9 @@ from google.protobuf import text_format
 from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
-from controlplane.client.entries import from_message, to_message
-from controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.entries import from_message, to_message
+from catchment.controlplane.client.pipeline import PipelineConfig
 
 INFO = P4Info(fake_p4info())
 

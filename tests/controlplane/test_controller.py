@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from running_controller import LISTENING, SWITCHES, Place, request, until
 
-from controlplane.client import SwitchClient
-from controlplane.controller.certificates import load
-from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.jobs import JobKind
-from controlplane.lifecycle import JobRequest
-from host import EndpointError
-from host.membership import Membership, MembershipError
-from host.membership import member as member_module
-from wire.generated import controller_pb2 as pb
-from wire.generated import controller_pb2_grpc as pb_grpc
-from wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.controller.certificates import load
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.host import EndpointError
+from catchment.host.membership import Membership, MembershipError
+from catchment.host.membership import member as member_module
+from catchment.wire.generated import controller_pb2 as pb
+from catchment.wire.generated import controller_pb2_grpc as pb_grpc
+from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
 
 
 def generations(member: Any) -> set[int]:
@@ -326,7 +326,7 @@ def test_why_a_member_is_refused_is_said_even_if_its_last_try_has_no_time(monkey
 
 
 def test_nobody_without_a_certificate_of_the_authority_gets_in(place: Place, tmp_path: Path) -> None:
-    from controlplane.controller import certificates
+    from catchment.controlplane.controller import certificates
 
     certificates.make(tmp_path / "other", [])
     stranger = load(tmp_path / "other", OPERATOR_NAME)

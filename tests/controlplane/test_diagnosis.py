@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from fake_switch import RunningFake
 
-from controlplane import diagnosis
-from controlplane.client import SwitchClient
-from controlplane.diagnosis import Missing, Waiting, diagnose, waiting_for
-from controlplane.jobs import Allocator, JobPlan, deploy
-from controlplane.topology import Topology, star
+from catchment.controlplane import diagnosis
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.diagnosis import Missing, Waiting, diagnose, waiting_for
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.topology import Topology, star
 
 
 def topology() -> Topology:

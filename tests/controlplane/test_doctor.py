@@ -8,10 +8,10 @@ import pytest
 from fake_switch import RunningFake
 from test_diagnosis import job_on, topology
 
-from controlplane import doctor
-from controlplane.client import SwitchClient
-from controlplane.doctor import Finding, examine
-from wire.generated.constants import DropReason
+from catchment.controlplane import doctor
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.doctor import Finding, examine
+from catchment.wire.generated.constants import DropReason
 
 Step = Callable[[], None]
 

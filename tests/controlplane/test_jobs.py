@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 from fake_switch import RunningFake, entity_key
 from google.rpc import code_pb2
 from p4.v1 import p4runtime_pb2
 
-from controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
-from controlplane.client.entries import to_message
-from controlplane.desired import write
-from controlplane.fabric import flood_ports, forwarding_config, routes
-from controlplane.faults import Direction, clear_loss, set_loss
-from controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
-from controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, Share
-from controlplane.jobs.entries import switch_configs
-from controlplane.topology import Link, PortRef, Topology, racks, star
-from wire.generated.constants import Mode, PacketType
+from catchment.checkout import ROOT
+from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.entries import to_message
+from catchment.controlplane.desired import write
+from catchment.controlplane.fabric import flood_ports, forwarding_config, routes
+from catchment.controlplane.faults import Direction, clear_loss, set_loss
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
+from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, Share
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import Link, PortRef, Topology, racks, star
+from catchment.wire.generated.constants import Mode, PacketType
 
-ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "p4src" / "luwu.p4"
 GOLDEN = ROOT / "p4src" / "p4info" / "luwu_64.p4info.txtpb"
 

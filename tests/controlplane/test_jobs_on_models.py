@@ -10,12 +10,12 @@ from model_fabric import ModelFabric
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
-from controlplane.jobs import Allocator, JobPlan
-from controlplane.topology import Topology, racks, star
-from sim.traffic.attacker import Attack, malformed, spoofed, wrong_direction
-from sim.traffic.frames import Sender
-from wire.generated.constants import UDP_PORT, DropReason, Flag, PacketType
-from wire.generated.scapy_layers import Catchment
+from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.topology import Topology, racks, star
+from catchment.sim.lab.traffic.attacker import Attack, malformed, spoofed, wrong_direction
+from catchment.sim.lab.traffic.frames import Sender
+from catchment.wire.generated.constants import UDP_PORT, DropReason, Flag, PacketType
+from catchment.wire.generated.scapy_layers import Catchment
 
 PROGRAM = Path("luwu.p4")
 LANES = 8

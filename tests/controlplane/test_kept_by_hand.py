@@ -13,11 +13,11 @@ from running_controller import Place, RunningController, request, until
 from test_cli import Run, run, topology
 from test_cli_controller import controller, fake
 
-from controlplane.client import SwitchClient, TableEntry
-from controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
-from controlplane.controller.errors import ControllerError
-from controlplane.errors import ControlPlaneError
-from controlplane.faults import losses, set_loss
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.faults import losses, set_loss
 
 MINE = {"dst": "02:00:00:00:99:01"}
 

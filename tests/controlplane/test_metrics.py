@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controlplane import cli
-from controlplane.cli.stats import port_statistics
-from controlplane.cli.target import find_place
-from controlplane.client import SwitchError, TableEntry
-from controlplane.metrics.dashboard import FILE, dashboard, text
-from controlplane.metrics.definitions import METRICS
-from controlplane.metrics.exporter import SwitchCollector, serve
-from controlplane.stats import JobTraffic, Lag, SwitchStats, switch_stats
-from controlplane.topology import Topology
-from sim.held_address import HeldAddress
-from sim.switch_process import embedded_command, start_switch
+from catchment.cli.stats import port_statistics
+from catchment.cli.target import find_place
+from catchment import cli
+from catchment.controlplane.client import SwitchError, TableEntry
+from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
+from catchment.controlplane.metrics.definitions import METRICS
+from catchment.controlplane.metrics.exporter import SwitchCollector, serve
+from catchment.controlplane.stats import JobTraffic, Lag, SwitchStats, switch_stats
+from catchment.controlplane.topology import Topology
+from catchment.sim.lab.held_address import HeldAddress
+from catchment.sim.lab.switch_process import embedded_command, start_switch
 
 PORT = {
     "port": 1, "up": True, "rx_packets": 5, "rx_bytes": 500, "tx_packets": 7, "tx_bytes": 700,
@@ -64,7 +64,7 @@ def test_every_metric_is_served() -> None:
 
 
 def test_the_dashboard_shows_every_metric_and_no_other() -> None:
-    assert FILE.read_text("utf-8") == text(), "run `python -m controlplane.metrics.dashboard`"
+    assert FILE.read_text("utf-8") == text(), "run `python -m catchment.controlplane.metrics.dashboard`"
     shown = set()
     for panel in dashboard()["panels"]:
         (target,) = panel["targets"]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.network_requests import RequestSocket, ask
-from controlplane.networks import NetworkError
+from catchment.controlplane.network_requests import RequestSocket, ask
+from catchment.controlplane.networks import NetworkError
 
 Serve = Callable[[int], None]
 

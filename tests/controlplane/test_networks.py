@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.networks import admin_socket, remove_dead_sockets
-from softswitch.admin import SwitchAdmin
-from softswitch.process import SwitchProcess
+from catchment.controlplane.networks import admin_socket, remove_dead_sockets
+from catchment.softswitch.admin import SwitchAdmin
+from catchment.softswitch.process import SwitchProcess
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapNgReader
 
-from controlplane import cli
-from controlplane.cli.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment import cli
+from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
 
 
 def test_frames_come_back_with_time_and_interface(rng: random.Random, tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from controlplane.cli import app
-from controlplane.fabric import flood_ports, forwarding_config, routes
-from controlplane.jobs import Allocator, JobError, JobPlan
-from controlplane.jobs.entries import switch_configs
-from controlplane.topology import Host, Link, PortRef, Switch, Topology, TopologyError, racks, star
-from controlplane.topology.draw import draw
-from controlplane.topology.layout import levels
+from catchment.checkout import ROOT
+from catchment.cli import app
+from catchment.controlplane.fabric import flood_ports, forwarding_config, routes
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology, TopologyError, racks, star
+from catchment.controlplane.topology.draw import draw
+from catchment.controlplane.topology.layout import levels
 
-EXAMPLES = Path(__file__).parents[2] / "sim" / "topologies"
+EXAMPLES = ROOT / "sim" / "topologies"
 
 GOOD = """\
 switches:

@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controlplane.controller.errors import ControllerError, RefusedError
-from controlplane.controller.roster import Presence, Roster
-from controlplane.store import MemberRecord
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.controller.roster import Presence, Roster
+from catchment.controlplane.store import MemberRecord
 
 HOSTS = ["w0", "w1", "opt"]
 SILENCE, REUNION = 1.5, 0.5

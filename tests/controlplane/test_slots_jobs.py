@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.client import P4Info
-from controlplane.client.entries import to_message
-from controlplane.jobs import Allocator, JobError, JobKind, JobPlan
-from controlplane.jobs.entries import switch_configs
-from controlplane.lifecycle import JobRequest
-from controlplane.topology import Topology, racks, star
-from wire.generated.constants import Mode
+from catchment.checkout import ROOT
+from catchment.controlplane.client import P4Info
+from catchment.controlplane.client.entries import to_message
+from catchment.controlplane.jobs import Allocator, JobError, JobKind, JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.topology import Topology, racks, star
+from catchment.wire.generated.constants import Mode
 
-ROOT = Path(__file__).parents[2]
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 EXAMPLE = ROOT / "sim" / "topologies" / "slots.yaml"
 GOLDEN = ROOT / "p4src" / "p4info" / "p4sgd_8.p4info.txtpb"

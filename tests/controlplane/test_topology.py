@@ -7,11 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from controlplane.topology import Host, Link, PortRef, Target, Topology, TopologyError, racks, star
-from controlplane.topology.draw import draw
-from controlplane.topology.layout import levels
+from catchment.checkout import ROOT
+from catchment.controlplane.topology import Host, Link, PortRef, Target, Topology, TopologyError, racks, star
+from catchment.controlplane.topology.draw import draw
+from catchment.controlplane.topology.layout import levels
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "sim" / "topologies").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "sim" / "topologies").glob("*.yaml"))
 
 GOOD = """\
 mtu: 9000

@@ -16,7 +16,7 @@ from controlled import ControlledLab
 from lab import Lab, missing_tools
 from shapes import LANES, PROGRAM, SLOTS_PROGRAM, WORKERS, unique
 
-from controlplane.topology import Target, racks, star
+from catchment.controlplane.topology import Target, racks, star
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

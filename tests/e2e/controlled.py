@@ -13,15 +13,15 @@ from typing import Any
 
 from lab import ROOT
 
-from controlplane.client import SwitchClient
-from controlplane.controller.settings import Timing
-from controlplane.fabric import Fabric
-from controlplane.faults import set_loss
-from controlplane.jobs import JobKind
-from controlplane.lifecycle import JobRequest
-from controlplane.topology import Target, Topology
-from sim.controller_process import ControllerProcess
-from sim.mininet import MininetNetwork
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.faults import set_loss
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.topology import Target, Topology
+from catchment.sim.lab.controller_process import ControllerProcess
+from catchment.sim.lab.mininet import MininetNetwork
 
 MEMBER = Path(__file__).with_name("controlled_member.py")
 # Python processes on a busy machine may be late: what is measured for speed is in bench/.

@@ -15,8 +15,8 @@ from typing import Any
 from member import run
 from slots_member import run as all_reduce
 
-from host import EndpointError
-from host.membership import Credentials, Membership, MembershipError
+from catchment.host import EndpointError
+from catchment.host.membership import Credentials, Membership, MembershipError
 
 
 def say(**event: Any) -> None:

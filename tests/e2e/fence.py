@@ -10,9 +10,9 @@ from pathlib import Path
 from namespace_sockets import packet_socket
 from scapy.layers.l2 import ARP, Ether
 
-from controlplane.topology import Host, Switch
-from sim.mininet import MininetNetwork
-from sim.mininet.naming import host_interface
+from catchment.controlplane.topology import Host, Switch
+from catchment.sim.lab.mininet import MininetNetwork
+from catchment.sim.lab.mininet.naming import host_interface
 
 _ARP_TYPE = 0x0806
 _AGAIN = 1.0  # seconds after which a question is asked again: faults may have eaten it

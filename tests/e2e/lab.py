@@ -15,17 +15,17 @@ from typing import Any, Self
 
 from fence import settle
 
-from controlplane.client import SwitchClient
-from controlplane.diagnosis import diagnose
-from controlplane.fabric import Fabric
-from controlplane.faults import clear_loss, set_loss
-from controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
-from controlplane.programs import programs_of
-from controlplane.stats import drops
-from controlplane.topology import Target, Topology
-from sim.mininet import MininetNetwork
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.diagnosis import diagnose
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.faults import clear_loss, set_loss
+from catchment.controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.stats import drops
+from catchment.controlplane.topology import Target, Topology
+from catchment.sim.lab.mininet import MininetNetwork
 
-ROOT = Path(__file__).parents[2]
 MEMBER, SLOTS_MEMBER = (Path(__file__).with_name(name) for name in ("member.py", "slots_member.py"))
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host import Endpoint, EndpointError, Stream
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.host import Endpoint, EndpointError, Stream
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 TYPES = {"int32": DataType.INT32, "fp32": DataType.FP32}
 

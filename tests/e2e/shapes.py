@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lab import ROOT
 
-from controlplane.topology import Target, Topology
+from catchment.controlplane.topology import Target, Topology
 
 PROGRAM, SLOTS_PROGRAM = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 WORKERS = [f"w{i}" for i in range(8)]

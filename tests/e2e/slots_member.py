@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from member import line_up, vector, wanted_sum
 
-from host import AllReducer, EndpointError, Stream
+from catchment.host import AllReducer, EndpointError, Stream
 
 
 def run(task: Mapping[str, Any], reducer: AllReducer) -> list[str]:

@@ -14,7 +14,7 @@ def attack(lab: Lab, host: str, told: dict[str, object], seed: int, *options: st
     """Frames that were sent, by the reason they must die of."""
     own = str(lab.topology.host(host).ip.ip)
     argv = [lab.write(told), "--ip", own, "--seed", str(seed), *options]
-    with lab.python(host, *argv, module="sim.traffic.attacker") as process:
+    with lab.python(host, *argv, module="catchment.sim.lab.traffic.attacker") as process:
         output, _ = process.communicate(timeout=200)
     assert process.returncode == 0, lab.complaints(host).read_text()
     return Counter(json.loads(output))

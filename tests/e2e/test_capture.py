@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from lab import ROOT
 
-from controlplane.cli.capture import DISSECTOR
-from wire.frame import load
-from wire.generated.constants import UDP_PORT, Header, PacketType
+from catchment.cli.capture import DISSECTOR
+from catchment.wire.frame import load
+from catchment.wire.generated.constants import UDP_PORT, Header, PacketType
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
@@ -54,13 +54,13 @@ def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
 
     def call(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "controlplane.cli", *words]
+        command = [sys.executable, "-m", "catchment.cli", *words]
         result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False)
         assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
         return result.stderr if code else result.stdout
 
     yield call
-    subprocess.run([sys.executable, "-m", "controlplane.cli", "net", "down", name], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "catchment.cli", "net", "down", name], cwd=ROOT, check=True)
 
 
 def dissect(path: Path) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def dissect(path: Path) -> list[dict[str, Any]]:
 def send(headers: list[Header]) -> None:
     """From w0, to the switch."""
     sender = [
-        sys.executable, "-m", "controlplane.cli", "net", "exec", "w0",
+        sys.executable, "-m", "catchment.cli", "net", "exec", "w0",
         sys.executable, "-c", SENDER.format(port=UDP_PORT),
     ]  # fmt: skip
     packets = "\n".join(header.pack().hex() for header in headers)
@@ -83,7 +83,7 @@ def send(headers: list[Header]) -> None:
 
 def converse() -> None:
     """A datagram from w0 to w1, and its answer."""
-    on = [sys.executable, "-m", "controlplane.cli", "net", "exec"]
+    on = [sys.executable, "-m", "catchment.cli", "net", "exec"]
     command = [*on, "w1", sys.executable, str(ECHO), "serve", "10.0.0.2"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
     try:
@@ -118,7 +118,7 @@ def test_a_capture_shows_every_frame_and_field(catchment: Catchment, name: str, 
         for kind in PacketType
     ]
     path = tmp_path / "run.pcapng"
-    command = [sys.executable, "-m", "controlplane.cli", "capture", "s1:1", "s1:2", "w0", "-o", str(path)]
+    command = [sys.executable, "-m", "catchment.cli", "capture", "s1:1", "s1:2", "w0", "-o", str(path)]
     capture = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert capture.stderr is not None

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from lab import ROOT
 
-from controlplane.networks import is_held, read_state
-from controlplane.topology import Target
-from sim.held_address import HeldAddress
-from sim.mininet.leftovers import marked_processes, own_interfaces
-from sim.mininet.naming import interface_name
+from catchment.controlplane.networks import is_held, read_state
+from catchment.controlplane.topology import Target
+from catchment.sim.lab.held_address import HeldAddress
+from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces
+from catchment.sim.lab.mininet.naming import interface_name
 
 LANES = 8
 FOUND = 3  # exit code of diagnose and doctor when something is wrong
@@ -50,13 +50,13 @@ def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
 
     def call(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "controlplane.cli", *words]
+        command = [sys.executable, "-m", "catchment.cli", *words]
         result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=400, check=False)
         assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
         return result.stdout if code in (0, FOUND) else result.stderr
 
     yield call
-    subprocess.run([sys.executable, "-m", "controlplane.cli", "net", "down", name], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "catchment.cli", "net", "down", name], cwd=ROOT, check=True)
     shutil.rmtree(run)
 
 
@@ -73,8 +73,8 @@ def test_from_an_empty_machine_to_a_sum_and_back(
     running = []
     for host in hosts:
         told = tmp_path / f"{host}.json"
-        play = ("sim.traffic.play", "root" if host == "opt" else "worker", str(told))
-        command = [sys.executable, "-m", "controlplane.cli", "net", "exec", host, sys.executable, "-m", *play]
+        play = ("catchment.sim.lab.traffic.play", "root" if host == "opt" else "worker", str(told))
+        command = [sys.executable, "-m", "catchment.cli", "net", "exec", host, sys.executable, "-m", *play]
         running.append(
             subprocess.Popen(
                 [*command, "--count", "40", "--patience", "120"],
@@ -124,7 +124,7 @@ def test_leftovers_of_a_killed_network_are_cleaned_up(catchment: Catchment, topo
 
 
 def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: str) -> None:
-    command = [sys.executable, "-u", "-m", "controlplane.cli", "net", "up", str(topology)]
+    command = [sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
         assert owner.stdout is not None
         assert "is up" in owner.stdout.readline()
@@ -136,7 +136,7 @@ def test_ctrl_c_in_the_foreground(catchment: Catchment, topology: Path, name: st
 
 
 def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment, topology: Path, name: str) -> None:
-    command = [sys.executable, "-u", "-m", "controlplane.cli", "net", "up", str(topology)]
+    command = [sys.executable, "-u", "-m", "catchment.cli", "net", "up", str(topology)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as owner:
         assert owner.stdout is not None
         assert owner.stderr is not None
@@ -154,7 +154,7 @@ def test_a_switch_is_killed_and_restarted_by_hand(catchment: Catchment, topology
     catchment("net", "up", "-d", str(topology))
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
     before = catchment("table", "dump", "r1")
-    command = [sys.executable, "-m", "controlplane.cli", "stats", "r1", "--watch", "0.2", "--json"]
+    command = [sys.executable, "-m", "catchment.cli", "stats", "r1", "--watch", "0.2", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as watching:
         assert watching.stdout is not None
         (seen,) = json.loads(watching.stdout.readline())
@@ -168,7 +168,7 @@ def test_a_switch_is_killed_and_restarted_by_hand(catchment: Catchment, topology
     assert catchment("table", "dump", "r1") == before
     assert "sx" in catchment("net", "restart", "sx", code=1)
 
-    command = [sys.executable, "-m", "controlplane.cli", "controller", "run"]
+    command = [sys.executable, "-m", "catchment.cli", "controller", "run"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as controller:
         try:
             assert controller.stdout is not None
@@ -192,7 +192,7 @@ def test_a_switch_on_interfaces_of_this_machine(catchment: Catchment, target: Ta
         subprocess.run(["ip", "link", "set", end, "up"], check=True)
     held = HeldAddress()
     address = held.address
-    command = [sys.executable, "-m", "controlplane.cli", "switch", "run", "-p", f"1:{ends[0]}", "--grpc", address,
+    command = [sys.executable, "-m", "catchment.cli", "switch", "run", "-p", f"1:{ends[0]}", "--grpc", address,
                "--target", str(target)]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT) as switch:
         try:

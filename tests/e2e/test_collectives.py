@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from lab import ROOT, Lab
 
-from controlplane.jobs import JobPlan
-from controlplane.networks import admin_socket
-from controlplane.programs import programs_of
-from controlplane.topology import Target, star
-from softswitch.admin import SwitchAdmin
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.topology import Target, star
+from catchment.softswitch.admin import SwitchAdmin
 
 MEMBER = ROOT / "tests" / "host" / "collectives" / "collective_member.py"
 PATIENCE = 120.0

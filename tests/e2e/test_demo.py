@@ -15,12 +15,12 @@ import pytest
 from lab import ROOT
 from rich.console import Console
 
-from controlplane.topology import Target
-from sim.demo import DemoError, DemoOptions, run
-from sim.demo.members import Deliver, Member
-from sim.demo.options import Plan
-from sim.demo.switch_network import SwitchNetwork
-from sim.mininet.naming import interface_prefix
+from catchment.controlplane.topology import Target
+from catchment.demo import DemoOptions, LabError, run
+from catchment.demo.switch_network import SwitchNetwork
+from catchment.sim.lab.members import Deliver, Member
+from catchment.sim.lab.mininet.naming import interface_prefix
+from catchment.sim.training.options import Plan
 
 LANES = {Target.EMBEDDED: 64, Target.BMV2: 8}
 STEPS = {Target.EMBEDDED: 4, Target.BMV2: 2}  # one takes BMv2 twenty seconds or more
@@ -69,7 +69,7 @@ def _failure(options: DemoOptions, seen: Callable[[WatchedNetwork, str], None]) 
     """Run a demo that must fail: its message and its network."""
     network = WatchedNetwork(options, lambda net, host: (blows.append(host), seen(net, host))[1])
     blows: list[str] = []
-    with pytest.raises(DemoError) as caught:
+    with pytest.raises(LabError) as caught:
         run(options, _quiet(), network=lambda _options: network)
     assert blows, f"the demo ended before anything was broken: {caught.value}"
     for member in network.members.values():
@@ -112,7 +112,8 @@ def test_a_dead_switch_is_named(options: Callable[..., DemoOptions]) -> None:
 def test_an_interrupt_leaves_nothing_behind(options: Callable[..., DemoOptions]) -> None:
     chosen = options("interrupted", steps=5000)
     command = [
-        sys.executable, "-m", "sim.demo", "--preset", "tiny", "--steps", "5000", "--workers", "2", "--no-reference",
+        sys.executable, "-m", "catchment.demo", "--preset", "tiny", "--steps", "5000", "--workers", "2",
+        "--no-reference",
         "--lanes", str(chosen.lanes), "--target", chosen.target, "--output", str(chosen.output), "--name", chosen.name,
     ]  # fmt: skip
     # SIGTERM stands for Ctrl-C as well: the demo handles both alike, and a shell in between may ignore SIGINT

@@ -9,10 +9,10 @@ import pytest
 from lab import Lab, all_exact, missing
 from test_sums import luwu
 
-from controlplane.client import SwitchError
-from controlplane.diagnosis import diagnose, waiting_for
-from controlplane.jobs import deploy
-from controlplane.programs import program_for
+from catchment.controlplane.client import SwitchError
+from catchment.controlplane.diagnosis import diagnose, waiting_for
+from catchment.controlplane.jobs import deploy
+from catchment.controlplane.programs import program_for
 
 WAITING = ("stalled", "unreachable")
 """Kinds of an endpoint's error when others are missing: it heard something before, or nothing ever."""
@@ -110,7 +110,17 @@ def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
             role = "root" if host == "opt" else "worker"
             late = ("--skew", "0.01") if host == "w1" else ()
             started.append(
-                lab.python(host, role, told, "--count", "40", "--patience", "90", *late, module="sim.traffic.play")
+                lab.python(
+                    host,
+                    role,
+                    told,
+                    "--count",
+                    "40",
+                    "--patience",
+                    "90",
+                    *late,
+                    module="catchment.sim.lab.traffic.play",
+                )
             )
         for process in started:
             output, _ = process.communicate(timeout=300)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from glm_watched import Watched, failure, prepared_samples
 
-from host.glm import LocalRunner, Loss, Samples, Training, prepare, train
-from sim.glm.labs import LabKind
-from sim.glm.network_runner import NetworkRunner
+from catchment.host.glm import LocalRunner, Loss, Samples, Training, prepare, train
+from catchment.sim.glm.labs import LabKind
+from catchment.sim.glm.network_runner import NetworkRunner
 
 pytestmark = pytest.mark.e2e
 ENDLESS = 100_000

@@ -11,7 +11,7 @@ from test_sums import luwu, some_sizes
 POISON = """
 import sys
 from scapy.layers.l2 import ARP, Ether
-from sim.traffic.raw_port import RawPort
+from catchment.sim.lab.traffic.raw_port import RawPort
 switch, own, victims, count = sys.argv[1], sys.argv[2], sys.argv[3].split(","), int(sys.argv[4])
 sent = 0
 with RawPort() as port:
@@ -28,9 +28,9 @@ print(sent)
 INTRUDE = """
 import json, random, sys
 from pathlib import Path
-from sim.traffic.frames import Sender
-from sim.traffic.raw_port import RawPort
-from wire.generated.constants import Flag, PacketType
+from catchment.sim.lab.traffic.frames import Sender
+from catchment.sim.lab.traffic.raw_port import RawPort
+from catchment.wire.generated.constants import Flag, PacketType
 told, own, parent, parent_mac, seed = json.loads(Path(sys.argv[1]).read_text()), *sys.argv[2:5], int(sys.argv[5])
 rng = random.Random(seed)
 sent = 0
@@ -99,7 +99,7 @@ def test_a_host_of_a_rack_cannot_speak_for_it_at_the_parent(tree: Lab, rng: rand
 def test_hosts_of_a_rack_still_reach_each_other_and_ask_for_the_parent(tree: Lab) -> None:
     parent, asker = tree.topology.switch("sp"), tree.topology.host("w1")
     script = f"""
-from sim.traffic.raw_port import RawPort
+from catchment.sim.lab.traffic.raw_port import RawPort
 with RawPort() as port:
     print(port.resolve("{parent.ip}", "{asker.ip.ip}"))
 """
@@ -113,7 +113,7 @@ def test_a_flood_only_costs_time(lab: Lab, rng: random.Random) -> None:
         told = lab.write(job.describe("w0"))
         own = str(lab.topology.host("out").ip.ip)
         flood = lab.python("out", told, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--noise", "2000",
-                           module="sim.traffic.attacker")  # fmt: skip
+                           module="catchment.sim.lab.traffic.attacker")  # fmt: skip
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
         all_exact({host: member.result() for host, member in members.items()})
         output, _ = flood.communicate(timeout=200)
@@ -130,7 +130,7 @@ def test_old_generations_stay_outside(lab: Lab, rng: random.Random) -> None:
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab))
         own = str(lab.topology.host("w1").ip.ip)
         argv = [stale, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--repeat", "5"]
-        with lab.python("w1", *argv, module="sim.traffic.attacker") as process:
+        with lab.python("w1", *argv, module="catchment.sim.lab.traffic.attacker") as process:
             output, _ = process.communicate(timeout=200)
         all_exact({host: member.result() for host, member in members.items()})
         assert (lab.drops() - before)["UNKNOWN_JOB"] >= json.loads(output)["UNKNOWN_JOB"] > 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from controlled import ControlledLab
 
-from controlplane.cli.port_faults import OFF, SwitchPorts
-from controlplane.client import TableEntry
-from controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
-from controlplane.faults import clear_loss, losses, set_loss
-from controlplane.topology import Target
+from catchment.controlplane.client import TableEntry
+from catchment.controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
+from catchment.controlplane.faults import clear_loss, losses, set_loss
+from catchment.controlplane.port_faults import OFF, SwitchPorts
+from catchment.controlplane.topology import Target
 
 MINE = {"dst": "02:00:00:00:99:01"}
 

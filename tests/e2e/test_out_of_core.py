@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 from shapes import LANES
 
-from controlplane.topology import Target
-from host.optimizer.store import Store
-from host.optimizer.store.check import check
-from sim.demo import DemoOptions, run
+from catchment.controlplane.topology import Target
+from catchment.demo import DemoOptions, run
+from catchment.host.optimizer.store import Store
+from catchment.host.optimizer.store.check import check
 
 ARENA = 600_000
 

@@ -66,7 +66,7 @@ def test_tcp_across_racks(tree: Lab) -> None:
 def test_the_switch_answers_arp_for_itself_only(lab: Lab) -> None:
     switch = lab.topology.switch("s1")
     script = f"""
-from sim.traffic.raw_port import RawPort
+from catchment.sim.lab.traffic.raw_port import RawPort
 with RawPort() as port:
     print(port.resolve("{switch.ip}", "{lab.topology.host("w5").ip.ip}"))
     print(port.resolve("{lab.topology.host("w6").ip.ip}", "{lab.topology.host("w5").ip.ip}"))

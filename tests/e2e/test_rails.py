@@ -13,7 +13,7 @@ from lab import ROOT
 from shapes import LANES, unique
 from test_restarts import WORKERS, all_done
 
-from controlplane.topology import Target, Topology
+from catchment.controlplane.topology import Target, Topology
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 from lab import Lab, all_exact, missing
 
-from controlplane.diagnosis import waiting_for
-from controlplane.jobs import JobPlan
-from controlplane.networks import admin_socket
-from softswitch.admin import SwitchAdmin
+from catchment.controlplane.diagnosis import waiting_for
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.networks import admin_socket
+from catchment.softswitch.admin import SwitchAdmin
 
 WAITING = ("stalled", "unreachable")
 """Kinds of an error when others are missing: it heard something before, or nothing ever."""

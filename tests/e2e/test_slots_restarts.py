@@ -11,8 +11,8 @@ from controlled import ControlledLab, ControlledMember
 from shapes import SLOTS_PROGRAM, WORKERS, unique
 from test_restarts import all_done, kill_and_restart
 
-from controlplane.jobs import JobKind
-from controlplane.topology import Target, star
+from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.topology import Target, star
 
 MEMBERS = WORKERS[:3]
 PARTS = ["s1", "controller", "w1"]

@@ -7,7 +7,7 @@ import random
 import pytest
 from lab import Lab, all_exact
 
-from controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobPlan
 
 
 def luwu(lab: Lab, workers: list[str], name: str = "sum", slots: int = 32) -> JobPlan:

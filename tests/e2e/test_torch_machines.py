@@ -14,7 +14,7 @@ import pytest
 from controlled import ControlledLab
 from lab import ROOT
 
-from controlplane.controller import messages
+from catchment.controlplane.controller import messages
 
 CASES = ROOT / "tests" / "host" / "torch_distributed"
 PATIENCE = 480.0
@@ -88,7 +88,7 @@ def test_torchrun_on_machines_of_two_racks(controlled: ControlledLab) -> None:
             host: [
                 "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(rank),
                 "--master-addr", address(controlled, hosts[0]), "--master-port", "29511",
-                "-m", "sim.demo.ddp", "--preset", "tiny", "--steps", "11",
+                "-m", "catchment.demo.ddp", "--preset", "tiny", "--steps", "11",
             ]
             for rank, host in enumerate(hosts)
         }  # fmt: skip

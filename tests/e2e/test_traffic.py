@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from lab import ROOT
 
-from controlplane.topology import Target
+from catchment.controlplane.topology import Target
 
-COMMAND = [sys.executable, "-m", "controlplane.cli"]
+COMMAND = [sys.executable, "-m", "catchment.cli"]
 TOPOLOGY = """\
 name: {name}
 defaults: {{}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from hls.build import HLS, KERNELS, compile_kernels
+from catchment.hls.build import HLS, KERNELS, compile_kernels
 
 
 def test_c_simulation() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from relay import Job, Relay
 
-from host import Endpoint, Stream
-from wire.generated.constants import Mode
+from catchment.host import Endpoint, Stream
+from catchment.wire.generated.constants import Mode
 
 LOCAL = ("127.0.0.1", 0)
 PATIENCE = 240.0  # seconds before a test gives up on a request

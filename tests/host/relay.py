@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wire.generated.constants import HEADER_BYTES, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import HEADER_BYTES, Flag, Header, Mode, PacketType
 
 Address = tuple[str, int]
 _M32 = 1 << 32

@@ -6,11 +6,11 @@ from typing import Any
 
 from relay import Address, Relay
 
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_core import Drop
-from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
-from sim.golden.switch_tables import Receiver, Worker
-from wire.generated.constants import HEADER_BYTES, Header, Mode
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_core import Drop
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
+from catchment.sim.golden.switch_tables import Receiver, Worker
+from catchment.wire.generated.constants import HEADER_BYTES, Header, Mode
 
 _FRONT = bytes(HEADER_OFFSET)
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from relay import Address
 from slot_relay import SlotRelay
 
-from host import AllReducer, EndpointError, Stream
-from sim.golden import formats
-from wire.generated.constants import DataType, Flag, Header, PacketType
+from catchment.host import AllReducer, EndpointError, Stream
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
 
 LOCAL = ("127.0.0.1", 0)
 GEN = 9

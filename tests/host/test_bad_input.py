@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from cluster import LOCAL, PATIENCE, luwu, ring
 
-from host import Endpoint, EndpointError, Request, Stream
-from wire.generated.constants import DataType, Flag, Header, PacketType
+from catchment.host import Endpoint, EndpointError, Request, Stream
+from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
 
 GRADIENTS, PARAMETERS = 7, 8  # the gens that cluster.luwu uses
 

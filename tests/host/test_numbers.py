@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from host import _native
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.host import _native
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 WORDS = {DataType.FP32: np.uint32, DataType.FP16: np.uint16, DataType.BF16: np.uint16, DataType.INT32: np.uint32}
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
@@ -22,7 +22,7 @@ WORKERS = (1, 2, 3, 4, 8, 17, 32)
 
 
 def reference_view(words: NDArray[Any], dtype: DataType) -> NDArray[Any]:
-    """Words as sim.golden.formats wants them."""
+    """Words as catchment.sim.golden.formats wants them."""
     views = {DataType.FP32: np.float32, DataType.FP16: np.float16, DataType.BF16: np.uint16, DataType.INT32: np.int32}
     return words.view(views[dtype])
 

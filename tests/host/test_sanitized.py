@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BUILD = REPOSITORY / "build" / "sanitize"
+from catchment.checkout import ROOT
+
+BUILD = ROOT / "build" / "sanitize"
 TESTS = [
     "test_state_machines.py",
     "test_numbers.py",
@@ -42,7 +43,7 @@ def test_no_sanitizer_finding() -> None:
     binaries = Path(sys.executable).parent
     cmake = shutil.which("cmake", path=binaries) or "cmake"
     configure = [
-        *(cmake, "-S", REPOSITORY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
+        *(cmake, "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
         *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
@@ -50,7 +51,7 @@ def test_no_sanitizer_finding() -> None:
     targets = ("_native", "_machines", "_reflector", "_optimizer", "_glm", "catchment_collectives")
     subprocess.run([cmake, "--build", BUILD, "--target", *targets], check=True)
     environment = os.environ | {
-        "CATCHMENT_NATIVE_DIR": str(BUILD / "host"),
+        "CATCHMENT_NATIVE_DIR": str(BUILD),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
         "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -58,7 +59,7 @@ def test_no_sanitizer_finding() -> None:
     files = [str(Path(__file__).parent / name) for name in TESTS]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-k", LEFT_OUT, *files],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

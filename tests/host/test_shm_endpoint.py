@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controlplane.faults import clear_loss, set_loss
-from host import Endpoint, EndpointError, Stream
-from sim.golden import formats
-from sim.shm_lab import ShmLab
-from sim.traffic.shm_port import ShmRawPort
-from wire.generated.constants import DataType
+from catchment.checkout import ROOT
+from catchment.controlplane.faults import clear_loss, set_loss
+from catchment.host import Endpoint, EndpointError, Stream
+from catchment.sim.golden import formats
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.sim.lab.traffic.shm_port import ShmRawPort
+from catchment.wire.generated.constants import DataType
 
 PATIENCE = 240.0
 HOSTS = ("w0", "w1", "w2", "opt")
-REPOSITORY = Path(__file__).parents[2]
 VICTIM = """
 import sys
 import numpy as np
-from host import Endpoint, Stream
+from catchment.host import Endpoint, Stream
 path, gen, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 stream = Stream(gen=gen, workers=2, slots=64)
 with Endpoint.worker(gradients=stream, wid=0, local=("10.0.0.1", port), switch=("10.0.0.254", 51836), port=path) as end:
@@ -104,7 +104,7 @@ def test_a_killed_worker_comes_back_on_its_port(lab: ShmLab, numbers: np.random.
         w1.push(np.ones(64 * 1_000_000, np.int32))
         root.pull(np.zeros(64 * 1_000_000, np.int32))
         with subprocess.Popen(
-            [sys.executable, "-c", VICTIM, *arguments], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+            [sys.executable, "-c", VICTIM, *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
         ) as victim:
             assert victim.stdout is not None
             assert victim.stdout.readline() == "started\n"

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from controlplane.faults import clear_loss, set_loss
-from controlplane.jobs import JobError, JobPlan
-from host import EndpointError
-from sim.golden import formats
-from sim.shm_lab import P4SGD, ShmLab
-from wire.generated.constants import DataType
+from catchment.controlplane.faults import clear_loss, set_loss
+from catchment.controlplane.jobs import JobError, JobPlan
+from catchment.host import EndpointError
+from catchment.sim.golden import formats
+from catchment.sim.lab.shm_lab import P4SGD, ShmLab
+from catchment.wire.generated.constants import DataType
 
 WORKERS = ("w0", "w1", "w2", "w3")
 SIZES = (8, 1, 9, 7, 64, 1000, *range(1, 25))

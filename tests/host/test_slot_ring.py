@@ -10,12 +10,12 @@ from itertools import pairwise
 
 import pytest
 
-from host import _machines
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_core import Drop
-from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
-from sim.golden.switch_tables import Receiver, Worker
-from wire.generated.constants import Flag, Header, Mode, PacketType
+from catchment.host import _machines
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_core import Drop
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
+from catchment.sim.golden.switch_tables import Receiver, Worker
+from catchment.wire.generated.constants import Flag, Header, Mode, PacketType
 
 M32 = 1 << 32
 GEN = 5

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from host import _machines
+from catchment.host import _machines
 
 M32 = 1 << 32
 BASES = st.one_of(st.integers(0, M32 - 1), st.integers(M32 - 40, M32 - 1), st.just(0))

@@ -13,9 +13,9 @@ from cluster import LOCAL, PATIENCE, luwu, ring
 from numpy.typing import NDArray
 from relay import Job, Relay
 
-from host import Endpoint, Request, Stream, _machines
-from sim.golden import formats
-from wire.generated.constants import DataType, Flag, Header, Mode, PacketType
+from catchment.host import Endpoint, Request, Stream, _machines
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType, Flag, Header, Mode, PacketType
 
 NEAR_WRAP = (1 << 32) - 5
 CLEAN: dict[str, float] = {}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from host import _machines
+from catchment.host import _machines
 
 LONGEST = 4132
 SOL_UDP, UDP_SEGMENT = 17, 103

@@ -24,8 +24,8 @@ from scenarios import Build
 from switch_rows import rows
 from targets import Output
 
-from sim.golden.switch_tables import Tables
-from sim.held_address import HeldAddress
+from catchment.sim.golden.switch_tables import Tables
+from catchment.sim.lab.held_address import HeldAddress
 
 DEVICE = 1
 FENCE_PORTS = range(500, 504)  # egress thread of a port: port mod 4

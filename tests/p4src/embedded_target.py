@@ -9,9 +9,9 @@ from scenarios import Build
 from switch_rows import rows
 from targets import Output
 
-from sim.golden.switch_tables import Tables
-from softswitch.build import CACHE, build
-from softswitch.inprocess import Switch
+from catchment.sim.golden.switch_tables import Tables
+from catchment.softswitch.build import CACHE, build
+from catchment.softswitch.inprocess import Switch
 
 
 class EmbeddedTarget:

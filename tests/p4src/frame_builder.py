@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from sim.golden.switch_frames import internet_sum
-from wire.generated.constants import UDP_PORT, Header
+from catchment.sim.golden.switch_frames import internet_sum
+from catchment.wire.generated.constants import UDP_PORT, Header
 
 SWITCH_MAC = 0x02_00_00_00_00_FE
 SWITCH_IP = 0x0A_00_00_FE

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from frame_builder import pack_values
 
-from wire.generated.constants import DataType, Flag, Header, PacketType
+from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
 
 M32 = 1 << 32
 

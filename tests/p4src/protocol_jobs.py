@@ -15,8 +15,8 @@ from protocol_endpoints import (
 )
 from protocol_network import Host, Network
 
-from sim.golden.switch_tables import Root, Worker
-from wire.generated.constants import Header, Mode, PacketType
+from catchment.sim.golden.switch_tables import Root, Worker
+from catchment.wire.generated.constants import Header, Mode, PacketType
 
 Place = tuple[str, int]
 

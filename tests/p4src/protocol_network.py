@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from frame_builder import SWITCH_IP, SWITCH_MAC, host_ip, host_mac, job_frame
 from protocol_endpoints import Consumer, Sender
 
-from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, arp_target, ipv4
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Receiver
-from wire.generated.constants import UDP_PORT, Header, PacketType
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, arp_target, ipv4
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Receiver
+from catchment.wire.generated.constants import UDP_PORT, Header, PacketType
 
 
 @dataclass(slots=True)

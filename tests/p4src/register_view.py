@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_core import SwitchCore
-from sim.golden.switch_jobs import Slot, Window
-from sim.golden.switch_model import SwitchModel
-from wire.generated.constants import Flag
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_core import SwitchCore
+from catchment.sim.golden.switch_jobs import Slot, Window
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.wire.generated.constants import Flag
 
 
 def _flags(slot: Slot) -> int:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from frame_builder import SWITCH_IP, SWITCH_MAC, arp, host_ip, host_mac, job_frame, pack_values, udp_frame
 
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_core import SwitchCore
-from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Fault, Receiver, Root, Tables, Worker
-from wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
+from catchment.checkout import ROOT
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_core import SwitchCore
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Fault, Receiver, Root, Tables, Worker
+from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
 
-ROOT = Path(__file__).resolve().parents[2]
 PORTS = tuple(range(1, 13))
 FLOOD_GROUP = 900
 SECOND_IP, SECOND_MAC = SWITCH_IP + 1, SWITCH_MAC + 1

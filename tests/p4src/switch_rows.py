@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from sim.golden.switch_tables import Fault, Tables, Worker
+from catchment.sim.golden.switch_tables import Fault, Tables, Worker
 
 
 @dataclass(frozen=True)

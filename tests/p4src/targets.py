@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sim.golden.switch_core import SwitchCore
-from sim.golden.switch_tables import Tables
-from wire.generated.constants import DropReason
+from catchment.sim.golden.switch_core import SwitchCore
+from catchment.sim.golden.switch_tables import Tables
+from catchment.wire.generated.constants import DropReason
 
 Output = list[tuple[int, bytes]]
 

@@ -12,9 +12,9 @@ from register_view import register_view
 from scenarios import Build, Traffic, base_tables, random_tables
 from targets import compare
 
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Fault
-from wire.generated.constants import DropReason, Header, PacketType
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Fault
+from catchment.wire.generated.constants import DropReason, Header, PacketType
 
 
 def run(rng: random.Random, build: Build, frames: int) -> None:

@@ -26,8 +26,8 @@ from register_view import register_view
 from scenarios import Build
 from targets import Output, by_port
 
-from sim.golden.switch_model import SwitchModel
-from wire.generated.constants import Mode
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.wire.generated.constants import Mode
 
 BUILD = Build(lanes=8, slots=64, max_workers=8, jobs=4)
 WINDOW = 8

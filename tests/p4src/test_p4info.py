@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from scenarios import ROOT, Build
 
-from softswitch.compiler.driver import compile_program as compile_embedded
+from catchment.softswitch.compiler.driver import compile_program as compile_embedded
 
 GOLDEN = ROOT / "p4src/p4info"
 CONTRACT = {

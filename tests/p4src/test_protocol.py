@@ -13,8 +13,8 @@ from protocol_endpoints import ClockedSender, Consumer, StreamSpec, check_sum, p
 from protocol_jobs import Placement, Rack, add_all_reduce, add_broadcast, add_reduce, install, install_tree, tree
 from protocol_network import Host, Network, Weather
 
-from sim.golden.switch_jobs import Contribution, HeartbeatTable, Slot, SlotStore, Window
-from wire.generated.constants import Mode, PacketType
+from catchment.sim.golden.switch_jobs import Contribution, HeartbeatTable, Slot, SlotStore, Window
+from catchment.wire.generated.constants import Mode, PacketType
 
 LANES = 8
 WINDOW = 8

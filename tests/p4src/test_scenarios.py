@@ -7,9 +7,9 @@ from collections import Counter
 
 from scenarios import Build, Traffic, base_tables, random_tables
 
-from sim.golden.switch_frames import packet_type
-from sim.golden.switch_model import SwitchModel
-from wire.generated.constants import DropReason, Mode, PacketType
+from catchment.sim.golden.switch_frames import packet_type
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.wire.generated.constants import DropReason, Mode, PacketType
 
 
 def run(rng: random.Random, frames: int) -> tuple[SwitchModel, Counter[tuple[int, int]]]:

@@ -11,10 +11,10 @@ from register_view import slot_register_view
 from scenarios import SLOT_STREAMS, SLOT_TYPES, Build, Traffic, base_tables, random_tables
 from targets import compare
 
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_frames import packet_type
-from sim.golden.switch_tables import Tables
-from wire.generated.constants import UDP_PORT, PacketType
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_frames import packet_type
+from catchment.sim.golden.switch_tables import Tables
+from catchment.wire.generated.constants import UDP_PORT, PacketType
 
 
 def visible(tables: Tables) -> Tables:

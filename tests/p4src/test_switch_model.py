@@ -16,10 +16,10 @@ from frame_builder import (
 )
 from scenarios import FLOOD_GROUP, PORTS, base_tables
 
-from sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum, ipv4, vector
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Fault
-from wire.generated.constants import DropReason, Flag, Header, PacketType
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum, ipv4, vector
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Fault
+from catchment.wire.generated.constants import DropReason, Flag, Header, PacketType
 
 LANES = 8
 REDUCE, BCAST, ALLREDUCE, LEAF = 10, 11, 0xFFFE, 30  # generations in the scenario's tables

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.verilate import build
+from catchment.rtl.verilate import build
 
 BEAT_BYTES = 64
 BEAT = np.dtype(

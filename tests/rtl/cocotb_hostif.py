@@ -15,9 +15,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiSlave, MemoryRegion
 
-from rtl.driver.records import RECORD
-from rtl.generated.nic_regs import Status
-from wire.generated.constants import DataType
+from catchment.rtl.driver.records import RECORD
+from catchment.rtl.generated.nic_regs import Status
+from catchment.wire.generated.constants import DataType
 
 TOP = os.environ["TOP"]
 SEED = int(os.environ["CATCHMENT_SEED"])

@@ -12,8 +12,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
-from rtl.generated import nic_regs as regs
-from rtl.regmap.model import Register
+from catchment.rtl.generated import nic_regs as regs
+from catchment.rtl.regmap.model import Register
 
 SETTINGS = [register for register in regs.REGISTERS if register.access == "rw" and register is not regs.CONTROL]
 

@@ -16,7 +16,7 @@ from cocotbext.axi import AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStream
 from transport_frames import LANES, M32, merged_frame, parsed, sum_frame
 from transport_nic import VECTOR_BYTES, Meta, Settings, StreamSettings
 
-from wire.generated.constants import Flag, PacketType
+from catchment.wire.generated.constants import Flag, PacketType
 
 BASE = 0xFFFF_FFFE
 STREAM = StreamSettings(gen=5, base_seq=BASE, window=16, slots=16)

@@ -6,8 +6,8 @@ import numpy as np
 from beats import BEAT_BYTES, Beats, Gaps, run
 from numpy.typing import NDArray
 
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 LANES = BEAT_BYTES // 4
 LANES_VALUES = {

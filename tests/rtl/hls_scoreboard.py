@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hls.build import scoreboard
-from wire.generated.constants import DataType
+from catchment.hls.build import scoreboard
+from catchment.wire.generated.constants import DataType
 
 _ITEM = {DataType.FP32: 4, DataType.FP16: 2, DataType.BF16: 2, DataType.INT32: 4}
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtl.driver.records import RECORD
-from rtl.verilate import build
-from wire.generated.constants import DataType
+from catchment.rtl.driver.records import RECORD
+from catchment.rtl.verilate import build
+from catchment.wire.generated.constants import DataType
 
 PAGE = 1 << 21
 REQUEST = np.dtype(

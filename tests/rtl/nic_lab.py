@@ -23,12 +23,12 @@ from transport_fabric import (
     mac_of,
 )
 
-from rtl.driver.memory import PAGE, Buffer, PinnedMemory
-from rtl.driver.nic import Nic
-from rtl.driver.request import Request
-from rtl.driver.settings import NicSettings, StreamSettings
-from rtl.harness.verilated_nic import Pace, VerilatedNic
-from wire.generated.constants import DataType
+from catchment.rtl.driver.memory import PAGE, Buffer, PinnedMemory
+from catchment.rtl.driver.nic import Nic
+from catchment.rtl.driver.request import Request
+from catchment.rtl.driver.settings import NicSettings, StreamSettings
+from catchment.rtl.harness.verilated_nic import Pace, VerilatedNic
+from catchment.wire.generated.constants import DataType
 
 CALM = Weather()
 EVEN = Pace()

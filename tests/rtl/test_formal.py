@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from rtl.formal.prove import FormalError, Mutant, Proof, proofs, run
+from catchment.rtl.formal.prove import FormalError, Mutant, Proof, proofs, run
 
 PROOFS = {proof.name: proof for proof in proofs()}
 SAMPLE = ("skid_buffer", "arbiter_rr", "segmenter", "read_bursts")

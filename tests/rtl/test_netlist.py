@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rtl.netlist import NetlistError, measure
-from rtl.synth import TARGETS, Target, synthesize
+from catchment.rtl.netlist import NetlistError, measure
+from catchment.rtl.synth import TARGETS, Target, synthesize
 
 
 def cell(kind: str, outputs: dict[str, list[int | str]], inputs: dict[str, list[int | str]]) -> dict[str, Any]:

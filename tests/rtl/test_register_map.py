@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtl import generate_registers
-from rtl.generated import nic_regs
-from rtl.regmap.load import SOURCE, load
-from rtl.regmap.model import RegisterMapError
+from catchment.rtl import generate_registers
+from catchment.rtl.generated import nic_regs
+from catchment.rtl.regmap.load import SOURCE, load
+from catchment.rtl.regmap.model import RegisterMapError
 
 
 def test_what_is_committed_is_fresh(tmp_path: Path) -> None:

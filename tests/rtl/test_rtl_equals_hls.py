@@ -14,10 +14,10 @@ from beats import NO_GAPS, beats_of, messages_of
 from formats_in_rtl import LANES_VALUES, counts, how, near, some_lanes, to_float, to_int
 from numpy.typing import NDArray
 
-from host import _native
-from rtl.verilate import build
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.host import _native
+from catchment.rtl.verilate import build
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 HERE = Path(__file__).parent

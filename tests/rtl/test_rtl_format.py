@@ -10,8 +10,8 @@ from beats import NO_GAPS, Gaps, beats_of, messages_of
 from formats_in_rtl import LANES, LANES_VALUES, counts, how, near, some_lanes, to_float, to_int
 from numpy.typing import NDArray
 
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 WORDS = {DataType.FP32: np.uint32, DataType.FP16: np.uint16, DataType.BF16: np.uint16, DataType.INT32: np.int32}

@@ -11,9 +11,9 @@ import pytest
 from host_bench import MAP, PAGE, RESET, UNMAP, Pace, mapped, record_at, run, step
 from numpy.typing import NDArray
 
-from rtl.generated.nic_regs import Status
-from sim.golden import formats
-from wire.generated.constants import DataType, Flag
+from catchment.rtl.generated.nic_regs import Status
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType, Flag
 
 BASE = 0x1_2340_0000
 VIRTUAL = 0x7F12_3440_0000

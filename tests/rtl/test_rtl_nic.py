@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from transport_fabric import ROOT_PORT, Job, Weather, embedded_switch, mac_of, model_switch, settings_of
 from transport_frames import sum_frame
 
-from rtl.driver.bus import BusError
-from rtl.driver.errors import NicError
-from rtl.driver.memory import PAGE, PinnedMemory
-from rtl.driver.nic import Nic
-from rtl.driver.request import Request, RequestError
-from rtl.generated import nic_regs as regs
-from rtl.harness.verilated_nic import Pace
-from sim.golden import formats
-from wire.generated.constants import DataType, Flag, Mode
+from catchment.rtl.driver.bus import BusError
+from catchment.rtl.driver.errors import NicError
+from catchment.rtl.driver.memory import PAGE, PinnedMemory
+from catchment.rtl.driver.nic import Nic
+from catchment.rtl.driver.request import Request, RequestError
+from catchment.rtl.generated import nic_regs as regs
+from catchment.rtl.harness.verilated_nic import Pace
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType, Flag, Mode
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 BASES = (0, 0xFFFF_FFF0, 0x7FFF_FFE0)

@@ -15,9 +15,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from catchment.checkout import ROOT
+
 # What a test of the hardware needs of the repository.
-NEEDED = ("rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml", "build/native")
+NEEDED = (
+    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml", "build/native",
+)  # fmt: skip
+COPIED = ("catchment", "rtl", "pyproject.toml")
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,13 @@ SAMPLE = tuple(bug for bug in BUGS if "test_rtl_common" in bug.test)[:2]
 def _tree(root: Path) -> None:
     for name in NEEDED:
         source = ROOT / name
-        if name in ("rtl", "pyproject.toml"):
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, root / name)
-        else:
+        if name not in COPIED:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).symlink_to(source)
+        elif source.is_dir():
+            shutil.copytree(source, root / name, symlinks=True)
+        else:
+            shutil.copy(source, root / name)
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: f"{Path(bug.file).stem}: {bug.old[:30]}")

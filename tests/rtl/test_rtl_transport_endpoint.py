@@ -14,8 +14,8 @@ from transport_fabric import ROOT_PORT, SWITCH_IP, Inject, Job, embedded_switch,
 from transport_frames import colons, dots
 from transport_nic import VECTOR_BYTES, Meta, Nic, StreamSettings
 
-from host import Endpoint, Stream
-from wire.generated.constants import UDP_PORT, DataType, Mode
+from catchment.host import Endpoint, Stream
+from catchment.wire.generated.constants import UDP_PORT, DataType, Mode
 
 LANES = VECTOR_BYTES // 4
 BASE = 0xFFFF_FFE0

@@ -10,7 +10,7 @@ import pytest
 from transport_frames import LANES, Judge, frame_to, merged_frame, parameter_frame, parsed, sum_frame
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, Settings, StreamSettings
 
-from wire.generated.constants import DataType, Flag, PacketType
+from catchment.wire.generated.constants import DataType, Flag, PacketType
 
 BASE = 0xFFFF_FFFD
 UP = StreamSettings(gen=0x1234, base_seq=BASE, window=16, slots=64)
@@ -85,7 +85,7 @@ def broken_frames(role: str, settings: Settings) -> dict[str, list[bytes]]:
         return frame[:at] + bytes([value]) + frame[at + 1 :]
 
     def resummed(frame: bytes, at: int, value: int) -> bytes:
-        from sim.golden.switch_frames import internet_sum
+        from catchment.sim.golden.switch_frames import internet_sum
 
         head = bytearray(changed(frame, at, value))
         head[24:26] = b"\0\0"

@@ -19,7 +19,7 @@ from transport_fabric import (
 )
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, StreamSettings
 
-from wire.generated.constants import DataType, Mode
+from catchment.wire.generated.constants import DataType, Mode
 
 SWITCHES = {"model": model_switch, "embedded": embedded_switch}
 BASES = (0, 0xFFFF_FFF0, 0x7FFF_FFE0, 0x0000_03F8)

@@ -10,7 +10,7 @@ import pytest
 from transport_frames import LANES, M32, merged_frame, parsed, sum_frame
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, Settings, StreamSettings
 
-from wire.generated.constants import Flag, PacketType
+from catchment.wire.generated.constants import Flag, PacketType
 
 BASE = 0xFFFF_FFFA
 STREAM = StreamSettings(gen=9, base_seq=BASE, window=8, slots=1024)

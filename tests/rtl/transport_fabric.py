@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from transport_nic import Nic, Settings, StreamSettings
 
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Receiver, Root, Tables, Worker
-from softswitch.build import build
-from softswitch.inprocess import Switch
-from wire.generated.constants import UDP_PORT, Mode
+from catchment.checkout import ROOT
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Receiver, Root, Tables, Worker
+from catchment.softswitch.build import build
+from catchment.softswitch.inprocess import Switch
+from catchment.wire.generated.constants import UDP_PORT, Mode
 
 Inject = Callable[[int, bytes], list[tuple[int, bytes]]]
 SWITCH_MAC = 0x02_00_0A_00_00_FE
@@ -81,12 +82,11 @@ def model_switch(*jobs: Job) -> Inject:
 
 def embedded_switch(*jobs: Job) -> Inject:
     """p4src/luwu.p4 itself, compiled."""
-    from pathlib import Path
 
     tables = Tables()
     for job in jobs:
         install(tables, job)
-    switch = Switch(build(Path(__file__).parents[2] / "p4src" / "luwu.p4"))
+    switch = Switch(build(ROOT / "p4src" / "luwu.p4"))
     for group, ports in tables.groups.items():
         switch.multicast(group, ports)
     for ip, mac in tables.own_addresses.items():

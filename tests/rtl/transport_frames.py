@@ -9,9 +9,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from transport_nic import VECTOR_BYTES, Settings
 
-from sim.golden.switch_frames import internet_sum
-from wire.generated.constants import VERSION, DataType, Flag, Header, PacketType
-from wire.generated.scapy_layers import Catchment, Lanes
+from catchment.sim.golden.switch_frames import internet_sum
+from catchment.wire.generated.constants import VERSION, DataType, Flag, Header, PacketType
+from catchment.wire.generated.scapy_layers import Catchment, Lanes
 
 LANES = VECTOR_BYTES // 4
 M32 = 1 << 32

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rtl.sources import RTL
-from rtl.verilate import build
-from wire.generated.constants import UDP_PORT, DataType
+from catchment.rtl.sources import RTL
+from catchment.rtl.verilate import build
+from catchment.wire.generated.constants import UDP_PORT, DataType
 
 VECTOR_BYTES = 256
 _PACKAGE = (RTL / "transport" / "transport_pkg.sv").read_text()

@@ -8,17 +8,22 @@ import sys
 from os import pidfd_open
 from pathlib import Path
 
-from controlplane.topology import Topology
-from sim.controller_process import ControllerProcess
-
-ROOT = Path(__file__).parents[2]
+from catchment.checkout import ROOT
+from catchment.controlplane.topology import Topology
+from catchment.sim.lab.controller_process import ControllerProcess
 
 
 def test_a_controller_ends_when_its_owner_is_killed(tmp_path: Path) -> None:
     topology = Topology.load(ROOT / "sim/topologies/one-switch.yaml")
     ControllerProcess(topology, dict.fromkeys(topology.switches, "127.0.0.1:1"), tmp_path / "c")
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    command = [sys.executable, "-m", "sim.controller_process", tmp_path / "c" / "settings", str(owner.pid)]
+    command = [
+        sys.executable,
+        "-m",
+        "catchment.sim.lab.controller_process",
+        tmp_path / "c" / "settings",
+        str(owner.pid),
+    ]
     with owner, subprocess.Popen(command, cwd=ROOT) as controller:
         try:
             ended = pidfd_open(controller.pid)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from host.glm.shares import Shares
-from sim.golden import glm_cycles as cycles
+from catchment.host.glm.shares import Shares
+from catchment.sim.golden import glm_cycles as cycles
 
 GISETTE, REAL_SIM, RCV1, AMAZON, AVAZU = cycles.PAPER_WORKLOADS
 

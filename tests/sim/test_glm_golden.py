@@ -8,9 +8,9 @@ import random
 import numpy as np
 import pytest
 
-from host.glm import GlmError, Loss, Numbers, Shares, Step
-from host.glm.numbers import ACTIVATION_LIMIT, BANKS, CHUNK, DERIVATIVE_LIMIT, WEIGHT_LIMIT
-from sim.golden import glm
+from catchment.host.glm import GlmError, Loss, Numbers, Shares, Step
+from catchment.host.glm.numbers import ACTIVATION_LIMIT, BANKS, CHUNK, DERIVATIVE_LIMIT, WEIGHT_LIMIT
+from catchment.sim.golden import glm
 
 ONE = 1 << 16
 

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from catchment.checkout import ROOT
 
 
 def test_a_killed_local_switch_takes_its_switch_along() -> None:
-    command = [sys.executable, "-m", "sim.local_switch", "--ranks", "2"]
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service:
         try:
             assert service.stdout is not None

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.networks import is_held, read_state
-from controlplane.topology import Target, Topology, racks, star
-from sim import switch_process
-from sim.mininet import MininetNetwork, NetworkError
-from sim.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
+from catchment.controlplane.networks import is_held, read_state
+from catchment.controlplane.topology import Target, Topology, racks, star
+from catchment.sim.lab import switch_process
+from catchment.sim.lab.mininet import MininetNetwork, NetworkError
+from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces, remove_leftovers
 
 pytestmark = [
     pytest.mark.e2e,
@@ -119,9 +119,9 @@ OWNER = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_mininet_network import hub_command, small
-from controlplane.topology import Target
-from sim import switch_process
-from sim.mininet import MininetNetwork
+from catchment.controlplane.topology import Target
+from catchment.sim.lab import switch_process
+from catchment.sim.lab.mininet import MininetNetwork
 switch_process.COMMANDS[Target.EMBEDDED] = hub_command
 with MininetNetwork(small({name!r})) as net:
     net.popen("w0", ["sleep", "1000"])

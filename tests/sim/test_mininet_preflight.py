@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.networks import NetworkError
-from sim.mininet import preflight
+from catchment.controlplane.networks import NetworkError
+from catchment.sim.lab.mininet import preflight
 
 
 def _tool(folder: Path, name: str, body: str) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.golden import formats
-from sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
-from wire.generated.constants import DataType
+from catchment.sim.golden import formats
+from catchment.sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
+from catchment.wire.generated.constants import DataType
 
 WORKERS = 4
 LANES = 8

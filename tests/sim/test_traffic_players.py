@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from scapy.packet import Packet
 
-from sim.golden.slot_model import SlotModel
-from sim.golden.switch_core import SwitchCore
-from sim.golden.switch_frames import packet_type
-from sim.golden.switch_model import SwitchModel
-from sim.golden.switch_tables import Receiver, Root, Worker
-from sim.traffic.attack_kind import AttackKind
-from sim.traffic.frames import Sender
-from sim.traffic.kinds import attacks
-from sim.traffic.pace import Frames, Pace, PacedPort, PaceError, parse_skew
-from sim.traffic.play import play
-from sim.traffic.raw_port import RawPort
-from sim.traffic.rounds import RoundWorker, stream_of
-from sim.traffic.values import fault, value
-from wire.generated.constants import UDP_PORT, DropReason, Mode, PacketType
+from catchment.sim.golden.slot_model import SlotModel
+from catchment.sim.golden.switch_core import SwitchCore
+from catchment.sim.golden.switch_frames import packet_type
+from catchment.sim.golden.switch_model import SwitchModel
+from catchment.sim.golden.switch_tables import Receiver, Root, Worker
+from catchment.sim.lab.traffic.attack_kind import AttackKind
+from catchment.sim.lab.traffic.frames import Sender
+from catchment.sim.lab.traffic.kinds import attacks
+from catchment.sim.lab.traffic.pace import Frames, Pace, PacedPort, PaceError, parse_skew
+from catchment.sim.lab.traffic.play import play
+from catchment.sim.lab.traffic.raw_port import RawPort
+from catchment.sim.lab.traffic.rounds import RoundWorker, stream_of
+from catchment.sim.lab.traffic.values import fault, value
+from catchment.wire.generated.constants import UDP_PORT, DropReason, Mode, PacketType
 
 GEN, SLOTS, LANES, WORKERS = 7, 4, 8, 3
 SWITCH_IP, SWITCH_MAC = 0x0A0000FE, 0x02000000FE01

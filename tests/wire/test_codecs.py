@@ -12,10 +12,10 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from wire.frame import Frame, load
-from wire.generate import OUTPUT
-from wire.generated.constants import HEADER_BYTES, UDP_PORT, Flag, Header, PacketType
-from wire.generated.scapy_layers import Catchment, Lanes
+from catchment.wire.frame import Frame, load
+from catchment.wire.generate import OUTPUT
+from catchment.wire.generated.constants import HEADER_BYTES, UDP_PORT, Flag, Header, PacketType
+from catchment.wire.generated.scapy_layers import Catchment, Lanes
 
 FRAME: Frame = load()
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wire.frame import SOURCE, FrameError, load
-from wire.generate import stale, write
+from catchment.wire.frame import SOURCE, FrameError, load
+from catchment.wire.generate import stale, write
 
 
 def test_headers_fill_exactly_one_beat() -> None:

@@ -25,7 +25,7 @@ def outputs() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         # Python imports by this path.
-        package = root / "wire" / "generated"
+        package = root / "catchment" / "wire" / "generated"
         package.mkdir(parents=True)
         copy = package / SOURCE.name
         copy.write_text(SOURCE.read_text("utf-8"), "utf-8")

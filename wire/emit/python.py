@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wire.emit.layout import BANNER, byte_groups
-from wire.frame import Enumeration, Field, Frame
+from catchment.wire.emit.layout import BANNER, byte_groups
+from catchment.wire.frame import Enumeration, Field, Frame
 
 
 def _enum(enum: Enumeration) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wire.emit.layout import BANNER
-from wire.frame import Enumeration, Field, Frame
+from catchment.wire.emit.layout import BANNER
+from catchment.wire.frame import Enumeration, Field, Frame
 
 
 def _choices(enum: Enumeration) -> str:

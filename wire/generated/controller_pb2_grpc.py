@@ -2,7 +2,7 @@
 """Client and server classes corresponding to protobuf-defined services."""
 import grpc
 
-from wire.generated import controller_pb2 as wire_dot_generated_dot_controller__pb2
+from catchment.wire.generated import controller_pb2 as catchment_dot_wire_dot_generated_dot_controller__pb2
 
 
 class ControllerStub(object):
@@ -16,53 +16,53 @@ class ControllerStub(object):
         """
         self.CreateJob = channel.unary_unary(
                 '/catchment.v1.Controller/CreateJob',
-                request_serializer=wire_dot_generated_dot_controller__pb2.CreateJobRequest.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.CreateJobReply.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobReply.FromString,
                 )
         self.RemoveJob = channel.unary_unary(
                 '/catchment.v1.Controller/RemoveJob',
-                request_serializer=wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 )
         self.ListJobs = channel.unary_unary(
                 '/catchment.v1.Controller/ListJobs',
-                request_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.JobList.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobList.FromString,
                 )
         self.ShowJob = channel.unary_unary(
                 '/catchment.v1.Controller/ShowJob',
-                request_serializer=wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.Job.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Job.FromString,
                 )
         self.ShowSwitches = channel.unary_unary(
                 '/catchment.v1.Controller/ShowSwitches',
-                request_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
                 )
         self.KeepSwitch = channel.unary_unary(
                 '/catchment.v1.Controller/KeepSwitch',
-                request_serializer=wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 )
         self.Join = channel.unary_unary(
                 '/catchment.v1.Controller/Join',
-                request_serializer=wire_dot_generated_dot_controller__pb2.JoinRequest.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.JoinReply.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JoinRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JoinReply.FromString,
                 )
         self.Heartbeat = channel.stream_stream(
                 '/catchment.v1.Controller/Heartbeat',
-                request_serializer=wire_dot_generated_dot_controller__pb2.Beat.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.Notice.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Beat.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Notice.FromString,
                 )
         self.Report = channel.unary_unary(
                 '/catchment.v1.Controller/Report',
-                request_serializer=wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
                 )
         self.Leave = channel.unary_unary(
                 '/catchment.v1.Controller/Leave',
-                request_serializer=wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
-                response_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 )
 
 
@@ -138,53 +138,53 @@ def add_ControllerServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'CreateJob': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateJob,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.CreateJobRequest.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.CreateJobReply.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobReply.SerializeToString,
             ),
             'RemoveJob': grpc.unary_unary_rpc_method_handler(
                     servicer.RemoveJob,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.JobName.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
             'ListJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListJobs,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.JobList.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobList.SerializeToString,
             ),
             'ShowJob': grpc.unary_unary_rpc_method_handler(
                     servicer.ShowJob,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.JobName.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.Job.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Job.SerializeToString,
             ),
             'ShowSwitches': grpc.unary_unary_rpc_method_handler(
                     servicer.ShowSwitches,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.Empty.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.SwitchList.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchList.SerializeToString,
             ),
             'KeepSwitch': grpc.unary_unary_rpc_method_handler(
                     servicer.KeepSwitch,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.SwitchName.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchName.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
             'Join': grpc.unary_unary_rpc_method_handler(
                     servicer.Join,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.JoinRequest.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.JoinReply.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JoinRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JoinReply.SerializeToString,
             ),
             'Heartbeat': grpc.stream_stream_rpc_method_handler(
                     servicer.Heartbeat,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.Beat.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.Notice.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Beat.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Notice.SerializeToString,
             ),
             'Report': grpc.unary_unary_rpc_method_handler(
                     servicer.Report,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.ReportRequest.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.ReportReply.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.SerializeToString,
             ),
             'Leave': grpc.unary_unary_rpc_method_handler(
                     servicer.Leave,
-                    request_deserializer=wire_dot_generated_dot_controller__pb2.SessionName.FromString,
-                    response_serializer=wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -208,8 +208,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/CreateJob',
-            wire_dot_generated_dot_controller__pb2.CreateJobRequest.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.CreateJobReply.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.CreateJobReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -225,8 +225,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/RemoveJob',
-            wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -242,8 +242,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/ListJobs',
-            wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.JobList.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.JobList.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -259,8 +259,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/ShowJob',
-            wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.Job.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Job.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -276,8 +276,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/ShowSwitches',
-            wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchList.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -293,8 +293,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/KeepSwitch',
-            wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.SwitchName.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -310,8 +310,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/Join',
-            wire_dot_generated_dot_controller__pb2.JoinRequest.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.JoinReply.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.JoinRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.JoinReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -327,8 +327,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.stream_stream(request_iterator, target, '/catchment.v1.Controller/Heartbeat',
-            wire_dot_generated_dot_controller__pb2.Beat.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.Notice.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Beat.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Notice.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -344,8 +344,8 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/Report',
-            wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
@@ -361,7 +361,7 @@ class Controller(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.unary_unary(request, target, '/catchment.v1.Controller/Leave',
-            wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
-            wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -1,11 +1,11 @@
 """Model states on disk: layers striped over devices, checksummed, a step wholly in or not at all."""
 
-from host.optimizer.store.commit import LayerVersion, ModelState
-from host.optimizer.store.devices import StoreOptions
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.geometry import UNIT, Geometry, Precision, Rule, Section
-from host.optimizer.store.store import Space, Store
-from host.optimizer.store.transfer import Memory, Transfer, page_aligned
+from catchment.host.optimizer.store.commit import LayerVersion, ModelState
+from catchment.host.optimizer.store.devices import StoreOptions
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.geometry import UNIT, Geometry, Precision, Rule, Section
+from catchment.host.optimizer.store.store import Space, Store
+from catchment.host.optimizer.store.transfer import Memory, Transfer, page_aligned
 
 __all__ = [
     "UNIT",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from host.optimizer.store import manifest as manifests
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.manifest import Manifest
+from catchment.host.optimizer.store import manifest as manifests
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.manifest import Manifest
 
 if TYPE_CHECKING:
-    from host.optimizer.store.devices import OpenDevice
+    from catchment.host.optimizer.store.devices import OpenDevice
 
 
 def assemble(found: Sequence[OpenDevice]) -> tuple[list[OpenDevice], Manifest]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from host.optimizer.store.commit import ModelState
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.store import Store
-from host.optimizer.store.transfer import page_aligned
+from catchment.host.optimizer.store.commit import ModelState
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.store import Store
+from catchment.host.optimizer.store.transfer import page_aligned
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.geometry import DIGESTS, PAGE
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.geometry import DIGESTS, PAGE
 
 _MAGIC = b"CTCHCMIT"
 _HEAD = struct.Struct("<8sQI")
@@ -103,7 +103,7 @@ def decode(raw: bytes, identity: str) -> Commit | None:
 
 
 def _seal(identity: str, head: bytes, body: bytes) -> int:
-    from host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
+    from catchment.host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
 
     return _optimizer.crc32c(body, _optimizer.crc32c(head, _optimizer.crc32c(identity.encode())))
 

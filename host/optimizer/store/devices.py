@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from host.optimizer.store.errors import StoreError, of_errno
-from host.optimizer.store.files import DeviceFile, file_of
-from host.optimizer.store.geometry import PAGE
-from host.optimizer.store.transfer import page_aligned
+from catchment.host.optimizer.store.errors import StoreError, of_errno
+from catchment.host.optimizer.store.files import DeviceFile, file_of
+from catchment.host.optimizer.store.geometry import PAGE
+from catchment.host.optimizer.store.transfer import page_aligned
 
 if TYPE_CHECKING:
-    from host import _optimizer
+    from catchment.host import _optimizer
 
 _LOG = logging.getLogger(__name__)
 ENGINES = ("auto", "uring", "blocking")
@@ -73,7 +73,7 @@ class OpenDevice:
             _LOG.warning(limit)
 
     def _start(self, options: StoreOptions) -> _optimizer.Device:
-        from host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         def start(uring: bool) -> _optimizer.Device:
             return _optimizer.Device(
@@ -99,7 +99,7 @@ class OpenDevice:
     def read(self, offset: int, length: int) -> bytes:
         """`length` bytes (whole pages) from `offset`, fewer at the end of the file."""
         memory = page_aligned(length)
-        from host import _optimizer  # noqa: PLC0415
+        from catchment.host import _optimizer  # noqa: PLC0415
 
         room = max(0, min(length, self.file.size - offset) // PAGE * PAGE)
         if room == 0:
@@ -119,7 +119,7 @@ class OpenDevice:
 
     def holds_store(self) -> bool:
         """True when the file begins like a device of a store, of any version."""
-        from host.optimizer.store import manifest  # noqa: PLC0415
+        from catchment.host.optimizer.store import manifest  # noqa: PLC0415
 
         return self.read(0, PAGE)[: len(manifest.MAGIC)] == manifest.MAGIC
 

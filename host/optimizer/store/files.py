@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from host.optimizer.store.errors import NO_SPACE, StoreError, of_errno
+from catchment.host.optimizer.store.errors import NO_SPACE, StoreError, of_errno
 
 FILE_NAME = "optimizer.store"
 

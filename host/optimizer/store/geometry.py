@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from host.layers import LayerTable
-from host.optimizer.store.errors import StoreError
+from catchment.host.layers import LayerTable
+from catchment.host.optimizer.store.errors import StoreError
 
 UNIT = 2048
 """Elements of the smallest piece of a section; host._optimizer has the same. Two bytes each make a page."""

@@ -21,13 +21,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from host.layers import LayerSpec, LayerTable, TrainingError
-from host.optimizer.store.commit import LayerVersion, ModelState
-from host.optimizer.store.devices import StoreOptions
-from host.optimizer.store.errors import NO_SPACE, StoreError
-from host.optimizer.store.geometry import Geometry, Precision, Rule, Section
-from host.optimizer.store.store import Store, fill
-from host.optimizer.store.transfer import Memory, as_type, page_aligned
+from catchment.host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.optimizer.store.commit import LayerVersion, ModelState
+from catchment.host.optimizer.store.devices import StoreOptions
+from catchment.host.optimizer.store.errors import NO_SPACE, StoreError
+from catchment.host.optimizer.store.geometry import Geometry, Precision, Rule, Section
+from catchment.host.optimizer.store.store import Store, fill
+from catchment.host.optimizer.store.transfer import Memory, as_type, page_aligned
 
 INDEX = "model.safetensors.index.json"
 MOMENTS = {"first": "optimizer.first.", "second": "optimizer.second."}

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from host.layers import LayerSpec, LayerTable, TrainingError
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.geometry import PAGE, Geometry, Precision, Rule
+from catchment.host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.geometry import PAGE, Geometry, Precision, Rule
 
 VERSION = 1
 MAGIC = b"CTCHSTOR"
@@ -59,7 +59,7 @@ class Manifest:
 
     def encode(self) -> bytes:
         """As it lies on the device, whole pages."""
-        from host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
+        from catchment.host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         geometry = self.geometry
         facts = {
@@ -85,7 +85,7 @@ def decode(read: Callable[[int, int], bytes], path: str) -> Manifest:
     Raises:
         StoreError: kind ``missing``, ``version`` or ``corrupt``.
     """
-    from host import _optimizer  # noqa: PLC0415
+    from catchment.host import _optimizer  # noqa: PLC0415
 
     magic, version, length, crc = _HEAD.unpack(read(0, PAGE).ljust(PAGE, b"\0")[: _HEAD.size])
     if magic != MAGIC:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from host.optimizer.store.manifest import Manifest
+from catchment.host.optimizer.store.manifest import Manifest
 
 if TYPE_CHECKING:
-    from host.optimizer.store.devices import OpenDevice
+    from catchment.host.optimizer.store.devices import OpenDevice
 
 _ANY = 1 << 30  # planes on a device on which the model has nothing
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
-from host.optimizer.store import commit as records
-from host.optimizer.store.assembly import assemble
-from host.optimizer.store.commit import Commit, Digests, LayerVersion, ModelState
-from host.optimizer.store.devices import StoreOptions, open_devices
-from host.optimizer.store.errors import StoreError
-from host.optimizer.store.geometry import DIGESTS, Geometry, Section
-from host.optimizer.store.manifest import Manifest
-from host.optimizer.store.planes import Planes
-from host.optimizer.store.transfer import Memory, Transfer, as_type, page_aligned
+from catchment.host.optimizer.store import commit as records
+from catchment.host.optimizer.store.assembly import assemble
+from catchment.host.optimizer.store.commit import Commit, Digests, LayerVersion, ModelState
+from catchment.host.optimizer.store.devices import StoreOptions, open_devices
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.geometry import DIGESTS, Geometry, Section
+from catchment.host.optimizer.store.manifest import Manifest
+from catchment.host.optimizer.store.planes import Planes
+from catchment.host.optimizer.store.transfer import Memory, Transfer, as_type, page_aligned
 
 if TYPE_CHECKING:
-    from host.optimizer.store.devices import OpenDevice
+    from catchment.host.optimizer.store.devices import OpenDevice
 
 Weights = Callable[[int], torch.Tensor]
 """layer index -> its initial weights, any shape, the layer's elements in order."""
@@ -48,7 +48,7 @@ class Store:
 
     def __init__(self, devices: Sequence[OpenDevice], manifest: Manifest, options: StoreOptions) -> None:
         """Use `create` or `open`."""
-        from host import _optimizer  # noqa: PLC0415
+        from catchment.host import _optimizer  # noqa: PLC0415
 
         self._devices = devices
         self._manifest = manifest

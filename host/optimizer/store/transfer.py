@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from host.optimizer.store.errors import of_errno
-from host.optimizer.store.geometry import PAGE
+from catchment.host.optimizer.store.errors import of_errno
+from catchment.host.optimizer.store.geometry import PAGE
 
 if TYPE_CHECKING:
-    from host import _optimizer
+    from catchment.host import _optimizer
 
 Memory = npt.NDArray[np.uint8]
 """Flat bytes; what devices read and write begins on a page."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from host.layers import TrainingError
-from host.optimizer.store import Memory, page_aligned
-from host.optimizer.store.geometry import PAGE
+from catchment.host.layers import TrainingError
+from catchment.host.optimizer.store import Memory, page_aligned
+from catchment.host.optimizer.store.geometry import PAGE
 
 
 @dataclass(frozen=True, slots=True)

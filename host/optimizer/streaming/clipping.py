@@ -14,7 +14,7 @@ import enum
 import math
 from dataclasses import dataclass
 
-from host.layers import TrainingError
+from catchment.host.layers import TrainingError
 
 _TINY = 1e-6  # as clip_grad_norm_ has it
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from host.optimizer.store import LayerVersion, Memory, Store, Transfer
-from host.optimizer.store.commit import Digests
-from host.optimizer.store.geometry import DIGESTS
+from catchment.host.optimizer.store import LayerVersion, Memory, Store, Transfer
+from catchment.host.optimizer.store.commit import Digests
+from catchment.host.optimizer.store.geometry import DIGESTS
 
 
 class KeptGradients:

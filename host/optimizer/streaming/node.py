@@ -26,21 +26,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from host.layers import ParamHeader, Timeline, TrainingError, TransferPort, WireType, pack_header
-from host.optimizer.exponents import LayerExponents
-from host.optimizer.layer_update import Step, update_layer
-from host.optimizer.node import PassRecord
-from host.optimizer.options import NodeOptions
-from host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
-from host.optimizer.streaming.arena import Arena
-from host.optimizer.streaming.clipping import Clip
-from host.optimizer.streaming.kept import KeptGradients
-from host.optimizer.streaming.queues import Channel, Stages
-from host.optimizer.streaming.step_control import StepControl
-from host.optimizer.streaming.task import Buffers, Reading, Task, Ticket, Work, schedule
+from catchment.host.layers import ParamHeader, Timeline, TrainingError, TransferPort, WireType, pack_header
+from catchment.host.optimizer.exponents import LayerExponents
+from catchment.host.optimizer.layer_update import Step, update_layer
+from catchment.host.optimizer.node import PassRecord
+from catchment.host.optimizer.options import NodeOptions
+from catchment.host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
+from catchment.host.optimizer.streaming.arena import Arena
+from catchment.host.optimizer.streaming.clipping import Clip
+from catchment.host.optimizer.streaming.kept import KeptGradients
+from catchment.host.optimizer.streaming.queues import Channel, Stages
+from catchment.host.optimizer.streaming.step_control import StepControl
+from catchment.host.optimizer.streaming.task import Buffers, Reading, Task, Ticket, Work, schedule
 
 if TYPE_CHECKING:
-    from host.optimizer.store import Transfer
+    from catchment.host.optimizer.store import Transfer
 
 
 @dataclass(frozen=True, slots=True)

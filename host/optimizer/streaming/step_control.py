@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from host.optimizer.loss_scale import LossScale
-from host.optimizer.node import PassRecord
-from host.optimizer.options import NodeOptions
-from host.optimizer.store import LayerVersion
-from host.optimizer.streaming.clipping import Clip, GlobalNorm
-from host.optimizer.streaming.task import Ticket
+from catchment.host.optimizer.loss_scale import LossScale
+from catchment.host.optimizer.node import PassRecord
+from catchment.host.optimizer.options import NodeOptions
+from catchment.host.optimizer.store import LayerVersion
+from catchment.host.optimizer.streaming.clipping import Clip, GlobalNorm
+from catchment.host.optimizer.streaming.task import Ticket
 
 
 class StepControl:

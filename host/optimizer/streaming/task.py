@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.layers import Completion, LayerTable, Phase, WireType, header_size, message_size
-from host.optimizer.store import Geometry, LayerVersion, Memory, Transfer
-from host.optimizer.store.geometry import PAGE
-from host.optimizer.streaming.arena import Region
+from catchment.host.layers import Completion, LayerTable, Phase, WireType, header_size, message_size
+from catchment.host.optimizer.store import Geometry, LayerVersion, Memory, Transfer
+from catchment.host.optimizer.store.geometry import PAGE
+from catchment.host.optimizer.streaming.arena import Region
 
 
 class Work(enum.Enum):

@@ -1,6 +1,6 @@
 """The abstract syntax tree: a program as written, before any name is resolved."""
 
-from softswitch.compiler.ast.declarations import (
+from catchment.softswitch.compiler.ast.declarations import (
     ActionDecl,
     ActionRef,
     ConstDecl,
@@ -32,7 +32,7 @@ from softswitch.compiler.ast.declarations import (
     ValueSetDecl,
     VarDecl,
 )
-from softswitch.compiler.ast.expressions import (
+from catchment.softswitch.compiler.ast.expressions import (
     Annotation,
     Anything,
     Argument,
@@ -67,7 +67,7 @@ from softswitch.compiler.ast.expressions import (
     TypeName,
     Unary,
 )
-from softswitch.compiler.ast.statements import (
+from catchment.softswitch.compiler.ast.statements import (
     Assign,
     Block,
     Break,

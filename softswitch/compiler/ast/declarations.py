@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler.ast.expressions import Annotation, Argument, Expr, Node, TypeExpr
-from softswitch.compiler.ast.statements import Block, Stmt
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.ast.expressions import Annotation, Argument, Expr, Node, TypeExpr
+from catchment.softswitch.compiler.ast.statements import Block, Stmt
+from catchment.softswitch.compiler.source import Location
 
 
 @dataclass(frozen=True, slots=True, eq=False)

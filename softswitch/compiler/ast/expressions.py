@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler.lexer import NumberValue, Token
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.lexer import NumberValue, Token
+from catchment.softswitch.compiler.source import Location
 
 
 @dataclass(frozen=True, slots=True, eq=False)

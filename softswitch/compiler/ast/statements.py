@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler.ast.expressions import Annotation, Call, Expr, Node, TypeExpr
+from catchment.softswitch.compiler.ast.expressions import Annotation, Call, Expr, Node, TypeExpr
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,5 @@
 """The back end: IR to C++ for the switch runtime."""
 
-from softswitch.compiler.backend.program import generate
+from catchment.softswitch.compiler.backend.program import generate
 
 __all__ = ["generate"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expression_writer import ExpressionWriter
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
+from catchment.softswitch.compiler.types import (
     BoolType,
     FieldsType,
     HeaderType,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import externs
-from softswitch.compiler.backend.effects import has_effects
-from softswitch.compiler.backend.expression_writer import ExpressionWriter
-from softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
-from softswitch.compiler.backend.text import identifier
-from softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType, UnionType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import externs
+from catchment.softswitch.compiler.backend.effects import has_effects
+from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
+from catchment.softswitch.compiler.backend.scope import action_name, instance_name, table_name, unit_name
+from catchment.softswitch.compiler.backend.text import identifier
+from catchment.softswitch.compiler.types import ExternType, FieldsType, StackType, TupleType, UnionType
 
 Path = tuple[object, ...]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from softswitch.compiler.backend.layout import Types, WireField, fixed_bits, varbit_width
-from softswitch.compiler.backend.text import Writer
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler.backend.layout import Types, WireField, fixed_bits, varbit_width
+from catchment.softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BoolType,
     FieldsType,
     HeaderType,

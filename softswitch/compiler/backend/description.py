@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import tables
-from softswitch.compiler.backend.entries import initial_entries
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.ids import Ids
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.objects import ExternObject, Objects, TableObject, action_full_name
-from softswitch.compiler.backend.parser_states import value_set_fields, value_set_layout
-from softswitch.compiler.backend.registers import Place
-from softswitch.compiler.backend.scope import DigestRequest
-from softswitch.compiler.backend.text import Writer, string_literal
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import tables
+from catchment.softswitch.compiler.backend.entries import initial_entries
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.ids import Ids
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.objects import ExternObject, Objects, TableObject, action_full_name
+from catchment.softswitch.compiler.backend.parser_states import value_set_fields, value_set_layout
+from catchment.softswitch.compiler.backend.registers import Place
+from catchment.softswitch.compiler.backend.scope import DigestRequest
+from catchment.softswitch.compiler.backend.text import Writer, string_literal
 
 DEFAULT_TABLE_SIZE = 1024
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from softswitch.compiler import ir
+from catchment.softswitch.compiler import ir
 
 _EFFECTS = (ir.FunctionCall, ir.ExternCall, ir.TableApply, ir.StackNext, ir.StackLast)
 _OPAQUE = (ir.Variable, ir.Action, ir.Table, ir.Function, ir.InstanceDecl, ir.ControlUnit, ir.ParserUnit)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import tables
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.ids import Ids
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.objects import Objects, TableObject, action_full_name
-from softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import tables
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.ids import Ids
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.objects import Objects, TableObject, action_full_name
+from catchment.softswitch.compiler.backend.text import Writer
 
 HIGHEST_PRIORITY = 0x7FFFFFFF
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.source import Location
 
 
 def unsupported(loc: Location, what: str) -> CompileError:

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend.effects import has_effects
-from softswitch.compiler.backend.scope import Scope, variable_name
-from softswitch.compiler.types import StackType, TupleType, Type, UnionType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.effects import has_effects
+from catchment.softswitch.compiler.backend.scope import Scope, variable_name
+from catchment.softswitch.compiler.types import StackType, TupleType, Type, UnionType
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import calls
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expression_writer import ExpressionWriter, Kept
-from softswitch.compiler.backend.scope import instance_name, variable_name
-from softswitch.compiler.backend.text import Writer, bits_literal
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import calls
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter, Kept
+from catchment.softswitch.compiler.backend.scope import instance_name, variable_name
+from catchment.softswitch.compiler.backend.text import Writer, bits_literal
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

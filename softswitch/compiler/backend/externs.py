@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import bitstrings, packet_externs
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expression_writer import ExpressionWriter
-from softswitch.compiler.backend.scope import DigestRequest, instance_name, variable_name
-from softswitch.compiler.backend.text import string_literal
-from softswitch.compiler.p4info.visible import digest_name
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import bitstrings, packet_externs
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
+from catchment.softswitch.compiler.backend.scope import DigestRequest, instance_name, variable_name
+from catchment.softswitch.compiler.backend.text import string_literal
+from catchment.softswitch.compiler.p4info.visible import digest_name
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

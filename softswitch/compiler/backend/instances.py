@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import externs, reroll
-from softswitch.compiler.backend.objects import ExternObject, Objects
-from softswitch.compiler.backend.parser_states import value_set_member
-from softswitch.compiler.backend.registers import Place
-from softswitch.compiler.backend.scope import instance_member, state_name, table_name
-from softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import externs, reroll
+from catchment.softswitch.compiler.backend.objects import ExternObject, Objects
+from catchment.softswitch.compiler.backend.parser_states import value_set_member
+from catchment.softswitch.compiler.backend.registers import Place
+from catchment.softswitch.compiler.backend.scope import instance_member, state_name, table_name
+from catchment.softswitch.compiler.backend.text import Writer
 
 
 def _extern_type(decl: ir.InstanceDecl) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import registers
-from softswitch.compiler.backend.ids import Ids
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import registers
+from catchment.softswitch.compiler.backend.ids import Ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend.declarations import NOWHERE
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expression_writer import ExpressionWriter
-from softswitch.compiler.backend.layout import fixed_bits, varbit_width
-from softswitch.compiler.backend.scope import variable_name
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.declarations import NOWHERE
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
+from catchment.softswitch.compiler.backend.layout import fixed_bits, varbit_width
+from catchment.softswitch.compiler.backend.scope import variable_name
+from catchment.softswitch.compiler.types import (
     BoolType,
     FieldsType,
     HeaderType,

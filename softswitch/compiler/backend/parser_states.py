@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import bitstrings
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expressions import is_signed
-from softswitch.compiler.backend.scope import Scope
-from softswitch.compiler.backend.statements import Statements
-from softswitch.compiler.backend.tables import KeyLayout, key_layout, key_words, lookup
-from softswitch.compiler.backend.text import Writer, identifier
-from softswitch.compiler.types import FieldsType, TupleType, Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import bitstrings
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expressions import is_signed
+from catchment.softswitch.compiler.backend.scope import Scope
+from catchment.softswitch.compiler.backend.statements import Statements
+from catchment.softswitch.compiler.backend.tables import KeyLayout, key_layout, key_words, lookup
+from catchment.softswitch.compiler.backend.text import Writer, identifier
+from catchment.softswitch.compiler.types import FieldsType, TupleType, Type
 
 MAX_STEPS = 65536
 

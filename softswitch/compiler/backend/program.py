@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import units
-from softswitch.compiler.backend.declarations import Declarations
-from softswitch.compiler.backend.description import Description
-from softswitch.compiler.backend.effects import ExitAnalysis, nodes
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.ids import Ids
-from softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.objects import collect, place_registers
-from softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
-from softswitch.compiler.backend.text import Writer
-from softswitch.compiler.types import StructType, Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import units
+from catchment.softswitch.compiler.backend.declarations import Declarations
+from catchment.softswitch.compiler.backend.description import Description
+from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.ids import Ids
+from catchment.softswitch.compiler.backend.instances import Binding, globals_struct, unit_struct
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.objects import collect, place_registers
+from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
+from catchment.softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler.types import StructType, Type
 
 BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
 

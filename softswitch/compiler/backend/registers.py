@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import externs
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import externs
 
 CACHE_LINE = 64
 

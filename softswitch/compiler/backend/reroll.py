@@ -12,13 +12,13 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend.calls import Path, is_big, overlap, path
-from softswitch.compiler.backend.effects import ExitAnalysis, has_effects
-from softswitch.compiler.backend.expressions import Expressions
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.scope import instance_member, state_name, unit_name
-from softswitch.compiler.types import HeaderType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.calls import Path, is_big, overlap, path
+from catchment.softswitch.compiler.backend.effects import ExitAnalysis, has_effects
+from catchment.softswitch.compiler.backend.expressions import Expressions
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.scope import instance_member, state_name, unit_name
+from catchment.softswitch.compiler.types import HeaderType
 
 SHORTEST = 4
 

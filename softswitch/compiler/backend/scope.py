@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend.effects import ExitAnalysis
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.text import Writer, identifier
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.effects import ExitAnalysis
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.text import Writer, identifier
 
 
 @dataclass(frozen=True, slots=True)

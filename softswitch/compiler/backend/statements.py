@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import calls, reroll
-from softswitch.compiler.backend.effects import has_effects
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expressions import Expressions, is_signed
-from softswitch.compiler.backend.scope import Scope, variable_name
-from softswitch.compiler.types import StackType, TupleType, UnionType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import calls, reroll
+from catchment.softswitch.compiler.backend.effects import has_effects
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expressions import Expressions, is_signed
+from catchment.softswitch.compiler.backend.scope import Scope, variable_name
+from catchment.softswitch.compiler.types import StackType, TupleType, UnionType
 
 
 class Statements:

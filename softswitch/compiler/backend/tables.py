@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import bitstrings, calls, externs
-from softswitch.compiler.backend.errors import unsupported
-from softswitch.compiler.backend.expressions import Expressions
-from softswitch.compiler.backend.layout import Types
-from softswitch.compiler.backend.scope import Scope, action_name, table_name, variable_name
-from softswitch.compiler.types import BoolType, ExternType, TupleType, Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import bitstrings, calls, externs
+from catchment.softswitch.compiler.backend.errors import unsupported
+from catchment.softswitch.compiler.backend.expressions import Expressions
+from catchment.softswitch.compiler.backend.layout import Types
+from catchment.softswitch.compiler.backend.scope import Scope, action_name, table_name, variable_name
+from catchment.softswitch.compiler.types import BoolType, ExternType, TupleType, Type
 
 MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional")
 

@@ -6,12 +6,12 @@ actions and tables are member functions, `run()` is its body.
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.backend import calls, externs, reroll
-from softswitch.compiler.backend.effects import nodes
-from softswitch.compiler.backend.expressions import Expressions
-from softswitch.compiler.backend.parser_states import write_states
-from softswitch.compiler.backend.scope import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend import calls, externs, reroll
+from catchment.softswitch.compiler.backend.effects import nodes
+from catchment.softswitch.compiler.backend.expressions import Expressions
+from catchment.softswitch.compiler.backend.parser_states import write_states
+from catchment.softswitch.compiler.backend.scope import (
     ProgramScope,
     Scope,
     action_name,
@@ -19,10 +19,10 @@ from softswitch.compiler.backend.scope import (
     unit_name,
     variable_name,
 )
-from softswitch.compiler.backend.statements import Statements
-from softswitch.compiler.backend.tables import TableFunction, parameter
-from softswitch.compiler.backend.text import Writer, identifier
-from softswitch.compiler.types import ExternType
+from catchment.softswitch.compiler.backend.statements import Statements
+from catchment.softswitch.compiler.backend.tables import TableFunction, parameter
+from catchment.softswitch.compiler.backend.text import Writer, identifier
+from catchment.softswitch.compiler.types import ExternType
 
 
 def unit_parameter(ex: Expressions, param: ir.Param) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.program import ProgramChecker
-from softswitch.compiler.diagnostics import Diagnostics
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.program import ProgramChecker
+from catchment.softswitch.compiler.diagnostics import Diagnostics
 
 __all__ = ["check"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast, fold, ir
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.lexer import Kind, Token
-from softswitch.compiler.types import InfIntType
+from catchment.softswitch.compiler import ast, fold, ir
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.lexer import Kind, Token
+from catchment.softswitch.compiler.types import InfIntType
 
 _KEY_VALUE = ("pkginfo", "platform_property")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.expressions import ExpressionChecker
-from softswitch.compiler.check.typing import Bindings, has_variables, has_widthless
-from softswitch.compiler.check.values import BraceValue, describe
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.scope import InstanceSymbol, Scope, TypeSymbol, VariableSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import ExternType, InfIntType, StringType, Type, TypeVar, VoidType
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.expressions import ExpressionChecker
+from catchment.softswitch.compiler.check.typing import Bindings, has_variables, has_widthless
+from catchment.softswitch.compiler.check.values import BraceValue, describe
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.scope import InstanceSymbol, Scope, TypeSymbol, VariableSymbol
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import ExternType, InfIntType, StringType, Type, TypeVar, VoidType
 
 
 @dataclass(frozen=True, slots=True)

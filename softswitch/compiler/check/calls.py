@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.arguments import ArgumentChecker
-from softswitch.compiler.check.context import Place, UnitState
-from softswitch.compiler.check.values import describe
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.arguments import ArgumentChecker
+from catchment.softswitch.compiler.check.context import Place, UnitState
+from catchment.softswitch.compiler.check.values import describe
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.scope import (
     ActionSymbol,
     BlockSymbol,
     ExternSymbol,
@@ -20,8 +20,8 @@ from softswitch.compiler.scope import (
     TableSymbol,
     VariableSymbol,
 )
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BoolType,
     ExternType,
     FieldsType,

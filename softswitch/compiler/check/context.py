@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import Diagnostics, FollowUp, Refusal
-from softswitch.compiler.scope import ConstantSymbol, PoisonSymbol, Scope, Symbol, VariableSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import EnumType, FieldsType, SerEnumType, Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import Diagnostics, FollowUp, Refusal
+from catchment.softswitch.compiler.scope import ConstantSymbol, PoisonSymbol, Scope, Symbol, VariableSymbol
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import EnumType, FieldsType, SerEnumType, Type
 
 
 class Place(Enum):

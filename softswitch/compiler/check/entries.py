@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.source import Location
 
 _LARGEST = (1 << 31) - 1
 _NO_PRIORITY = ("exact", "lpm")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.context import Place
-from softswitch.compiler.check.operators import OperatorChecker
-from softswitch.compiler.check.values import BraceValue, describe, is_constant
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.scope import ConstantSymbol, Symbol, TypeSymbol, VariableSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.context import Place
+from catchment.softswitch.compiler.check.operators import OperatorChecker
+from catchment.softswitch.compiler.check.values import BraceValue, describe, is_constant
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.scope import ConstantSymbol, Symbol, TypeSymbol, VariableSymbol
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

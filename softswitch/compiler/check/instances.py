@@ -5,16 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.context import Place, annotation_name
-from softswitch.compiler.check.tables import TableChecker
-from softswitch.compiler.check.typing import has_variables
-from softswitch.compiler.check.values import is_constant
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import BlockSymbol, ExternSymbol, InstanceSymbol, PackageSymbol, Symbol, TypeSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import ExternType, Type, TypeVar
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.context import Place, annotation_name
+from catchment.softswitch.compiler.check.tables import TableChecker
+from catchment.softswitch.compiler.check.typing import has_variables
+from catchment.softswitch.compiler.check.values import is_constant
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.scope import (
+    BlockSymbol,
+    ExternSymbol,
+    InstanceSymbol,
+    PackageSymbol,
+    Symbol,
+    TypeSymbol,
+)
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import ExternType, Type, TypeVar
 
 Unit = ir.ControlUnit | ir.ParserUnit
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ir
-from softswitch.compiler.check.context import annotation_name
-from softswitch.compiler.types import FieldsType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.check.context import annotation_name
+from catchment.softswitch.compiler.types import FieldsType
 
 _PREFIXES = {2: "0b", 8: "0o", 10: "", 16: "0x"}
 _FORMATS = {2: "b", 8: "o", 10: "d", 16: "x"}

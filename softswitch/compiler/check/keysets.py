@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.statements import StatementChecker
-from softswitch.compiler.check.values import BraceValue, describe
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.scope import ValueSetSymbol
-from softswitch.compiler.types import BitType, EnumType, ErrorType, IntType, SerEnumType, StructType, TupleType, Type
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.statements import StatementChecker
+from catchment.softswitch.compiler.check.values import BraceValue, describe
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.scope import ValueSetSymbol
+from catchment.softswitch.compiler.types import (
+    BitType,
+    EnumType,
+    ErrorType,
+    IntType,
+    SerEnumType,
+    StructType,
+    TupleType,
+    Type,
+)
 
 
 class KeysetChecker(StatementChecker):

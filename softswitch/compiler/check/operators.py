@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import fold, ir
-from softswitch.compiler.check.typing import is_equatable
-from softswitch.compiler.check.values import BraceValue, ValueChecker, describe, is_constant
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import fold, ir
+from catchment.softswitch.compiler.check.typing import is_equatable
+from catchment.softswitch.compiler.check.values import BraceValue, ValueChecker, describe, is_constant
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     FieldsType,

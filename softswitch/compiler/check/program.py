@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast, fold, ir
-from softswitch.compiler.check import v1model
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.typing import Bindings
-from softswitch.compiler.check.units import UnitChecker
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import (
+from catchment.softswitch.compiler import ast, fold, ir
+from catchment.softswitch.compiler.check import v1model
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.typing import Bindings
+from catchment.softswitch.compiler.check.units import UnitChecker
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.scope import (
     BlockSymbol,
     ExternSymbol,
     FunctionSymbol,
@@ -17,8 +17,8 @@ from softswitch.compiler.scope import (
     PoisonSymbol,
     TypeSymbol,
 )
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     EnumType,
     HeaderType,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.calls import CallChecker
-from softswitch.compiler.check.context import Place
-from softswitch.compiler.check.values import describe, is_constant
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.calls import CallChecker
+from catchment.softswitch.compiler.check.context import Place
+from catchment.softswitch.compiler.check.values import describe, is_constant
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.types import (
     BitType,
     EnumType,
     ErrorType,

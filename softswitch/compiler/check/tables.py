@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.context import Place, UnitState, annotation_name
-from softswitch.compiler.check.entries import assign_priorities, refuse_duplicates
-from softswitch.compiler.check.keynames import key_name
-from softswitch.compiler.check.keysets import KeysetChecker
-from softswitch.compiler.check.values import describe
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import ActionSymbol, InstanceSymbol, TableSymbol
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.context import Place, UnitState, annotation_name
+from catchment.softswitch.compiler.check.entries import assign_priorities, refuse_duplicates
+from catchment.softswitch.compiler.check.keynames import key_name
+from catchment.softswitch.compiler.check.keysets import KeysetChecker
+from catchment.softswitch.compiler.check.values import describe
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.scope import ActionSymbol, InstanceSymbol, TableSymbol
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.context import Context
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.parser import parse_expressions
-from softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, Scope, TypeSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.context import Context
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.parser import parse_expressions
+from catchment.softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, Scope, TypeSymbol
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from softswitch.compiler import ast, ir
-from softswitch.compiler.check.annotations import lower_annotations
-from softswitch.compiler.check.context import Place, UnitState, annotation_name
-from softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
-from softswitch.compiler.check.typing import has_variables
-from softswitch.compiler.diagnostics import Diagnostics, Refusal
-from softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ast, ir
+from catchment.softswitch.compiler.check.annotations import lower_annotations
+from catchment.softswitch.compiler.check.context import Place, UnitState, annotation_name
+from catchment.softswitch.compiler.check.instances import ConstructorArgs, Frame, InstanceChecker, Unit
+from catchment.softswitch.compiler.check.typing import has_variables
+from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
+from catchment.softswitch.compiler.scope import BlockSymbol, InstanceSymbol, PoisonSymbol, ValueSetSymbol
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import Diagnostics
-from softswitch.compiler.types import HeaderType, StackType, StructType, Type, UnionType
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import Diagnostics
+from catchment.softswitch.compiler.types import HeaderType, StackType, StructType, Type, UnionType
 
 _CHECKSUMS = {
     "vr": ("verify_checksum", "verify_checksum_with_payload"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from softswitch.compiler import fold, ir
-from softswitch.compiler.check.typing import TypeChecker
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import fold, ir
+from catchment.softswitch.compiler.check.typing import TypeChecker
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

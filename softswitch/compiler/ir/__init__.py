@@ -34,14 +34,14 @@ Semantics to keep
 
 from __future__ import annotations
 
-from softswitch.compiler.annotation import Annotation, ConstantValue
-from softswitch.compiler.ir.base import (
+from catchment.softswitch.compiler.annotation import Annotation, ConstantValue
+from catchment.softswitch.compiler.ir.base import (
     Direction,
     Node,
     Param,
     Variable,
 )
-from softswitch.compiler.ir.expressions import (
+from catchment.softswitch.compiler.ir.expressions import (
     Aggregate,
     Binary,
     Cast,
@@ -68,7 +68,7 @@ from softswitch.compiler.ir.expressions import (
     Unary,
     VarRef,
 )
-from softswitch.compiler.ir.statements import (
+from catchment.softswitch.compiler.ir.statements import (
     ActionCall,
     ActionCase,
     Assign,
@@ -91,7 +91,7 @@ from softswitch.compiler.ir.statements import (
     UnitApply,
     ValueCase,
 )
-from softswitch.compiler.ir.tables import (
+from catchment.softswitch.compiler.ir.tables import (
     Action,
     ActionValue,
     Entry,
@@ -102,7 +102,7 @@ from softswitch.compiler.ir.tables import (
     Table,
     TableAction,
 )
-from softswitch.compiler.ir.units import (
+from catchment.softswitch.compiler.ir.units import (
     ControlUnit,
     ExternInstance,
     Goto,
@@ -116,7 +116,7 @@ from softswitch.compiler.ir.units import (
     ValueSet,
     full_name,
 )
-from softswitch.compiler.ir.walk import same, walk
+from catchment.softswitch.compiler.ir.walk import same, walk
 
 __all__ = [
     "Action",

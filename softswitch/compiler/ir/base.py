@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from softswitch.compiler.annotation import Annotation
-from softswitch.compiler.source import Location
-from softswitch.compiler.types import Type
+from catchment.softswitch.compiler.annotation import Annotation
+from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.types import Type
 
 
 @dataclass(frozen=True, slots=True)

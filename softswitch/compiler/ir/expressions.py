@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from softswitch.compiler.annotation import ConstantValue
-from softswitch.compiler.ir.base import Node, Param, Variable
-from softswitch.compiler.types import Type
+from catchment.softswitch.compiler.annotation import ConstantValue
+from catchment.softswitch.compiler.ir.base import Node, Param, Variable
+from catchment.softswitch.compiler.types import Type
 
 if TYPE_CHECKING:
-    from softswitch.compiler.ir.tables import Function, Table
-    from softswitch.compiler.ir.units import InstanceDecl
+    from catchment.softswitch.compiler.ir.tables import Function, Table
+    from catchment.softswitch.compiler.ir.units import InstanceDecl
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from softswitch.compiler.ir.base import Node, Variable
-from softswitch.compiler.ir.expressions import Expr
+from catchment.softswitch.compiler.ir.base import Node, Variable
+from catchment.softswitch.compiler.ir.expressions import Expr
 
 if TYPE_CHECKING:
-    from softswitch.compiler.ir.tables import Action, Table
-    from softswitch.compiler.ir.units import InstanceDecl
+    from catchment.softswitch.compiler.ir.tables import Action, Table
+    from catchment.softswitch.compiler.ir.units import InstanceDecl
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from softswitch.compiler.annotation import Annotation
-from softswitch.compiler.ir.base import Direction, Node, Param
-from softswitch.compiler.ir.expressions import Expr
-from softswitch.compiler.ir.statements import Block
-from softswitch.compiler.types import Type
+from catchment.softswitch.compiler.annotation import Annotation
+from catchment.softswitch.compiler.ir.base import Direction, Node, Param
+from catchment.softswitch.compiler.ir.expressions import Expr
+from catchment.softswitch.compiler.ir.statements import Block
+from catchment.softswitch.compiler.types import Type
 
 if TYPE_CHECKING:
-    from softswitch.compiler.ir.units import InstanceDecl, ValueSet
+    from catchment.softswitch.compiler.ir.units import InstanceDecl, ValueSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)

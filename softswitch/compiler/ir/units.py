@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from softswitch.compiler.annotation import Annotation
-from softswitch.compiler.ir.base import Node, Param
-from softswitch.compiler.ir.expressions import Expr
-from softswitch.compiler.ir.statements import Block, Declare, Stmt
-from softswitch.compiler.ir.tables import Action, Function, Match, Table
-from softswitch.compiler.types import EnumType, ExternType, HeaderType, SerEnumType, StructType, Type, UnionType
+from catchment.softswitch.compiler.annotation import Annotation
+from catchment.softswitch.compiler.ir.base import Node, Param
+from catchment.softswitch.compiler.ir.expressions import Expr
+from catchment.softswitch.compiler.ir.statements import Block, Declare, Stmt
+from catchment.softswitch.compiler.ir.tables import Action, Function, Match, Table
+from catchment.softswitch.compiler.types import (
+    EnumType,
+    ExternType,
+    HeaderType,
+    SerEnumType,
+    StructType,
+    Type,
+    UnionType,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from softswitch.compiler.ir.base import Node, Variable
-from softswitch.compiler.ir.tables import Action, Function, Table
-from softswitch.compiler.ir.units import ControlUnit, InstanceDecl, ParserUnit, ValueSet
+from catchment.softswitch.compiler.ir.base import Node, Variable
+from catchment.softswitch.compiler.ir.tables import Action, Function, Table
+from catchment.softswitch.compiler.ir.units import ControlUnit, InstanceDecl, ParserUnit, ValueSet
 
 _DECLARED = (Variable, Action, Function, Table, ControlUnit, ParserUnit, InstanceDecl, ValueSet)
 

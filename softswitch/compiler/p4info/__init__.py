@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from softswitch.compiler import ir
-from softswitch.compiler.p4info.writer import P4InfoWriter, to_text
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.p4info.writer import P4InfoWriter, to_text
 
 __all__ = ["make_p4info", "to_text"]
 

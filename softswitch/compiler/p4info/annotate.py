@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softswitch.compiler import ir
+from catchment.softswitch.compiler import ir
 
 _ELSEWHERE = frozenset(("name", "id", "brief", "description"))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from softswitch.compiler import ir
-from softswitch.compiler.p4info.annotate import set_preamble
-from softswitch.compiler.p4info.symbols import IdKind, SymbolTable
-from softswitch.compiler.p4info.typespec import TypeTable, newtype_of
-from softswitch.compiler.types import Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.p4info.annotate import set_preamble
+from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable
+from catchment.softswitch.compiler.p4info.typespec import TypeTable, newtype_of
+from catchment.softswitch.compiler.types import Type
 
 _KINDS = {
     "counter": IdKind.COUNTER,

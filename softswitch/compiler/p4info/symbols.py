@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from enum import IntEnum
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.p4info.jenkins import one_at_a_time
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.p4info.jenkins import one_at_a_time
+from catchment.softswitch.compiler.source import Location
 
 _HASH_MASK = 0xFFFFFF
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from p4.config.v1 import p4types_pb2
 
-from softswitch.compiler import ir
-from softswitch.compiler.p4info.annotate import add_annotations
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.p4info.annotate import add_annotations
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     EnumType,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.p4info.typespec import cp_name
-from softswitch.compiler.types import HeaderType, StructType, Type
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.p4info.typespec import cp_name
+from catchment.softswitch.compiler.types import HeaderType, StructType, Type
 
 
 @dataclass(slots=True)

@@ -7,14 +7,26 @@ from typing import Any
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from softswitch.compiler import ir
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.p4info.annotate import add_annotations, add_documentation, is_hidden, set_preamble
-from softswitch.compiler.p4info.externs import add_extern, add_profile_tables, extern_kind, sort_profile_tables
-from softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
-from softswitch.compiler.p4info.typespec import TypeTable, cp_name, flat_fields, newtype_of, runtime_width, value_bytes
-from softswitch.compiler.p4info.visible import action_name, digest_name, visible
-from softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.p4info.annotate import add_annotations, add_documentation, is_hidden, set_preamble
+from catchment.softswitch.compiler.p4info.externs import (
+    add_extern,
+    add_profile_tables,
+    extern_kind,
+    sort_profile_tables,
+)
+from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable, field_ids
+from catchment.softswitch.compiler.p4info.typespec import (
+    TypeTable,
+    cp_name,
+    flat_fields,
+    newtype_of,
+    runtime_width,
+    value_bytes,
+)
+from catchment.softswitch.compiler.p4info.visible import action_name, digest_name, visible
+from catchment.softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
 
 DEFAULT_TABLE_SIZE = 1024
 _MATCH_TYPES = {"exact": "EXACT", "lpm": "LPM", "ternary": "TERNARY", "range": "RANGE", "optional": "OPTIONAL"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast
-from softswitch.compiler.diagnostics import CompileError, Refusal
-from softswitch.compiler.lexer import Kind, Token
-from softswitch.compiler.parser.declarations import ProgramParser
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.diagnostics import CompileError, Refusal
+from catchment.softswitch.compiler.lexer import Kind, Token
+from catchment.softswitch.compiler.parser.declarations import ProgramParser
+from catchment.softswitch.compiler.source import Location
 
 __all__ = ["parse", "parse_expressions"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.lexer import Kind, Token
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.lexer import Kind, Token
+from catchment.softswitch.compiler.source import Location
 
 _NAME_KEYWORDS = frozenset(("actions", "apply", "entries", "key", "priority", "state", "type", "list"))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.lexer import Kind
-from softswitch.compiler.parser.tables import TableParser
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.lexer import Kind
+from catchment.softswitch.compiler.parser.tables import TableParser
+from catchment.softswitch.compiler.source import Location
 
 _Notes = tuple[ast.Annotation, ...]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.lexer import Kind, Token
-from softswitch.compiler.parser.types import TypeParser
-from softswitch.compiler.source import Location
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.lexer import Kind, Token
+from catchment.softswitch.compiler.parser.types import TypeParser
+from catchment.softswitch.compiler.source import Location
 
 _LEVELS: dict[str, int] = {
     op: level

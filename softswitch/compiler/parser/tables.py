@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from softswitch.compiler import ast
-from softswitch.compiler.diagnostics import Refusal
-from softswitch.compiler.lexer import Kind, NumberValue
-from softswitch.compiler.parser.statements import StatementParser
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.diagnostics import Refusal
+from catchment.softswitch.compiler.lexer import Kind, NumberValue
+from catchment.softswitch.compiler.parser.statements import StatementParser
 
 
 class TableParser(StatementParser):

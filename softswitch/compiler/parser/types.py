@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from softswitch.compiler import ast
-from softswitch.compiler.lexer import Kind
-from softswitch.compiler.parser.cursor import Cursor
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.lexer import Kind
+from catchment.softswitch.compiler.parser.cursor import Cursor
 
 _BASE = frozenset(("bool", "error", "string", "void", "match_kind", "bit", "int", "varbit"))
 

@@ -22,7 +22,7 @@ namespace {
 /// Values are Python bytes everywhere: pybind11 would make a std::string into a str.
 void require(const Status& status) {
   if (!status.ok()) {
-    const py::object error = py::module_::import("softswitch.errors").attr("SwitchError");
+    const py::object error = py::module_::import("catchment.softswitch.errors").attr("SwitchError");
     PyErr_SetObject(error.ptr(), error(static_cast<int>(status.code()), status.message()).ptr());
     throw py::error_already_set();
   }

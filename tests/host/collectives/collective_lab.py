@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from controlplane.jobs import JobPlan
-from host.collectives import Communicator
-from sim.shm_lab import ROOT, ShmLab
+from catchment.checkout import ROOT
+from catchment.controlplane.jobs import JobPlan
+from catchment.host.collectives import Communicator
+from catchment.sim.lab.shm_lab import ShmLab
 
 MEMBER = Path(__file__).with_name("collective_member.py")
 PATIENCE = 300.0

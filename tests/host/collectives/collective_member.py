@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Work
-from sim.golden import collectives as golden
-from sim.golden.formats import bf16_words
-from wire.generated.constants import DataType
+from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Work
+from catchment.sim.golden import collectives as golden
+from catchment.sim.golden.formats import bf16_words
+from catchment.wire.generated.constants import DataType
 
 KINDS = ("all_reduce", "all_reduce", "reduce", "broadcast", "barrier", "reduce_scatter", "all_gather")
 TYPES = (DataType.FP32, DataType.FP16, DataType.BF16, DataType.INT32)

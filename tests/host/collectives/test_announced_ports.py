@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controlplane.controller.settings import Timing
-from controlplane.jobs import JobKind, JobPlan
-from controlplane.lifecycle import JobRequest
-from controlplane.programs import cache_folder
-from controlplane.topology import star
-from host.collectives import CollectiveError, Communicator
-from host.collectives.ports import chosen_path
-from host.membership import Credentials, Membership
-from sim.controller_process import ControllerProcess
-from sim.shm_lab import LUWU
-from softswitch.process import SwitchProcess
+from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.jobs import JobKind, JobPlan
+from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.programs import cache_folder
+from catchment.controlplane.topology import star
+from catchment.host.collectives import CollectiveError, Communicator
+from catchment.host.collectives.ports import chosen_path
+from catchment.host.membership import Credentials, Membership
+from catchment.sim.lab.controller_process import ControllerProcess
+from catchment.sim.lab.shm_lab import LUWU
+from catchment.softswitch.process import SwitchProcess
 
 PATIENT = Timing(silence=60.0, reunion=30.0, request=60.0, hang=60.0)
 NAMES = ["w0", "w1"]

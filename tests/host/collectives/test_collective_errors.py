@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from collective_lab import PATIENCE, all_exact, communicators, results, start, together
 
-from controlplane.jobs import JobPlan
-from host import Stream
-from host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed
-from sim.shm_lab import ShmLab
+from catchment.controlplane.jobs import JobPlan
+from catchment.host import Stream
+from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed
+from catchment.sim.lab.shm_lab import ShmLab
 
 NAMES = ("w0", "w1", "w2")
 SOON = 3.0

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from shm_middle import Middle
 
-from host.collectives import CollectiveError, Communicator
-from sim.shm_lab import ROOT, ShmLab
+from catchment.checkout import ROOT
+from catchment.host.collectives import CollectiveError, Communicator
+from catchment.sim.lab.shm_lab import ShmLab
 
 OPERATIONS = 200
 PATIENCE = 400.0

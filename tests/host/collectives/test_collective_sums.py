@@ -7,7 +7,7 @@ import random
 import pytest
 from collective_lab import all_exact, results, start
 
-from sim.shm_lab import ShmLab
+from catchment.sim.lab.shm_lab import ShmLab
 
 TRIES = 10
 """At a loss of 0.001 one run of fifty loses nothing: that all of so many do is as good as impossible."""

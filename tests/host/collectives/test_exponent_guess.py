@@ -11,10 +11,10 @@ import pytest
 from collective_lab import communicators, together
 from numpy.typing import NDArray
 
-from host.collectives import CollectiveError, Communicator
-from sim.golden import collectives as golden
-from sim.shm_lab import ShmLab
-from wire.generated.constants import DataType
+from catchment.host.collectives import CollectiveError, Communicator
+from catchment.sim.golden import collectives as golden
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.wire.generated.constants import DataType
 
 NAMES = ("w0", "w1", "w2")
 LANES, SLOTS = 64, 32

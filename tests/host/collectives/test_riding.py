@@ -12,10 +12,10 @@ import pytest
 from collective_lab import communicators, together
 from numpy.typing import NDArray
 
-from host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Work
-from sim.golden import collectives as golden
-from sim.shm_lab import ShmLab
-from wire.generated.constants import DataType
+from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Work
+from catchment.sim.golden import collectives as golden
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.wire.generated.constants import DataType
 
 NAMES = ("w0", "w1", "w2")
 LANES, SLOTS = 64, 32

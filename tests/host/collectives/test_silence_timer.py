@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from host import _machines
+from catchment.host import _machines
 
 MS = 1_000_000
 

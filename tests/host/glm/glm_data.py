@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from host.glm import Loss, Samples
+from catchment.host.glm import Loss, Samples
 
 
 def random_samples(

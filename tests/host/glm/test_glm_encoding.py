@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from host.glm.encoding import Encoded, Normaliser
+from catchment.host.glm.encoding import Encoded, Normaliser
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_codes_are_those_of_the_formula(draw: np.random.Generator, density: floa
     ],
 )
 def test_places_are_not_trusted(damage: dict[str, list[int]], error: type[Exception], says: str) -> None:
-    from host import _glm
+    from catchment.host import _glm
 
     given = {"offsets": [0, 2], "columns": [0, 1], "codes": [3, 4], "order": [0], "of_zero": [0, 0], **damage}
     types = {"offsets": np.int64, "columns": np.int32, "codes": np.uint16, "order": np.int64, "of_zero": np.uint16}

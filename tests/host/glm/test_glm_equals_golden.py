@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from glm_data import random_samples
 
-from host.glm import LocalRunner, Loss, Parallel, Prepared, Samples, Shares, Training, prepare, train
-from host.glm.weave import weave
-from sim.golden import glm as golden
+from catchment.host.glm import LocalRunner, Loss, Parallel, Prepared, Samples, Shares, Training, prepare, train
+from catchment.host.glm.weave import weave
+from catchment.sim.golden import glm as golden
 
 
 @pytest.fixture

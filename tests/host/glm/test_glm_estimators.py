@@ -13,8 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from host.glm import GlmError, LocalRunner, Model, Samples, Training, prepare, train
-from host.glm.estimators import GLMClassifier, GLMRegressor
+from catchment.host.glm import GlmError, LocalRunner, Model, Samples, Training, prepare, train
+from catchment.host.glm.estimators import GLMClassifier, GLMRegressor
 
 
 @parametrize_with_checks([GLMClassifier(), GLMRegressor()])

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from glm_data import random_samples
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Samples, Training, prepare, train
+from catchment.host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Samples, Training, prepare, train
 
 
 @pytest.fixture
@@ -185,8 +185,8 @@ def test_options_that_are_refused(options: dict[str, object], says: str) -> None
 
 
 def test_native_workers_refuse_what_would_break_them() -> None:
-    from host import _glm
-    from host.glm.numbers import sigmoid_table
+    from catchment.host import _glm
+    from catchment.host.glm.numbers import sigmoid_table
 
     table = sigmoid_table().astype(np.int32)
     labels, codes = np.ones(2, np.int32), np.zeros((2, 3), np.uint8)

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from host.glm import GlmError, Samples, read_samples, reader
+from catchment.host.glm import GlmError, Samples, read_samples, reader
 
 
 def _write(folder: Path, text: str | bytes, name: str = "data.libsvm") -> Path:

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from host import EndpointError, _optimizer
-from host.layers import LayerSpec, LayerTable, ParamHeader, WireType, message_size, open_message
-from host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
-from host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
-from host.optimizer.streaming import StreamingNode, StreamingOptions
-from sim.demo.fabric import MemoryFabric, MemoryPort
+from catchment.host import EndpointError, _optimizer
+from catchment.host.layers import LayerSpec, LayerTable, ParamHeader, WireType, message_size, open_message
+from catchment.host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
+from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
+from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
+from catchment.sim.lab.memory_switch import MemoryFabric, MemoryPort
 
 TABLE = LayerTable(
     (

@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from out_of_core import create, digest, node_options, train
 
-from host import _optimizer
-from host.optimizer import DynamicLossScale, NodeOptions
-from host.optimizer.store import Store, StoreError, StoreOptions
-from host.optimizer.store.check import check
-from host.optimizer.streaming import Clip, StreamingOptions
+from catchment.checkout import ROOT
+from catchment.host import _optimizer
+from catchment.host.optimizer import DynamicLossScale, NodeOptions
+from catchment.host.optimizer.store import Store, StoreError, StoreOptions
+from catchment.host.optimizer.store.check import check
+from catchment.host.optimizer.streaming import Clip, StreamingOptions
 
 STEPS = 5
 SECTOR = 512
@@ -299,7 +300,7 @@ def _killed_until_done(
 
 
 def _environment() -> dict[str, str]:
-    root = str(Path(__file__).parents[3])
+    root = str(ROOT)
     return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
 
 

@@ -13,14 +13,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from controlplane.cli import app
-from controlplane.cli.optimizer import OptimizerError
-from host.optimizer import DynamicLossScale
-from host.optimizer.store import Precision, Rule, Store, StoreError, interchange
-from host.optimizer.store.check import check
-from host.optimizer.store.interchange import INDEX, export, import_model, look_at
-from host.optimizer.streaming import Clip, StreamingOptions
-from host.optimizer.streaming.clipping import Clipping
+from catchment.cli import app
+from catchment.cli.optimizer import OptimizerError
+from catchment.host.optimizer import DynamicLossScale
+from catchment.host.optimizer.store import Precision, Rule, Store, StoreError, interchange
+from catchment.host.optimizer.store.check import check
+from catchment.host.optimizer.store.interchange import INDEX, export, import_model, look_at
+from catchment.host.optimizer.streaming import Clip, StreamingOptions
+from catchment.host.optimizer.streaming.clipping import Clipping
 
 
 @pytest.fixture

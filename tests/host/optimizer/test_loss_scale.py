@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from out_of_core import TABLE, WORKERS, Worker, create, digest, gradient, in_half, initial, node_options, train
 
-from host import EndpointError
-from host.layers import TrainingError
-from host.optimizer import Adam, DynamicLossScale, NodeOptions, OptimizerNode, PassRecord
-from host.optimizer.loss_scale import LossScale
-from host.optimizer.store import Store, page_aligned
-from host.optimizer.store.check import check
-from host.optimizer.streaming import Clip, StreamingOptions
-from host.optimizer.streaming.clipping import Clipping
-from sim.demo.fabric import MemoryFabric
-from sim.golden import optimizers
+from catchment.host import EndpointError
+from catchment.host.layers import TrainingError
+from catchment.host.optimizer import Adam, DynamicLossScale, NodeOptions, OptimizerNode, PassRecord
+from catchment.host.optimizer.loss_scale import LossScale
+from catchment.host.optimizer.store import Store, page_aligned
+from catchment.host.optimizer.store.check import check
+from catchment.host.optimizer.streaming import Clip, StreamingOptions
+from catchment.host.optimizer.streaming.clipping import Clipping
+from catchment.sim.golden import optimizers
+from catchment.sim.lab.memory_switch import MemoryFabric
 
 STEPS = 9
 CHOSEN = DynamicLossScale(initial=2.0**16, growth=2)

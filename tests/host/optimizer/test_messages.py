@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.layers import (
+from catchment.host.layers import (
     LayerSpec,
     LayerTable,
     ParamHeader,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from host import _optimizer
+from catchment.host import _optimizer
 
 PAGE = 4096
 SIZE = 1 << 20

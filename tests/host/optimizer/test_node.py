@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from host import EndpointError
-from host.layers import LayerSpec, LayerTable, Phase, TrainingError, WireType, message_size, open_message
-from host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, ScalingOptions
-from sim.demo.fabric import MemoryFabric, MemoryPort
+from catchment.host import EndpointError
+from catchment.host.layers import LayerSpec, LayerTable, Phase, TrainingError, WireType, message_size, open_message
+from catchment.host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, ScalingOptions
+from catchment.sim.lab.memory_switch import MemoryFabric, MemoryPort
 
 TABLE = LayerTable(
     (

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from host import _optimizer
-from host.layers import LayerSpec, TrainingError
-from host.optimizer import Adam, Sgd, UpdateRule
-from host.optimizer.layer_state import LayerState
-from host.optimizer.layer_update import Step, update_layer
-from host.optimizer.store import UNIT, page_aligned
-from sim.golden import optimizers
+from catchment.host import _optimizer
+from catchment.host.layers import LayerSpec, TrainingError
+from catchment.host.optimizer import Adam, Sgd, UpdateRule
+from catchment.host.optimizer.layer_state import LayerState
+from catchment.host.optimizer.layer_update import Step, update_layer
+from catchment.host.optimizer.store import UNIT, page_aligned
+from catchment.sim.golden import optimizers
 
 SHAPES = [("a", (5, 3)), ("b", (7,)), ("c", ()), ("d", (2, 2, 2)), ("e", (UNIT, 2)), ("f", (3 * UNIT + 5,))]
 RULES: list[UpdateRule] = [

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.layers import TrainingError
-from host.optimizer import DelayedScaling, ScalingOptions
-from sim.golden import formats
-from wire.generated.constants import DataType
+from catchment.host.layers import TrainingError
+from catchment.host.optimizer import DelayedScaling, ScalingOptions
+from catchment.sim.golden import formats
+from catchment.wire.generated.constants import DataType
 
 magnitudes = st.floats(min_value=1e-30, max_value=1e30)
 

@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from out_of_core import TABLE, create, digest, initial, train
 
-from host import _optimizer
-from host.layers import LayerSpec, LayerTable
-from host.optimizer import Sgd
-from host.optimizer.store import (
+from catchment.checkout import ROOT
+from catchment.host import _optimizer
+from catchment.host.layers import LayerSpec, LayerTable
+from catchment.host.optimizer import Sgd
+from catchment.host.optimizer.store import (
     UNIT,
     Geometry,
     Precision,
@@ -30,9 +31,9 @@ from host.optimizer.store import (
     StoreOptions,
     page_aligned,
 )
-from host.optimizer.store.check import check
-from host.optimizer.store.geometry import PAGE
-from host.optimizer.streaming import StreamingOptions
+from catchment.host.optimizer.store.check import check
+from catchment.host.optimizer.store.geometry import PAGE
+from catchment.host.optimizer.streaming import StreamingOptions
 
 
 @pytest.fixture
@@ -409,8 +410,8 @@ def test_without_io_uring_it_says_so_and_works(places: list[Path], tmp_path: Pat
     create(places).close()
     program = (
         "import resource, sys\n"
-        "from host.optimizer.store import Store, StoreOptions\n"
-        "from host import _optimizer\n"
+        "from catchment.host.optimizer.store import Store, StoreOptions\n"
+        "from catchment.host import _optimizer\n"
         "real = _optimizer.Device\n"
         "def refuse(*a, **k):\n"
         "    if k['uring']: raise PermissionError(1, 'Operation not permitted')\n"
@@ -418,7 +419,7 @@ def test_without_io_uring_it_says_so_and_works(places: list[Path], tmp_path: Pat
         "_optimizer.Device = refuse\n"
         "with Store.open(sys.argv[1:]) as store: print(*store.limits, sep='\\n')\n"
     )
-    root = Path(__file__).parents[3]
+    root = ROOT
     ran = subprocess.run(
         [sys.executable, "-c", program, *map(str, places)], cwd=root, capture_output=True, text=True, check=True
     )

@@ -17,14 +17,14 @@ import pytest
 import torch
 from out_of_core import TABLE, WORKERS, Worker, create, digest, gradient, initial, node_options, train
 
-from host import EndpointError
-from host.layers import LayerSpec, LayerTable, Timeline, TrainingError, WireType, message_size
-from host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, Sgd, UpdateRule
-from host.optimizer.store import Geometry, Precision, Store, StoreOptions
-from host.optimizer.streaming import Arena, Clip, Clipping, StreamingNode, StreamingOptions
-from host.optimizer.streaming.task import Buffers, Work
-from sim.demo.fabric import MemoryFabric
-from sim.golden import optimizers
+from catchment.host import EndpointError
+from catchment.host.layers import LayerSpec, LayerTable, Timeline, TrainingError, WireType, message_size
+from catchment.host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, Sgd, UpdateRule
+from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions
+from catchment.host.optimizer.streaming import Arena, Clip, Clipping, StreamingNode, StreamingOptions
+from catchment.host.optimizer.streaming.task import Buffers, Work
+from catchment.sim.golden import optimizers
+from catchment.sim.lab.memory_switch import MemoryFabric
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -283,7 +283,7 @@ def test_the_arena_serves_in_order_and_loses_nothing(rng: random.Random) -> None
 
 def test_on_a_busy_device_parameters_go_first_and_writes_last(tmp_path: Path) -> None:
     """Queue one request of each kind, lowest priority first, on a slow device: they end in the order of priority."""
-    from host import _optimizer
+    from catchment.host import _optimizer
 
     path = tmp_path / "file"
     path.write_bytes(bytes(1 << 20))

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from sim.demo.model import PRESETS, Decoder, initialise
+from catchment.sim.training.model import PRESETS, Decoder, initialise
 
 Made = tuple[nn.Module, list[str] | None, torch.Tensor]
 

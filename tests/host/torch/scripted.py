@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from host.layers import LayerTable, ParamHeader, Phase, WireType, pack_message
-from host.torch import layers_of, table_of
+from catchment.host.layers import LayerTable, ParamHeader, Phase, WireType, pack_message
+from catchment.host.torch import layers_of, table_of
 
 
 class Finished:

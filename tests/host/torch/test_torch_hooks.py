@@ -11,9 +11,9 @@ from models import MODELS
 from scripted import ScriptedPort, flat_weights
 from torch import nn
 
-from host.layers import Timeline, TrainingError, WireType
-from host.torch import attach
-from sim.demo.model import PRESETS, Decoder, next_byte_loss
+from catchment.host.layers import Timeline, TrainingError, WireType
+from catchment.host.torch import attach
+from catchment.sim.training.model import PRESETS, Decoder, next_byte_loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

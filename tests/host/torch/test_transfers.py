@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 import torch
 
-from host import EndpointError
-from host.layers import LayerSpec, LayerTable, ParamHeader, Phase, Timeline, TrainingError, WireType, pack_message
-from host.torch.pulls import PullAhead
-from host.torch.pushes import PushBehind
+from catchment.host import EndpointError
+from catchment.host.layers import (
+    LayerSpec,
+    LayerTable,
+    ParamHeader,
+    Phase,
+    Timeline,
+    TrainingError,
+    WireType,
+    pack_message,
+)
+from catchment.host.torch.pulls import PullAhead
+from catchment.host.torch.pushes import PushBehind
 
 TABLE = LayerTable(tuple(LayerSpec.of(i, f"layer{i}", [("w", (8 + i,)), ("b", (3,))]) for i in range(5)))
 

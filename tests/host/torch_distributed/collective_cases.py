@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
-from host.collectives import CollectiveError
+from catchment.host.collectives import CollectiveError
 
 FLOATS = {torch.float32: 2.0**-22, torch.float16: 2.0**-9, torch.bfloat16: 2.0**-6}
 OTHERS = (torch.float64, torch.int64, torch.uint8, torch.int8)

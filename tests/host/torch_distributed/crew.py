@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catchment.checkout import ROOT
+
 NATIVE, PYTHON = "c++", "python"  # the two process groups
-ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).parent
 PATIENCE = 480.0
 

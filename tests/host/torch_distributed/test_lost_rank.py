@@ -63,7 +63,7 @@ def test_ranks_with_settings_that_cannot_be_used_say_so(tmp_path: Path) -> None:
 
 def test_the_switch_ends_with_its_ranks() -> None:
     service = subprocess.Popen(
-        [sys.executable, "-m", "sim.local_switch", "--ranks", "2", "--patience", "0.1"],
+        [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2", "--patience", "0.1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from host.collectives import Block, CollectiveError, Fixed
-from host.torch_distributed.file_seat import FileSeat
-from host.torch_distributed.ranks import RankOrder
-from host.torch_distributed.settings import Settings
+from catchment.host.collectives import Block, CollectiveError, Fixed
+from catchment.host.torch_distributed.file_seat import FileSeat
+from catchment.host.torch_distributed.ranks import RankOrder
+from catchment.host.torch_distributed.settings import Settings
 
 CONTROLLER = {
     "CATCHMENT_CONTROLLER": "10.1.0.1:50061",

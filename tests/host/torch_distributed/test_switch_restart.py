@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from crew import FOLDER, NATIVE, PATIENCE, PYTHON, ROOT, environment
 
-from sim.shm_lab import ShmLab
+from catchment.sim.lab.shm_lab import ShmLab
 
 
 @pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])

@@ -27,7 +27,7 @@ def torchrun(*arguments: str, ranks: int) -> str:
 
 
 def test_the_demo_trains_under_torchrun() -> None:
-    said = torchrun("-m", "sim.demo.ddp", "--preset", "tiny", "--steps", "21", ranks=2)
+    said = torchrun("-m", "catchment.demo.ddp", "--preset", "tiny", "--steps", "21", ranks=2)
     losses = [float(loss) for loss in re.findall(r"loss (\S+),", said)]
     assert len(losses) == 3 and losses[-1] < losses[0] < 6
     weights = re.findall(r"rank \d: weights (\w{16})", said)

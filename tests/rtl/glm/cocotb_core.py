@@ -16,11 +16,11 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from glm_case import Case
 from numpy.typing import NDArray
 
-from host.glm.numbers import Loss
-from rtl.generated import glm_regs as regs
-from rtl.regmap.model import Register
-from sim.glm_rtl.fabric import Inject, SlotJob, model_switch
-from sim.glm_rtl.training import hardware_training
+from catchment.host.glm.numbers import Loss
+from catchment.rtl.generated import glm_regs as regs
+from catchment.rtl.regmap.model import Register
+from catchment.sim.cosim.glm.fabric import Inject, SlotJob, model_switch
+from catchment.sim.cosim.glm.training import hardware_training
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BASE, LABELS = 0x12_0000_0400, 0x7_0000_0040

@@ -19,8 +19,8 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from engine_case import MODEL_ROWS, SCALE_BITS, EngineCase, Shape, any_weights
 from numpy.typing import NDArray
 
-from host.glm.numbers import ACCUMULATOR_BITS, BANKS
-from rtl.harness.glm_worker import ROW
+from catchment.host.glm.numbers import ACCUMULATOR_BITS, BANKS
+from catchment.rtl.harness.glm_worker import ROW
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 CHUNK_ROWS = 4

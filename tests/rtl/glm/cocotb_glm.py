@@ -12,9 +12,9 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
-from host.glm.numbers import Loss, Step
-from sim.glm_rtl.training import LOSS_CODES
-from sim.golden import glm
+from catchment.host.glm.numbers import Loss, Step
+from catchment.sim.cosim.glm.training import LOSS_CODES
+from catchment.sim.golden import glm
 
 TOP = os.environ["TOP"]
 SEED = int(os.environ["CATCHMENT_SEED"])

@@ -11,8 +11,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
-from rtl.harness.glm_worker import Rounds
-from sim.glm_rtl.fabric import SlotJob, model_switch
+from catchment.rtl.harness.glm_worker import Rounds
+from catchment.sim.cosim.glm.fabric import SlotJob, model_switch
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BEAT = 64

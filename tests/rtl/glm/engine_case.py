@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from host.glm.numbers import BANKS, CHUNK, PLANES, WEIGHT_LIMIT, Loss, Numbers, Step
-from rtl.harness.glm_worker import LossCode, Training
-from sim.golden import glm
+from catchment.host.glm.numbers import BANKS, CHUNK, PLANES, WEIGHT_LIMIT, Loss, Numbers, Step
+from catchment.rtl.harness.glm_worker import LossCode, Training
+from catchment.sim.golden import glm
 
 MODEL_ROWS = 64
 """Of the engine that is built: 16 chunks."""

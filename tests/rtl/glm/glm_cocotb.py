@@ -11,8 +11,8 @@ import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from rtl.sources import LINT_RULES, closure
-from rtl.verilate import BUILD, verilator
+from catchment.rtl.sources import LINT_RULES, closure
+from catchment.rtl.verilate import BUILD, verilator
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

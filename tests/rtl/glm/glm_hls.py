@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hls.build import glm_scoreboard
-from host.glm.numbers import Loss, Numbers, Step
-from rtl.harness.glm_worker import LossCode
-from sim.glm_rtl.training import LOSS_CODES
+from catchment.hls.build import glm_scoreboard
+from catchment.host.glm.numbers import Loss, Numbers, Step
+from catchment.rtl.harness.glm_worker import LossCode
+from catchment.sim.cosim.glm.training import LOSS_CODES
 
 
 def _at(array: NDArray[np.generic]) -> ctypes.c_void_p:

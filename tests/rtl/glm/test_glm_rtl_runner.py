@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from host.glm import GlmError, LocalRunner, Loss, Parallel, Samples, Training, prepare, train
-from rtl.harness.glm_worker import Build
-from rtl.verilate import RtlError
-from sim.glm.labs import LabKind
-from sim.glm.rtl_runner import RtlRunner, build_for
-from sim.glm.runners import WorkerKind, make_runner
+from catchment.host.glm import GlmError, LocalRunner, Loss, Parallel, Samples, Training, prepare, train
+from catchment.rtl.harness.glm_worker import Build
+from catchment.rtl.verilate import RtlError
+from catchment.sim.glm.labs import LabKind
+from catchment.sim.glm.rtl_runner import RtlRunner, build_for
+from catchment.sim.glm.runners import WorkerKind, make_runner
 
 
 def samples_of(rng: random.Random, count: int, features: int, *, values: bool = False) -> Samples:
@@ -53,8 +53,8 @@ def test_lost_frames_change_nothing_and_a_built_shape_says_nothing(rng: random.R
 
 def test_the_build_is_told_of(rng: random.Random, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Before the compiler runs, which here fails at once."""
-    monkeypatch.setattr("rtl.verilate.BUILD", tmp_path)
-    monkeypatch.setattr("rtl.harness.glm_worker._library", _no_compiler)
+    monkeypatch.setattr("catchment.rtl.verilate.BUILD", tmp_path)
+    monkeypatch.setattr("catchment.rtl.harness.glm_worker._library", _no_compiler)
     prepared = prepare(samples_of(rng, 16, 30), Training(engines=3, batch=8))
     said: list[str] = []
     with pytest.raises(GlmError, match="no compiler"):

@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 from glm_case import SLOTS, SMALL, Case
 
-from rtl.harness.glm_worker import VerilatedWorker
-from sim.glm_rtl.clocks import measure, of_paper
-from sim.glm_rtl.fabric import GlmFabric, SlotJob, Weather, model_switch
-from sim.glm_rtl.training import hardware_training
-from sim.golden import glm_cycles
+from catchment.rtl.harness.glm_worker import VerilatedWorker
+from catchment.sim.cosim.glm.clocks import measure, of_paper
+from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
+from catchment.sim.cosim.glm.training import hardware_training
+from catchment.sim.golden import glm_cycles
 
 NIC_CLOCKS = 40
 """The issue's limit for the NIC's share of an all-reduce."""

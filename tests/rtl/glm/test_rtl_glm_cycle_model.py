@@ -8,10 +8,10 @@ from contextlib import ExitStack
 import pytest
 from glm_case import SMALL, Case
 
-from rtl.harness.glm_worker import VerilatedWorker
-from sim.glm_rtl.fabric import GlmFabric, SlotJob, Weather, model_switch
-from sim.glm_rtl.training import hardware_training
-from sim.golden import glm_cycles as cycles
+from catchment.rtl.harness.glm_worker import VerilatedWorker
+from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
+from catchment.sim.cosim.glm.training import hardware_training
+from catchment.sim.golden import glm_cycles as cycles
 
 PIPELINE = cycles.Pipeline(replay_words=SMALL.replay_words)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from glm_case import Case, assert_equal
 
-from host.glm.numbers import ACCUMULATOR_BITS, BANKS, Loss, Step
-from sim.glm_rtl.training import LOSS_CODES
-from sim.golden import glm
+from catchment.host.glm.numbers import ACCUMULATOR_BITS, BANKS, Loss, Step
+from catchment.sim.cosim.glm.training import LOSS_CODES
+from catchment.sim.golden import glm
 
 
 @pytest.mark.parametrize("loss", list(Loss))

@@ -7,9 +7,9 @@ import random
 import pytest
 from glm_case import SMALL, Case, assert_equal
 
-from host.glm.numbers import Loss
-from rtl.harness.glm_worker import Build
-from sim.glm_rtl.fabric import Weather, model_switch
+from catchment.host.glm.numbers import Loss
+from catchment.rtl.harness.glm_worker import Build
+from catchment.sim.cosim.glm.fabric import Weather, model_switch
 
 
 @pytest.mark.parametrize("loss", list(Loss))

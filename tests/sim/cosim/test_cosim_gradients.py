@@ -11,12 +11,12 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from sim.cosim import Machine
-from sim.cosim.rounds import as_type, gradients, parameters
-from sim.demo.data import load_corpus
-from sim.demo.options import DemoOptions
-from sim.demo.reference import Reference
-from wire.generated.constants import DataType
+from catchment.sim.cosim import Machine
+from catchment.sim.cosim.rounds import as_type, gradients, parameters
+from catchment.sim.training.data import load_corpus
+from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.reference import Reference
+from catchment.wire.generated.constants import DataType
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

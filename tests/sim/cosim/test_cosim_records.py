@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scapy.utils import RawPcapNgReader
 
-from controlplane import cli
-from sim.cosim import Faults, Machine
-from sim.cosim.rounds import gradients
-from wire.generated.constants import UDP_PORT, DataType
+from catchment import cli
+from catchment.sim.cosim import Faults, Machine
+from catchment.sim.cosim.rounds import gradients
+from catchment.wire.generated.constants import UDP_PORT, DataType
 
 
 def verb(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from sim.cosim import CosimError, Faults, Machine
-from sim.cosim.machine import digest
-from sim.cosim.rounds import as_type, gradients, parameters
-from wire.generated.constants import DataType
+from catchment.sim.cosim import CosimError, Faults, Machine
+from catchment.sim.cosim.machine import digest
+from catchment.sim.cosim.rounds import as_type, gradients, parameters
+from catchment.wire.generated.constants import DataType
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 
@@ -32,7 +32,7 @@ def test_sums_and_parameters_equal_numpys(workers: int, rng: random.Random) -> N
 
 
 def test_a_wrong_sum_is_found(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sim.golden import formats
+    from catchment.sim.golden import formats
 
     add = formats.add_lanes
     monkeypatch.setattr(formats, "add_lanes", lambda vectors: add(vectors) ^ np.int32(1 << 20))

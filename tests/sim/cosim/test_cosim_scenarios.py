@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from controlplane.topology import racks
-from rtl.harness.verilated_nic import Pace
-from sim.cosim import CosimError, Faults, HostModel, Kind, LinkModel, Machine, StackModel
-from sim.cosim.machine import LUWU
-from sim.cosim.rounds import as_type, gradients, parameters, summed
-from wire.generated.constants import DataType, PacketType
+from catchment.controlplane.topology import racks
+from catchment.rtl.harness.verilated_nic import Pace
+from catchment.sim.cosim import CosimError, Faults, HostModel, Kind, LinkModel, Machine, StackModel
+from catchment.sim.cosim.machine import LUWU
+from catchment.sim.cosim.rounds import as_type, gradients, parameters, summed
+from catchment.wire.generated.constants import DataType, PacketType
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 
@@ -132,7 +132,7 @@ def test_a_nic_is_reset_in_the_middle_and_the_job_goes_on_in_a_new_generation(rn
 
 
 def test_two_jobs_share_a_switch_and_nothing_else(rng: random.Random) -> None:
-    from controlplane.topology import star as star_of
+    from catchment.controlplane.topology import star as star_of
 
     kinds = {"a0": Kind.WORKER, "a1": Kind.WORKER, "aopt": Kind.ROOT, "b0": Kind.WORKER, "b1": Kind.WORKER,
              "bopt": Kind.ROOT}  # fmt: skip

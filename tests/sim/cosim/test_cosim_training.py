@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sim.cosim import Faults
-from sim.cosim.training import train_on_machine
-from sim.demo.options import DemoOptions
-from sim.demo.root import digest_of
-from sim.demo.twin import train_exactly
+from catchment.sim.cosim import Faults
+from catchment.sim.cosim.training import train_on_machine
+from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.root import digest_of
+from catchment.sim.training.twin import train_exactly
 
 
 def check(options: DemoOptions, **more: object) -> None:

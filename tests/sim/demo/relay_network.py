@@ -9,9 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sim.demo.members import REPOSITORY, Deliver, ProcessMember, member_environment, module_command
-from sim.demo.options import ROOT_HOST, DemoOptions, Plan
-from wire.generated.constants import UDP_PORT, Mode
+from catchment.checkout import ROOT
+from catchment.sim.lab.members import Deliver, ProcessMember, member_environment, module_command
+from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.wire.generated.constants import UDP_PORT, Mode
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "host"))
 
@@ -61,10 +62,10 @@ class RelayNetwork:
         }
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> ProcessMember:
-        command = module_command("sim.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
+        command = module_command("catchment.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")
 
         def popen(argv: list[str], **settings: Any) -> subprocess.Popen[str]:
-            return subprocess.Popen(argv, env=member_environment(), cwd=REPOSITORY, **settings)
+            return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **settings)
 
         self.members[host] = ProcessMember(host, command, popen, deliver)
         return self.members[host]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from sim.demo import events
-from sim.demo.crew import Crew
-from sim.demo.errors import DemoError
-from sim.demo.members import Command, ProcessMember, ThreadMember, member_environment
+from catchment.sim.lab import events
+from catchment.sim.lab.crew import Crew
+from catchment.sim.lab.errors import LabError
+from catchment.sim.lab.members import Command, ProcessMember, ThreadMember, member_environment
 
 PREAMBLE = """import json, sys, time
 def tell(event, **facts):
@@ -76,7 +76,7 @@ def _failure(
                 members[name] = start(crew, name, program)
             crew.run(lambda name, event: on_event(str(members[name].pid) if name == "w1" else name, event))
 
-    with pytest.raises(DemoError) as caught:
+    with pytest.raises(LabError) as caught:
         together()
     assert all(_gone(member.pid) for member in members.values())
     return str(caught.value), members
@@ -151,5 +151,5 @@ def test_threads_report_like_processes() -> None:
             crew.add(ThreadMember("t", broken, crew.deliver))
             crew.run(lambda *_: None)
 
-    with pytest.raises(DemoError, match="t: odd"):
+    with pytest.raises(LabError, match="t: odd"):
         together()

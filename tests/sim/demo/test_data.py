@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sim.demo.data import Corpus, Shard, find_texts, load_corpus
-from sim.demo.errors import DemoError
+from catchment.sim.lab.errors import LabError
+from catchment.sim.training.data import Corpus, Shard, find_texts, load_corpus
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_files_decide_what_validates(tmp_path: Path) -> None:
 
 
 def test_too_little_text() -> None:
-    with pytest.raises(DemoError, match="too little"):
+    with pytest.raises(LabError, match="too little"):
         load_corpus([])
     corpus = load_corpus()
-    with pytest.raises(DemoError, match="too few sequences"):
+    with pytest.raises(LabError, match="too few sequences"):
         Shard(Corpus(corpus.train[:100], corpus.validation[:100], 1), worker=0, workers=4, sequence=64, seed=1)

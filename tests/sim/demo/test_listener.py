@@ -9,23 +9,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sim.demo import DemoError, DemoOptions, events, listener
-from sim.demo.listener import TrainingListener
-from sim.demo.network import MemoryNetwork
-from sim.demo.options import Plan
-from sim.demo.outcome import PassLosses
-from sim.demo.progress import TrainingProgress
+from catchment.demo import DemoOptions, LabError, listener
+from catchment.demo.listener import TrainingListener
+from catchment.demo.network import MemoryNetwork
+from catchment.demo.outcome import PassLosses
+from catchment.demo.progress import TrainingProgress
+from catchment.sim.lab import events
+from catchment.sim.training.options import Plan
 
 
 class Asked(MemoryNetwork):
     """A network that says who is silent, or that its switch is gone."""
 
-    answer: list[str] | DemoError
+    answer: list[str] | LabError
     times = 0
 
     def diagnosis(self) -> list[str]:
         self.times += 1
-        if isinstance(self.answer, DemoError):
+        if isinstance(self.answer, LabError):
             raise self.answer
         return list(self.answer)
 
@@ -70,8 +71,8 @@ def test_stalls_are_not_looked_into_all_the_time(heard: TrainingListener, monkey
 
 def test_a_switch_that_is_gone_ends_the_run(heard: TrainingListener) -> None:
     assert isinstance(heard.network, Asked)
-    heard.network.answer = DemoError("switch s1 does not answer")
-    with pytest.raises(DemoError, match="s1 does not answer"):
+    heard.network.answer = LabError("switch s1 does not answer")
+    with pytest.raises(LabError, match="s1 does not answer"):
         heard("w0", {"event": events.STALLED, "stream": "gradients", "seq": 3, "cause": "no answer"})
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from host.torch import layers_of
-from sim.demo.model import PAPER_SHAPES, PRESETS, Decoder, ModelShape, initialise, next_byte_loss
-from sim.demo.volumes import collective_saving, luwu, measured, ring_all_reduce, zero3
+from catchment.demo.volumes import collective_saving, luwu, measured, ring_all_reduce, zero3
+from catchment.host.torch import layers_of
+from catchment.sim.training.model import PAPER_SHAPES, PRESETS, Decoder, ModelShape, initialise, next_byte_loss
 
 
 @pytest.mark.parametrize("shape", [PRESETS["tiny"], ModelShape(3, 5, 20, 7, 11), ModelShape(1, 1, 8, 4)])

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sim.demo import DemoError, DemoOptions, events
-from sim.demo.__main__ import main, parser
-from sim.demo.options import Plan, defaults_for
+from catchment.demo import DemoOptions, LabError
+from catchment.demo.__main__ import main, parser
+from catchment.sim.lab import events
+from catchment.sim.training.options import Plan, defaults_for
 
 
 def test_the_command_line_gives_the_same_defaults() -> None:
@@ -46,7 +47,7 @@ def test_a_slow_target_starts_from_a_small_training() -> None:
     ],
 )
 def test_wrong_options_say_what_is_right(wrong: dict[str, object], text: str) -> None:
-    with pytest.raises(DemoError, match=text):
+    with pytest.raises(LabError, match=text):
         DemoOptions(**wrong)
 
 
@@ -83,5 +84,5 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
 def test_events_refuse_what_is_none() -> None:
     assert events.parse('{"event": "pass", "x": 1}') == {"event": "pass", "x": 1}
     for line in ("nonsense", "[1]", '{"x": 1}', '{"event": 3}'):
-        with pytest.raises(DemoError, match="not an event"):
+        with pytest.raises(LabError, match="not an event"):
             events.parse(line)

@@ -17,12 +17,14 @@ import pytest
 from relay_network import RelayNetwork
 from rich.console import Console
 
-from host.optimizer.store import Store
-from host.optimizer.store.check import check
-from sim.demo import DemoError, DemoOptions, events, run
-from sim.demo.members import REPOSITORY, member_environment
-from sim.demo.outcome import Outcome
-from sim.demo.resume import Journal, going_on
+from catchment.checkout import ROOT
+from catchment.demo import DemoOptions, LabError, run
+from catchment.demo.outcome import Outcome
+from catchment.demo.resume import Journal, going_on
+from catchment.host.optimizer.store import Store
+from catchment.host.optimizer.store.check import check
+from catchment.sim.lab import events
+from catchment.sim.lab.members import member_environment
 
 STEPS = 8
 
@@ -71,7 +73,7 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
     whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:
     options = replace(whole[0], out_of_core=True, network="mininet", output=tmp_path)
-    with pytest.raises(DemoError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
+    with pytest.raises(LabError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
         # From pass 3 on the first step is in the store; and enough passes are left for a signal that comes late.
         run(options, _quiet(), network=lambda chosen: _Killing(chosen, rng.randrange(3, 5)))
     with Store.open(options.store_places) as store:
@@ -93,13 +95,11 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
 def _kill_whole(options: DemoOptions, at: int) -> bool:
     """Run the command until it reports a step beyond `at` (or to its end, -1); True when it was killed."""
     values = options.to_json()
-    command = [sys.executable, "-m", "sim.demo", "--network", "memory", "--out-of-core", "--no-reference"]
+    command = [sys.executable, "-m", "catchment.demo", "--network", "memory", "--out-of-core", "--no-reference"]
     for name in ("workers", "preset", "steps", "batch", "evaluate", "lanes", "output"):
         command += [f"--{name}", str(values[name])]
     command += ["--resume"] if options.resume else []
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=member_environment(), cwd=REPOSITORY
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=member_environment(), cwd=ROOT) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("in the network: step ") and 0 <= at <= int(line.split("/")[0].split()[-1]):
@@ -147,17 +147,17 @@ def test_a_run_that_was_done_stays_as_it_is(whole: tuple[DemoOptions, Outcome], 
 
 def test_it_says_why_it_cannot_go_on(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
     options = replace(whole[0], out_of_core=True, output=tmp_path / "none", resume=True)
-    with pytest.raises(DemoError, match="--out-of-core: give both"):
+    with pytest.raises(LabError, match="--out-of-core: give both"):
         going_on(replace(options, out_of_core=False))
-    with pytest.raises(DemoError, match="has no run to go on with"):
+    with pytest.raises(LabError, match="has no run to go on with"):
         going_on(options)
     short = replace(options, output=tmp_path, steps=1, reference=False)
     run(replace(short, resume=False), _quiet())
-    with pytest.raises(DemoError, match="had steps 1, not 8"):
+    with pytest.raises(LabError, match="had steps 1, not 8"):
         going_on(replace(options, output=tmp_path))
     assert going_on(short).trained == 1
     short.store_places[1].unlink()
-    with pytest.raises(DemoError, match=r"cannot go on: .*optimizer-1\.store: .*no such file"):
+    with pytest.raises(LabError, match=r"cannot go on: .*optimizer-1\.store: .*no such file"):
         going_on(short)
 
 

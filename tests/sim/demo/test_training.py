@@ -17,18 +17,20 @@ import torch
 from relay_network import RelayNetwork
 from rich.console import Console
 
-from host.optimizer.store import Store
-from host.optimizer.store.check import check
-from sim.demo import DemoError, DemoOptions, events, reference, run
-from sim.demo.compare import TOLERANCE
-from sim.demo.data import load_corpus
-from sim.demo.members import ProcessMember
-from sim.demo.model import Decoder
-from sim.demo.outcome import Outcome, PassLosses
-from sim.demo.reference import Reference
-from sim.demo.root import digest_of
-from sim.demo.twin import ExactSum, train_exactly
-from sim.golden import formats
+from catchment.demo import DemoOptions, LabError, run
+from catchment.demo.compare import TOLERANCE
+from catchment.demo.outcome import Outcome, PassLosses
+from catchment.host.optimizer.store import Store
+from catchment.host.optimizer.store.check import check
+from catchment.sim.golden import formats
+from catchment.sim.lab import events
+from catchment.sim.lab.members import ProcessMember
+from catchment.sim.training import reference
+from catchment.sim.training.data import load_corpus
+from catchment.sim.training.model import Decoder
+from catchment.sim.training.reference import Reference
+from catchment.sim.training.root import digest_of
+from catchment.sim.training.twin import ExactSum, train_exactly
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -149,7 +151,7 @@ def test_workers_hold_a_part_of_the_model_only(finished: tuple[DemoOptions, Outc
 def test_a_difference_fails_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(PassLosses, "mean", lambda self, index: float(id(self) % 97))
     options = DemoOptions(workers=2, preset="tiny", steps=2, batch=1, network="memory", output=tmp_path)
-    with pytest.raises(DemoError, match="differs from the same training in one process"):
+    with pytest.raises(LabError, match="differs from the same training in one process"):
         run(options, _quiet())
 
 
@@ -196,7 +198,7 @@ def test_a_worker_that_dies_ends_the_demo_by_name(tmp_path: Path, number: signal
             os.kill(network.members["w1"].pid, number)
 
     watched = _Watching(network, on_first_pass)
-    with pytest.raises(DemoError) as caught:
+    with pytest.raises(LabError) as caught:
         run(options, _quiet(), network=lambda _options: watched)
     assert expected.format(pid=started[0].pid) in str(caught.value)
     for member in network.members.values():
@@ -232,5 +234,5 @@ def test_an_unreachable_switch_ends_the_demo_within_its_timeout(tmp_path: Path) 
     )
     network = RelayNetwork(options)
     network.relay.silent = True
-    with pytest.raises(DemoError, match=r"switch 127\.0\.0\.1"):
+    with pytest.raises(LabError, match=r"switch 127\.0\.0\.1"):
         run(options, _quiet(), network=lambda _options: network)

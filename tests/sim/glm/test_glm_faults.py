@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from glm_watched import Watched, failure, prepared_samples
 
-from host.glm import LocalRunner, train
-from sim.glm.labs import LabKind
-from sim.glm.network_runner import NetworkRunner
+from catchment.checkout import ROOT
+from catchment.host.glm import LocalRunner, train
+from catchment.sim.glm.labs import LabKind
+from catchment.sim.glm.network_runner import NetworkRunner
 
 ENDLESS = 100_000
 
@@ -62,8 +63,8 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     temporary.mkdir()
     command = ["glm", "train", str(data), "--lab", "shm", "--workers", "2", "--epochs", str(ENDLESS)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "controlplane.cli", *command],
-        cwd=Path(__file__).parents[3],
+        [sys.executable, "-m", "catchment.cli", *command],
+        cwd=ROOT,
         env={**os.environ, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
         text=True,

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
-from controlplane.cli import app
-from host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Report, Samples, Training, prepare, train
-from host.glm.estimators import GLMClassifier
-from sim.glm.labs import LabKind
-from sim.glm.network_runner import NetworkRunner
-from sim.glm.runners import WorkerKind, make_runner
+from catchment.cli import app
+from catchment.host.glm import GlmError, LocalRunner, Loss, Model, Parallel, Report, Samples, Training, prepare, train
+from catchment.host.glm.estimators import GLMClassifier
+from catchment.sim.glm.labs import LabKind
+from catchment.sim.glm.network_runner import NetworkRunner
+from catchment.sim.glm.runners import WorkerKind, make_runner
 
 
 def _samples(rng: random.Random, samples: int, features: int) -> Samples:
@@ -57,7 +57,7 @@ def test_an_estimator_is_fitted_by_processes_behind_a_switch(rng: random.Random)
 
 def test_a_worker_that_dies_is_named(rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
     """One worker's share cannot be read: the training ends with its name instead of waiting for it."""
-    from sim.glm import network_runner
+    from catchment.sim.glm import network_runner
 
     def damaged(prepared: object, wid: int, path: Path) -> None:
         original(prepared, wid, path)  # type: ignore[arg-type]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.protocol import spin
-from sim.protocol.cases import CASES, Case
-from sim.protocol.spin import SpinError, check
+from catchment.sim.protocol import spin
+from catchment.sim.protocol.cases import CASES, Case
+from catchment.sim.protocol.spin import SpinError, check
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from softswitch.build import build
-from softswitch.inprocess import Switch
+from catchment.softswitch.build import build
+from catchment.softswitch.inprocess import Switch
 
 TEMPLATE = """\
 #include <core.p4>

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from backend_programs import switch
 
-from softswitch.inprocess import Switch
+from catchment.softswitch.inprocess import Switch
 
 QUICK_WIDTHS = (9, 32, 64, 100, 200)
 SLOW_WIDTHS = (1, 7, 8, 16, 31, 33, 48, 65, 128, 129, 2048)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from backend_programs import program, switch
 
-from softswitch.compiler.backend import generate
-from softswitch.compiler.frontend import check_text
-from softswitch.compiler.p4info import make_p4info
-from softswitch.compiler.preprocess import preprocess
+from catchment.softswitch.compiler.backend import generate
+from catchment.softswitch.compiler.frontend import check_text
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.compiler.preprocess import preprocess
 
 LANES = 16
 

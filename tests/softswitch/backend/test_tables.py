@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from backend_programs import program, switch
 
-from softswitch.build import BuiltProgram, build
-from softswitch.errors import SwitchError
-from softswitch.inprocess import Switch
+from catchment.softswitch.build import BuiltProgram, build
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.inprocess import Switch
 
 HEADER = "header h_t { bit<32> a; bit<16> b; bit<8> c; bit<8> tag; bit<80> wide; }"
 SIZE = 18

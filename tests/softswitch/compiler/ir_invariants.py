@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from softswitch.compiler import fold, ir
-from softswitch.compiler.types import (
+from catchment.softswitch.compiler import fold, ir
+from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
     FieldsType,
@@ -49,7 +49,7 @@ def _parts(program: ir.Program) -> Iterator[object]:
 
 def _check(node: ir.Node) -> Iterator[str]:  # noqa: PLR0912 - one branch per kind of node
     if isinstance(node, ir.Expr):
-        if type(node).__module__.startswith("softswitch.compiler.check"):
+        if type(node).__module__.startswith("catchment.softswitch.compiler.check"):
             yield "a node of the checker got out"
         if isinstance(node.type, TypeVar):
             yield f"type variable {node.type}"

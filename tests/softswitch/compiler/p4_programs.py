@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from softswitch.compiler.diagnostics import CompileError, Diagnostic
-from softswitch.compiler.frontend import Checked, check_file
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
+from catchment.softswitch.compiler.frontend import Checked, check_file
 
 FRAME = """\
 #include <core.p4>

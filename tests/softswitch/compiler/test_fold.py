@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from p4_programs import check, program
 
-from softswitch.compiler import fold, ir
-from softswitch.compiler.types import BitType, IntType, Type
+from catchment.softswitch.compiler import fold, ir
+from catchment.softswitch.compiler.types import BitType, IntType, Type
 
 
 def value_of(tmp_path: Path, type_: str, expression: str) -> int | bool | str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from softswitch.compiler.diagnostics import CompileError
-from softswitch.compiler.lexer import Kind, NumberValue, tokenize
+from catchment.softswitch.compiler.diagnostics import CompileError
+from catchment.softswitch.compiler.lexer import Kind, NumberValue, tokenize
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 from p4_programs import program
 
-from softswitch.compiler import CompileError, compile_program
-from softswitch.compiler.p4info.jenkins import one_at_a_time
-from softswitch.compiler.p4info.symbols import IdKind, SymbolTable
-
-ROOT = Path(__file__).parents[3]
+from catchment.checkout import ROOT
+from catchment.softswitch.compiler import CompileError, compile_program
+from catchment.softswitch.compiler.p4info.jenkins import one_at_a_time
+from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable
 
 
 def info_of(tmp_path: Path, source: str) -> Any:
@@ -78,7 +77,7 @@ def test_a_profile_lists_its_tables_by_name(tmp_path: Path) -> None:
 
 
 def annotation(name: str, value: int) -> Any:
-    from softswitch.compiler.ir import Annotation
+    from catchment.softswitch.compiler.ir import Annotation
 
     return Annotation(name, (value,))
 

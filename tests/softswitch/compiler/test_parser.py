@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from softswitch.compiler import ast
-from softswitch.compiler.diagnostics import CompileError
-from softswitch.compiler.lexer import tokenize
-from softswitch.compiler.parser import parse
+from catchment.softswitch.compiler import ast
+from catchment.softswitch.compiler.diagnostics import CompileError
+from catchment.softswitch.compiler.lexer import tokenize
+from catchment.softswitch.compiler.parser import parse
 
 
 def show(e: ast.Expr) -> str:

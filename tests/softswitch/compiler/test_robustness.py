@@ -9,14 +9,14 @@ import pytest
 from ir_invariants import violations
 from p4_programs import program, refused
 
-from softswitch.compiler.check import check
-from softswitch.compiler.diagnostics import CompileError, Diagnostics
-from softswitch.compiler.lexer import Token, tokenize
-from softswitch.compiler.p4info import make_p4info
-from softswitch.compiler.parser import parse
-from softswitch.compiler.preprocess import preprocess
+from catchment.checkout import ROOT
+from catchment.softswitch.compiler.check import check
+from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostics
+from catchment.softswitch.compiler.lexer import Token, tokenize
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.compiler.parser import parse
+from catchment.softswitch.compiler.preprocess import preprocess
 
-ROOT = Path(__file__).parents[3]
 MUTANTS = 60
 
 

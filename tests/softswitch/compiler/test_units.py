@@ -8,11 +8,10 @@ import pytest
 from ir_invariants import violations
 from p4_programs import check, program
 
-from softswitch.compiler import ir
-from softswitch.compiler.frontend import check_file
-from softswitch.compiler.types import BitType, HeaderType, IntType, SerEnumType, TupleType
-
-ROOT = Path(__file__).parents[3]
+from catchment.checkout import ROOT
+from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.compiler.types import BitType, HeaderType, IntType, SerEnumType, TupleType
 
 
 def ingress(result: ir.Program) -> ir.ControlUnit:

@@ -11,12 +11,13 @@ import pytest
 
 from bench.aggregation import frame as worker_frame
 from bench.switch_inprocess import set_up
-from softswitch.build import ROOT, build
-from softswitch.compiler.frontend import check_file
-from softswitch.errors import SwitchError
-from softswitch.inprocess import Switch
-from softswitch.interpreter import InterpretedSwitch, hashes
-from softswitch.interpreter.__main__ import run
+from catchment.checkout import ROOT
+from catchment.softswitch.build import build
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.interpreter import InterpretedSwitch, hashes
+from catchment.softswitch.interpreter.__main__ import run
 
 LUWU = ROOT / "p4src" / "luwu.p4"
 DEFINES = {"LANES": "8", "SLOTS": "256"}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from random_packets import random_packet
 
-from softswitch.build import build
-from softswitch.compiler.frontend import check_file
-from softswitch.inprocess import Switch
-from softswitch.interpreter import InterpretedSwitch
+from catchment.softswitch.build import build
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.interpreter import InterpretedSwitch
 
 QUICK = ("-O0", "-fno-lto")
 

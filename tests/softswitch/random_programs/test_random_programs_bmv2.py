@@ -11,8 +11,8 @@ from comparison import Difference, packets_for
 from generator import random_program
 from generator_scope import Options
 
-from softswitch.compiler.frontend import check_file
-from softswitch.interpreter import InterpretedSwitch
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.interpreter import InterpretedSwitch
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 

@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from softswitch.build import build
-from softswitch.compiler.frontend import check_file
-from softswitch.errors import SwitchError
-from softswitch.inprocess import Switch
-from softswitch.interpreter import InterpretedSwitch
+from catchment.softswitch.build import build
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.errors import SwitchError
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.interpreter import InterpretedSwitch
 
 PROGRAM = """\
 #include <core.p4>

@@ -10,14 +10,15 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from catchment.checkout import ROOT
+
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from bench.aggregation import frame as worker_frame  # noqa: E402
 from bench.switch_inprocess import set_up  # noqa: E402
-from softswitch import native  # noqa: E402
-from softswitch.build import build  # noqa: E402
-from softswitch.inprocess import Switch  # noqa: E402
+from catchment.softswitch import native  # noqa: E402
+from catchment.softswitch.build import build  # noqa: E402
+from catchment.softswitch.inprocess import Switch  # noqa: E402
 
 LANES, WORKERS, PORTS = 8, 4, 24
 P4SRC = ROOT / "p4src"

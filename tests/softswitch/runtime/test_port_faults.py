@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from softswitch.native import runtime
+from catchment.softswitch.native import runtime
 
 FRAMES = 20_000
 

@@ -9,7 +9,7 @@ from frame_ports import FramePorts
 from raw_client import Names, RawClient
 from server_programs import EXECUTABLE, Program, compiled
 
-from softswitch.process import SwitchProcess
+from catchment.softswitch.process import SwitchProcess
 
 
 @pytest.fixture(scope="session")

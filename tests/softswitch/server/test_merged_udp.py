@@ -17,8 +17,8 @@ from frame_ports import FramePorts, ip
 from server_programs import Program, compiled
 from udp_packets import NEEDS_CHECKSUM, Flow, any_flow, any_payload, note
 
-from softswitch.admin import SwitchAdmin
-from softswitch.process import SwitchProcess
+from catchment.softswitch.admin import SwitchAdmin
+from catchment.softswitch.process import SwitchProcess
 
 SOL_PACKET, PACKET_VNET_HDR = 263, 15
 MTU = 9000

@@ -12,8 +12,8 @@ import pytest
 from frame_ports import PROBE_TYPE, FramePorts
 from server_programs import Program, compiled
 
-from softswitch.process import SwitchProcess
-from softswitch.shm import Port
+from catchment.softswitch.process import SwitchProcess
+from catchment.softswitch.shm import Port
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 
-from softswitch.process import SwitchProcess
+from catchment.softswitch.process import SwitchProcess
 
 OK, NOT_FOUND, ALREADY_EXISTS = 0, 5, 6
 ROUTE = {1: ("lpm", 0x0A000000, 8)}

@@ -13,7 +13,7 @@ from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
 from server_programs import Program
 
-from softswitch.process import SwitchProcess
+from catchment.softswitch.process import SwitchProcess
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError
 
-from softswitch.process import SwitchProcess
+from catchment.softswitch.process import SwitchProcess
 
 BATCH = 50
 

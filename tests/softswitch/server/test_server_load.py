@@ -18,9 +18,9 @@ from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
 from server_programs import Program
 
-from softswitch.process import SwitchProcess
+from catchment.checkout import ROOT
+from catchment.softswitch.process import SwitchProcess
 
-ROOT = Path(__file__).parents[3]
 LONG = "CATCHMENT_LONG_LOAD" in os.environ  # set by the sanitizer run below
 CLIENTS = 8
 ROUNDS = 60 if LONG else 6

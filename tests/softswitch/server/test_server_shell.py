@@ -9,7 +9,7 @@ import pytest
 from p4runtime_sh.p4runtime import P4RuntimeClient, P4RuntimeWriteException
 from server_programs import Program
 
-from softswitch.process import SwitchProcess
+from catchment.softswitch.process import SwitchProcess
 
 
 @pytest.fixture

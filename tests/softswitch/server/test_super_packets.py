@@ -7,7 +7,7 @@ import random
 import pytest
 from udp_packets import DONT_FRAGMENT, LONGEST, NEEDS_CHECKSUM, UDP_SEGMENTS, Flow, any_flow, any_payload, note
 
-from softswitch.native import runtime
+from catchment.softswitch.native import runtime
 
 NOTE = 10
 

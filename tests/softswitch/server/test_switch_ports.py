@@ -16,8 +16,8 @@ import pytest
 from frame_ports import PROBE_TYPE, FramePorts, ip
 from server_programs import EXECUTABLE, Program, compiled
 
-from softswitch.admin import SwitchAdmin, SwitchAdminError
-from softswitch.process import SwitchProcess
+from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
+from catchment.softswitch.process import SwitchProcess
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

@@ -16,7 +16,7 @@ from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 from server_programs import EXECUTABLE, Program
 
-from softswitch.process import SwitchProcess, SwitchProcessError
+from catchment.softswitch.process import SwitchProcess, SwitchProcessError
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -17,10 +17,11 @@ from google.protobuf import text_format
 from server_programs import EXECUTABLE
 
 from bench.aggregation import GROUP, ROOT_PORT, entries, frame
-from controlplane.client import SwitchClient, TableEntry
-from softswitch.admin import SwitchAdmin
-from softswitch.build import ROOT, build
-from softswitch.process import SwitchProcess
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.softswitch.admin import SwitchAdmin
+from catchment.softswitch.build import build
+from catchment.softswitch.process import SwitchProcess
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

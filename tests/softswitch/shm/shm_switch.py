@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from google.protobuf import text_format
 
-from softswitch.build import build
-from softswitch.process import DEFAULT_EXECUTABLE, SwitchProcess
+from catchment.softswitch.build import build
+from catchment.softswitch.process import DEFAULT_EXECUTABLE, SwitchProcess
 
 EXECUTABLE = Path(os.environ.get("CATCHMENT_SWITCH", DEFAULT_EXECUTABLE))
 PORTS = (1, 2, 3, 4)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from softswitch.shm import Port
+from catchment.checkout import ROOT
+from catchment.softswitch.shm import Port
 
 if TYPE_CHECKING:
     from shm_switch import Launch
 
 pytest_plugins = ["shm_switch"]
 
-REPOSITORY = Path(__file__).parents[3]
-PAGE = (REPOSITORY / "docs" / "shared-memory.md").read_text("utf-8")
-SHM = REPOSITORY / "softswitch" / "shm"
-LIBRARY = REPOSITORY / "build" / "native" / "softswitch" / "shm"
+PAGE = (ROOT / "docs" / "shared-memory.md").read_text("utf-8")
+SHM = ROOT / "softswitch" / "shm"
+LIBRARY = ROOT / "build" / "native" / "softswitch" / "shm"
 
 
 def example(language: str, beginning: str) -> str:
@@ -50,7 +50,7 @@ def python_peer(_: Path) -> list[str]:
 
 @contextmanager
 def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=REPOSITORY) as process:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
         try:
             yield process
         finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_end import FROM_SWITCH, RawPeer
 
-from softswitch.shm import Port, ShmError
+from catchment.softswitch.shm import Port, ShmError
 
 if TYPE_CHECKING:
     from shm_switch import Launch

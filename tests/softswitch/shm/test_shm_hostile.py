@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_end import FROM_SWITCH, HEADER, PEER_WAITING, SWITCH_WAITING, TO_SWITCH, RawPeer
 
-from softswitch.process import SwitchProcess
-from softswitch.shm import Port
+from catchment.softswitch.process import SwitchProcess
+from catchment.softswitch.shm import Port
 
 if TYPE_CHECKING:
     from shm_switch import Launch

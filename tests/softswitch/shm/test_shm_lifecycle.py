@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from raw_end import Layout, memory, welcome
 
-from softswitch.process import DEFAULT_EXECUTABLE, SwitchProcessError
-from softswitch.shm import DetachedError, Port, ShmError
+from catchment.softswitch.process import DEFAULT_EXECUTABLE, SwitchProcessError
+from catchment.softswitch.shm import DetachedError, Port, ShmError
 
 if TYPE_CHECKING:
     from shm_switch import Launch
@@ -24,7 +24,7 @@ pytest_plugins = ["shm_switch"]
 FRAME = bytes(range(60))
 PEER = """
 import sys
-from softswitch.shm import Port
+from catchment.softswitch.shm import Port
 port = Port.attach(sys.argv[1])
 print("attached", flush=True)
 while True:
@@ -166,7 +166,12 @@ def handed(folder: Path, message: bytes, descriptors: list[int]) -> str:
         listener.listen()
         # The library tries without blocking, so the answer can be there before the question.
         attempt = subprocess.Popen(
-            [sys.executable, "-c", "import sys; from softswitch.shm import Port; Port.attach(sys.argv[1])", str(path)],
+            [
+                sys.executable,
+                "-c",
+                "import sys; from catchment.softswitch.shm import Port; Port.attach(sys.argv[1])",
+                str(path),
+            ],
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from softswitch.shm import Port
-from softswitch.shm import library as c
+from catchment.softswitch.shm import Port
+from catchment.softswitch.shm import library as c
 
 if TYPE_CHECKING:
     from shm_switch import Launch

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from catchment.checkout import ROOT
+
 pytest_plugins = ["shm_switch"]
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-BUILD = REPOSITORY / "build" / "sanitize"
+BUILD = ROOT / "build" / "sanitize"
 TESTS = ["test_shm_frames.py", "test_shm_hostile.py", "test_shm_lifecycle.py"]
 # Command lines are the server's.
 LEFT_OUT = "not wrong_port"
@@ -32,7 +33,7 @@ def test_no_sanitizer_finding_in_ports(wires: tuple[Path, Path]) -> None:
     binaries = Path(sys.executable).parent
     cmake = shutil.which("cmake", path=binaries) or "cmake"
     configure = [
-        *(cmake, "-S", REPOSITORY, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
+        *(cmake, "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
         *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
@@ -48,7 +49,7 @@ def test_no_sanitizer_finding_in_ports(wires: tuple[Path, Path]) -> None:
     files = [str(Path(__file__).with_name(name)) for name in TESTS]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-k", LEFT_OUT, *files],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ from typing import Any
 
 from bmv2_switch import Bmv2Switch
 
-from softswitch.stf.language import (
+from catchment.softswitch.stf.language import (
     Add,
     Call,
     CheckCounter,

@@ -16,7 +16,7 @@ from pathlib import Path
 import grpc
 from bmv2_packets import PacketStream
 
-from sim.held_address import HeldAddress
+from catchment.sim.lab.held_address import HeldAddress
 
 TOOLS = ("p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
 _PROMPT = "RuntimeCmd: "

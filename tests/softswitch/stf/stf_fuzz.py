@@ -16,10 +16,10 @@ from typing import Any
 from bmv2_stf import Bmv2Stf
 from bmv2_switch import Bmv2Switch, compile_program
 
-from softswitch.build import build
-from softswitch.inprocess import Switch
-from softswitch.stf.language import Packet, Statement, parse
-from softswitch.stf.runner import play
+from catchment.softswitch.build import build
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.stf.language import Packet, Statement, parse
+from catchment.softswitch.stf.runner import play
 
 PORTS = range(8)
 

@@ -12,11 +12,11 @@ from bmv2_stf import Bmv2Stf
 from bmv2_switch import Bmv2Switch, compile_program, missing
 from typer.testing import CliRunner
 
-from controlplane.cli import app
-from controlplane.errors import ControlPlaneError
-from softswitch.stf import find_tests, parse, run_test
-from softswitch.stf.language import Expect
-from softswitch.stf.runner import judge
+from catchment.cli import app
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.softswitch.stf import find_tests, parse, run_test
+from catchment.softswitch.stf.language import Expect
+from catchment.softswitch.stf.runner import judge
 
 PROGRAMS = Path(__file__).parent / "programs"
 TESTS = find_tests(PROGRAMS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from softswitch.build import BuiltProgram, build
-from softswitch.inprocess import Switch
-from softswitch.stf import Report, StfError, parse, run
+from catchment.softswitch.build import BuiltProgram, build
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.stf import Report, StfError, parse, run
 
 PROGRAM = """
 #include <core.p4>

@@ -1,0 +1,5 @@
+"""`python -m catchment.cli` is the `catchment` command."""
+
+from catchment.cli import main
+
+main()

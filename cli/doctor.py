@@ -1,0 +1,98 @@
+"""`catchment doctor`: why a job hangs, and what to do."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from catchment.cli.output import JsonOption, print_json
+from catchment.cli.stats import port_statistics
+from catchment.cli.target import Place, TopologyOption, find_place, patience
+from catchment.controlplane.client import SwitchError
+from catchment.controlplane.controller.operator import OperatorClient
+from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
+from catchment.controlplane.doctor import Finding, examine
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.port_faults import OFF
+
+_NO_ROOM = "no receiver has room"  # as the endpoint says it
+
+
+def doctor(
+    name: Annotated[str | None, typer.Argument(help="Name of the job; every job when left out.")] = None,
+    seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
+    topology: TopologyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain a hang: which member, which vector, which counter, what to do; exit code 3 if something is wrong."""
+    place = find_place(topology)
+    with place.store() as store:
+        jobs = [store.get(name)] if name is not None else list(store.jobs.values())
+    found: dict[str, list[Finding]] = {}
+    with ExitStack() as exits:
+        clients = {}
+        for switch in {branch.switch for job in jobs for branch in job.tree}:
+            try:
+                clients[switch] = exits.enter_context(place.connect(switch, read_only=True))
+            except SwitchError:
+                continue  # `examine` says so
+        for job in jobs:
+            told = _told(place, job.name)
+            absent = {m.host: m.state for m in told.members if m.state != "joined"} if told is not None else {}
+            findings = examine(job, place.topology, clients, interval=seconds, absent=absent)
+            found[job.name] = [*findings, *_damaged_ports(place, job), *_reported(told)]
+    if as_json:
+        print_json({job: [asdict(finding) for finding in findings] for job, findings in found.items()})
+    elif not found:
+        typer.echo(f"topology {place.topology.name} has no jobs; make one with `catchment job create`")
+    else:
+        for job_name, findings in found.items():
+            well = not any(finding.certain for finding in findings)
+            typer.echo(f"job {job_name}: " + ("every member is sending and nothing waits" if well else ""))
+            for finding in findings:
+                typer.echo(f"- {finding}")
+    if any(finding.certain for findings in found.values() for finding in findings):
+        raise typer.Exit(3)
+
+
+def _told(place: Place, job: str) -> Any | None:
+    """What the controller knows of a job, where one runs."""
+    presence = place.controller()
+    if presence is None:
+        return None
+    with OperatorClient.to(presence, timeout=patience()) as controller:
+        return controller.job(job)
+
+
+def _reported(told: Any | None) -> list[Finding]:
+    """What the members themselves complain of to the controller."""
+    if told is None or EVERYBODY_SENDS not in told.trouble:
+        return []
+    todo = "the member that it waits for is listed above"
+    if _NO_ROOM in told.trouble:
+        todo = f"whoever receives does not pull: look where the program on {told.root or 'the other workers'} stands"
+    return [Finding(told.trouble.split()[0], f"a member reports: {told.trouble}", todo)]
+
+
+def _damaged_ports(place: Place, job: JobPlan) -> list[Finding]:
+    """Ports of the job that are down, or damage frames on purpose; of embedded switches on this machine."""
+    found = []
+    for branch in job.tree:
+        plugged = dict(branch.members)
+        if branch.up_port is not None:
+            plugged[branch.up_port] = branch.parent.switch if branch.parent else str(job.root)
+        for port in port_statistics(place.address(branch.switch)):
+            number, name = port["port"], branch.switch
+            if number not in plugged:
+                continue
+            where = f"port {number} of {name} (to {plugged[number]})"
+            if not port["up"]:
+                todo = f"set it up again: `ip link set {port['name']} up`, at both ends of the cable"
+                found.append(Finding(plugged[number], f"{where}, interface {port['name']}, is down", todo))
+            if port["faults"] != OFF:
+                text = f"{where} damages frames on purpose: {port['faults']}"
+                found.append(Finding(plugged[number], text, f"`catchment fault clear {name}`"))
+    return found

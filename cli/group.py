@@ -1,0 +1,136 @@
+"""`catchment group` and `catchment clone`: what the replication engine copies, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
+from catchment.controlplane.client import SwitchError
+from catchment.controlplane.client.replication import (
+    CloneSession,
+    MulticastGroup,
+    Replica,
+    read_groups,
+    read_sessions,
+    write_groups,
+    write_sessions,
+)
+
+group_app = typer.Typer(help="Multicast groups.", no_args_is_help=True)
+clone_app = typer.Typer(help="Clone sessions.", no_args_is_help=True)
+
+NumberArgument = Annotated[int, typer.Argument(help="Its number.", min=1)]
+PortsArgument = Annotated[
+    list[str], typer.Argument(metavar="PORT[:INSTANCE]...", help="A copy for each; INSTANCE is the egress_rid.")
+]
+LengthOption = Annotated[int, typer.Option(help="Bytes of a clone; 0: all of it.", min=0)]
+
+
+@group_app.command("list")
+def list_groups(
+    switch: SwitchArgument, topology: TopologyOption = None, device_id: DeviceOption = 1, as_json: JsonOption = False
+) -> None:
+    """The multicast groups of a switch."""
+    with connect(switch, topology, device_id, read_only=True) as client:
+        groups = read_groups(client)
+    if as_json:
+        print_json([{"group": group.number, "replicas": _json(group.replicas)} for group in groups])
+    else:
+        rows = [(group.number, _text(group.replicas)) for group in groups]
+        print_table(f"multicast groups of {switch}", ("group", "port:instance"), rows)
+
+
+@group_app.command("create")
+def create_group(
+    switch: SwitchArgument, number: NumberArgument, ports: PortsArgument,
+    topology: TopologyOption = None, device_id: DeviceOption = 1,
+) -> None:  # fmt: skip
+    """Create a group: `group create s1 7 1 2 3:5`."""
+    with connect(switch, topology, device_id) as client:
+        write_groups(client, "insert", [MulticastGroup(number, _replicas(ports))])
+
+
+@group_app.command("modify")
+def modify_group(
+    switch: SwitchArgument, number: NumberArgument, ports: PortsArgument,
+    topology: TopologyOption = None, device_id: DeviceOption = 1,
+) -> None:  # fmt: skip
+    """Give a group other ports."""
+    with connect(switch, topology, device_id) as client:
+        write_groups(client, "modify", [MulticastGroup(number, _replicas(ports))])
+
+
+@group_app.command("delete")
+def delete_group(
+    switch: SwitchArgument, number: NumberArgument, topology: TopologyOption = None, device_id: DeviceOption = 1
+) -> None:
+    """Delete a group; frames for it are dropped from then on."""
+    with connect(switch, topology, device_id) as client:
+        write_groups(client, "delete", [MulticastGroup(number)])
+
+
+@clone_app.command("list")
+def list_sessions(
+    switch: SwitchArgument, topology: TopologyOption = None, device_id: DeviceOption = 1, as_json: JsonOption = False
+) -> None:
+    """The clone sessions of a switch."""
+    with connect(switch, topology, device_id, read_only=True) as client:
+        sessions = read_sessions(client)
+    if as_json:
+        print_json(
+            [{"session": s.number, "replicas": _json(s.replicas), "packet_length": s.packet_length} for s in sessions]
+        )
+    else:
+        rows = [(s.number, _text(s.replicas), s.packet_length or "all") for s in sessions]
+        print_table(f"clone sessions of {switch}", ("session", "port:instance", "bytes"), rows)
+
+
+@clone_app.command("create")
+def create_session(
+    switch: SwitchArgument, number: NumberArgument, ports: PortsArgument, *, length: LengthOption = 0,
+    topology: TopologyOption = None, device_id: DeviceOption = 1,
+) -> None:  # fmt: skip
+    """Create a session: `clone create s1 5 3 --length 64`."""
+    with connect(switch, topology, device_id) as client:
+        write_sessions(client, "insert", [CloneSession(number, _replicas(ports), length)])
+
+
+@clone_app.command("modify")
+def modify_session(
+    switch: SwitchArgument, number: NumberArgument, ports: PortsArgument, *, length: LengthOption = 0,
+    topology: TopologyOption = None, device_id: DeviceOption = 1,
+) -> None:  # fmt: skip
+    """Give a session other ports or another length."""
+    with connect(switch, topology, device_id) as client:
+        write_sessions(client, "modify", [CloneSession(number, _replicas(ports), length)])
+
+
+@clone_app.command("delete")
+def delete_session(
+    switch: SwitchArgument, number: NumberArgument, topology: TopologyOption = None, device_id: DeviceOption = 1
+) -> None:
+    """Delete a session; nothing is cloned to it from then on."""
+    with connect(switch, topology, device_id) as client:
+        write_sessions(client, "delete", [CloneSession(number)])
+
+
+def _replicas(words: Iterable[str]) -> tuple[Replica, ...]:
+    result = []
+    for word in words:
+        port, _, instance = word.partition(":")
+        if not port.isdecimal() or not (instance or "0").isdecimal():
+            raise SwitchError(f"{word!r} is not PORT or PORT:INSTANCE, as in 3 or 3:1")
+        result.append(Replica(int(port), int(instance or 0)))
+    return tuple(result)
+
+
+def _json(replicas: Iterable[Replica]) -> list[dict[str, Any]]:
+    return [{"port": one.port, "instance": one.instance} for one in replicas]
+
+
+def _text(replicas: Iterable[Replica]) -> str:
+    return " ".join(f"{one.port}:{one.instance}" for one in replicas)

@@ -1,0 +1,165 @@
+"""`catchment net`: emulated networks."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from catchment.checkout import ROOT
+from catchment.cli import net_switch
+from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.cli.signals import woken_by
+from catchment.controlplane import networks
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.network_requests import Handler, RequestSocket
+from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.programs import programs_of
+from catchment.controlplane.topology import Topology
+
+if TYPE_CHECKING:
+    from catchment.sim.lab.mininet import MininetNetwork
+
+app = typer.Typer(help="Networks on this machine, in namespaces (needs root).", no_args_is_help=True)
+app.command("kill")(net_switch.kill)
+app.command("restart")(net_switch.restart)
+
+_UP_SECONDS = 180.0
+_DOWN_SECONDS = 30.0
+_NONE_UP = "no network is up; start one with `catchment net up TOPOLOGY`"
+_READY = b"up\n"
+
+
+@app.command("up")
+def up(
+    topology: Annotated[Path, typer.Argument(help="Topology file.")],
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when it is up and leave it running.")] = False,
+    ready_fd: Annotated[int | None, typer.Option(hidden=True, help="Descriptor to write to when it is up.")] = None,
+) -> None:
+    """Bring a network up, with programs and plain forwarding on its switches; Ctrl-C ends it."""
+    loaded = Topology.load(topology)
+    if os.geteuid() != 0:
+        raise NetworkError("an emulated network needs root: run it with sudo")
+    if detach:
+        _start_detached(topology, loaded.name)
+        typer.echo(f"network {loaded.name} is up; `catchment net down {loaded.name}` ends it")
+        return
+    from catchment.sim.lab.mininet import MininetNetwork  # noqa: PLC0415  only here is Mininet needed
+
+    if ready_fd is not None:
+        os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
+    with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
+        programs = programs_of(loaded)
+        with MininetNetwork(loaded, source=str(topology.resolve())) as net, ExitStack() as exits:
+            with Fabric.connect(loaded, net.addresses, timeout=_UP_SECONDS) as fabric:
+                fabric.push(programs)
+            requests = exits.enter_context(RequestSocket(net.name))
+            net.announce_ready()
+            size = f"{len(loaded.switches)} switches, {len(loaded.hosts)} hosts"
+            typer.echo(f"network {loaded.name} is up ({size}); logs in {net.log_folder}; Ctrl-C ends it")
+            if ready_fd is not None:
+                os.write(ready_fd, _READY)
+                os.close(ready_fd)
+            while net.watch(stop, requests.fileno()) != stop:
+                requests.answer(_handler(net))
+    typer.echo(f"network {loaded.name} is down")
+
+
+def _handler(net: MininetNetwork) -> Handler:
+    verbs = {"kill": net.kill_switch, "restart": net.restart_switch}
+
+    def do(verb: str, switch: str) -> None:
+        if verb not in verbs or switch not in net.topology.switches:
+            raise NetworkError(f"network {net.name} cannot {verb} {switch}")
+        verbs[verb](switch)
+
+    return do
+
+
+@app.command("down")
+def down(
+    name: Annotated[str | None, typer.Argument(help="Network name; the only one when left out.")] = None,
+) -> None:
+    """End a network, and remove what an earlier one of that name left behind."""
+    from catchment.sim.lab.mininet.leftovers import remove_leftovers  # noqa: PLC0415
+
+    if name is not None and (not name[:1].isalnum() or "/" in name):  # it becomes part of paths
+        raise NetworkError(f"{name!r} is no name of a network")
+    if os.geteuid() != 0:
+        raise NetworkError("removing a network needs root: run it with sudo")
+    if name is None:
+        known = networks.known_networks()
+        if len(known) != 1:
+            raise NetworkError(f"say which network: {', '.join(known) or 'none is up or left over'}")
+        name = known[0]
+    state = networks.read_state(name)
+    ended = networks.is_held(name)
+    if ended:
+        if state is None:
+            raise NetworkError(f"network {name} is just coming up; try again")
+        os.kill(state.owner, signal.SIGTERM)
+        if not networks.wait_released(name, _DOWN_SECONDS):
+            raise NetworkError(f"process {state.owner} still holds network {name} after {_DOWN_SECONDS:g} s")
+    removed = remove_leftovers(name)
+    networks.discard_state(name)
+    for what in removed:
+        typer.echo(f"removed {what}")
+    typer.echo(f"network {name} is down" if ended or removed else f"network {name} was not up, and left nothing behind")
+
+
+@app.command("list")
+def show(as_json: JsonOption = False) -> None:
+    """The networks that are up, and those that were not ended properly."""
+    networks.remove_dead_sockets()
+    rows = []
+    for name in networks.known_networks():
+        state = networks.read_state(name)
+        status = ("up" if state and state.ready else "coming up") if networks.is_held(name) else "left over"
+        rows.append((name, status, state.owner if state else "?", state.topology if state else "?"))
+    if as_json:
+        print_json([dict(zip(("name", "status", "owner", "topology"), row, strict=True)) for row in rows])
+    else:
+        print_table("networks", ("name", "status", "owner", "topology"), rows)
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def execute(
+    host: Annotated[str, typer.Argument(help="Host name.")],
+    command: Annotated[list[str], typer.Argument(help="Program and arguments.")],
+) -> None:
+    """Run a program on a host of the network that is up."""
+    pids = {name: pid for state in networks.networks_up() for name, pid in state.hosts.items() if name == host}
+    if host not in pids:
+        have = ", ".join(h for state in networks.networks_up() for h in state.hosts)
+        raise NetworkError(f"no host {host!r}; there are: {have}" if have else _NONE_UP)
+    os.execvp("mnexec", ["mnexec", "-a", str(pids[host]), *command])
+
+
+def _start_detached(topology: Path, name: str) -> None:
+    folder = networks.state_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    reader, writer = os.pipe()
+    command = [
+        sys.executable, "-m", "catchment.cli", "net", "up", str(topology.resolve()), "--ready-fd", str(writer)
+    ]  # fmt: skip
+    with os.fdopen(reader, "rb") as ready:
+        with os.fdopen(writer, "wb"), (folder / f"{name}.log").open("wb") as log:
+            owner = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                cwd=ROOT, pass_fds=[writer],
+            )  # fmt: skip
+        if not select.select([ready], [], [], _UP_SECONDS)[0]:
+            owner.terminate()
+            raise NetworkError(f"network {name} is not up after {_UP_SECONDS:g} s; see {folder / f'{name}.log'}")
+        if ready.read() == _READY:
+            return
+    code = owner.wait()
+    said = (folder / f"{name}.log").read_text("utf-8", errors="replace").strip()
+    raise NetworkError(said.removeprefix("catchment: ") or f"`net up` ended with code {code}")

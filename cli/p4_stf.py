@@ -1,0 +1,53 @@
+"""`catchment p4 stf`: packet tests of a program on the embedded switch, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from catchment.cli.definitions import DefineOption, definitions
+from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.controlplane.errors import ControlPlaneError
+
+if TYPE_CHECKING:
+    from catchment.softswitch.stf import Outcome
+
+
+def stf(
+    program: Annotated[Path, typer.Argument(help="A P4_16 program; or a folder of programs, each beside its tests.")],
+    test: Annotated[Path | None, typer.Argument(help="The test; without it PROGRAM's own, PROGRAM.stf.")] = None,
+    include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Where #include looks.")] = None,
+    define: DefineOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run p4c's packet tests (STF). Succeeds only if every expectation holds and nothing else came out."""
+    from catchment.softswitch.stf import find_tests, run_test  # noqa: PLC0415  only this verb needs the switch
+
+    if not program.exists():
+        raise ControlPlaneError(f"no P4 program at {program}")
+    defines = definitions(define)
+    pairs = [(program, test)] if test is not None else find_tests(program)
+    if not pairs:
+        raise ControlPlaneError(f"no test (.stf) beside {program}; name one")
+    outcomes = [run_test(p, t, include or [], defines) for p, t in pairs]
+    if as_json:
+        print_json([asdict(outcome) for outcome in outcomes])
+    elif program.is_dir():
+        rows = [
+            (o.program.name, o.test.name, o.result, f"{o.seconds:.1f} s", "; ".join(o.reasons[:1])) for o in outcomes
+        ]
+        print_table(str(program), ("program", "test", "result", "time", "why"), [(*row, "")[:5] for row in rows])
+    else:
+        _print(outcomes)
+    if any(outcome.result != "passed" for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _print(outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        for line in outcome.reasons:
+            typer.echo(line, err=True)
+        typer.echo(f"{outcome.test}: {outcome.result}")

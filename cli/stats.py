@@ -1,0 +1,186 @@
+"""`catchment stats` and `catchment diagnose`: what the switches counted, and who is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+
+from catchment.cli.output import JsonOption, print_json, print_parts
+from catchment.cli.stats_tables import Look, tables
+from catchment.cli.target import Place, TopologyOption, complete_switch, find_place
+from catchment.controlplane.client import SwitchError
+from catchment.controlplane.diagnosis import Missing, waiting_for
+from catchment.controlplane.diagnosis import diagnose as look_for_missing
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.metrics.dashboard import text as dashboard_text
+from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.stats import switch_stats
+from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
+
+MAX_PORT = 65535
+
+
+def stats(
+    switch: Annotated[
+        str | None, typer.Argument(help="Switch name; all of them when left out.", autocompletion=complete_switch)
+    ] = None,
+    *,
+    watch: Annotated[
+        float | None,
+        typer.Option(
+            help="Show it live, every so many seconds, with rates (--json: a line each time); Ctrl-C ends it.", min=0.1
+        ),
+    ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Answer Prometheus there until Ctrl-C; HOST is 127.0.0.1.")
+    ] = None,
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="Print the Grafana dashboard (JSON).")] = False,
+    topology: TopologyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Drops by reason, packets of each job, how far members are behind, and what each port counted."""
+    if dashboard:
+        sys.stdout.write(dashboard_text())
+        return
+    place = find_place(topology)
+    names = [place.topology.switch(switch).name] if switch else list(place.topology.switches)
+    if prometheus is not None:
+        _serve(place, names, prometheus)
+    elif watch is not None:
+        _watch(place, names, watch, as_json)
+    else:
+        found = [look(place, name) for name in names]
+        if as_json:
+            print_json([_json(one[0].switch, one) for one in found])
+        else:
+            for one, ports in found:
+                print_parts(tables(one, ports))
+
+
+def look(place: Place, name: str) -> Look:
+    """What a switch counted, and what its ports did (nothing where the switch has no socket for that here).
+
+    Raises:
+        SwitchError: it does not answer.
+    """
+    with place.store() as store:
+        jobs = list(store.jobs.values())
+    with place.connect(name, read_only=True) as client:
+        found = switch_stats(place.topology, name, client, jobs)
+    return found, port_statistics(place.address(name))
+
+
+def port_statistics(address: str) -> list[dict[str, Any]]:
+    path = admin_socket(address)
+    if path is None or not path.is_socket():
+        return []
+    try:
+        with SwitchAdmin(path) as admin:
+            return admin.ports()
+    except SwitchAdminError:
+        return []  # left behind by a switch that was killed
+
+
+def _serve(place: Place, names: Sequence[str], where: str) -> None:
+    from catchment.controlplane.metrics.exporter import SwitchCollector, serve  # noqa: PLC0415  slow to import
+
+    host, _, text = where.rpartition(":")
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise ControlPlaneError(f"--prometheus {where}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
+
+    def look_at_all() -> dict[str, Look | None]:
+        return {name: _look_if_up(place, name) for name in names}
+
+    try:
+        port = serve(SwitchCollector(look_at_all), host or "127.0.0.1", int(text))
+    except OSError as error:
+        raise ControlPlaneError(f"--prometheus {where}: {error.strerror}") from None
+    typer.echo(f"metrics at http://{host or '127.0.0.1'}:{port}/metrics; Ctrl-C ends it")
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.pause()
+
+
+def _look_if_up(place: Place, name: str) -> Look | None:
+    try:
+        return look(place, name)
+    except SwitchError:
+        return None
+
+
+def _watch(place: Place, names: Sequence[str], seconds: float, as_json: bool) -> None:
+    """A screen that is drawn anew; lines of JSON or tables below each other where no terminal is."""
+    earlier: dict[str, Look] = {}
+    console = Console()
+    with ExitStack() as exits:
+        exits.enter_context(contextlib.suppress(KeyboardInterrupt))
+        live = None
+        if console.is_terminal and not as_json:
+            live = exits.enter_context(Live(console=console, auto_refresh=False, screen=True))
+        while True:
+            began = time.monotonic()
+            found = {name: _look_if_up(place, name) for name in names}
+            if as_json:
+                typer.echo(json.dumps([_json(name, one) for name, one in found.items()]))
+            elif live is not None:
+                live.update(Group(*_screen(found, earlier, seconds)), refresh=True)
+            else:
+                print_parts(_screen(found, earlier, seconds))
+                sys.stdout.flush()
+            earlier |= {name: one for name, one in found.items() if one is not None}
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def _screen(found: Mapping[str, Look | None], earlier: Mapping[str, Look], seconds: float) -> list[Any]:
+    parts: list[Any] = []
+    for name, one in found.items():
+        if one is None:
+            parts.append(f"{name} does not answer")
+        else:
+            parts += tables(*one, before=earlier.get(name), seconds=seconds)
+    return parts
+
+
+def _json(name: str, found: Look | None) -> dict[str, Any]:
+    return {"switch": name, "up": False} if found is None else {**asdict(found[0]), "port_statistics": found[1]}
+
+
+def diagnose(
+    name: Annotated[str, typer.Argument(help="Name of the job.")],
+    seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
+    topology: TopologyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Name the members of a job that send nothing; exit code 3 if there are any."""
+    place = find_place(topology)
+    with place.store() as store:
+        job = store.get(name)
+    with ExitStack() as exits:
+        clients, missing = {}, []
+        for branch in job.tree:
+            try:
+                clients[branch.switch] = exits.enter_context(place.connect(branch.switch, read_only=True))
+            except SwitchError:
+                missing.append(Missing(branch.switch, branch.switch, 0, None))
+        missing += look_for_missing(job, clients, interval=seconds)
+        silent = {one.switch for one in missing if one.packets is None}
+        waiting = waiting_for(job, {name: client for name, client in clients.items() if name not in silent})
+    if as_json:
+        print_json({"missing": [asdict(one) for one in missing], "waiting": [asdict(one) for one in waiting]})
+    else:
+        for line in [*map(str, missing), *map(str, waiting)]:
+            typer.echo(line)
+        if not missing:
+            typer.echo(f"every member of job {name} is sending")
+    if missing:
+        raise typer.Exit(3)

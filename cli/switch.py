@@ -1,0 +1,56 @@
+"""`catchment switch`: a switch on interfaces of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from catchment.cli.target import patience
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.topology import Target
+
+app = typer.Typer(help="Switches outside an emulated network.", no_args_is_help=True)
+
+
+@app.command("run")
+def run(
+    port: Annotated[list[str], typer.Option("--port", "-p", help="NUMBER:INTERFACE, once per port.")],
+    grpc: Annotated[str, typer.Option(help="Address of its P4Runtime server.")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+    target: Annotated[Target, typer.Option(help="The embedded switch, or BMv2.")] = Target.EMBEDDED,
+) -> None:
+    """Run a switch in the foreground; it starts without a program (see `switch load`)."""
+    from catchment.sim.lab.switch_process import COMMANDS  # noqa: PLC0415  only this verb needs it
+
+    command = COMMANDS[target](grpc, device_id, _ports(port))
+    os.execv(command[0], command)
+
+
+@app.command("load")
+def load(
+    address: Annotated[str, typer.Argument(help="HOST:PORT of its P4Runtime server.")],
+    p4info: Annotated[Path, typer.Argument(help="P4Info text, from `p4 compile`.")],
+    config: Annotated[Path, typer.Argument(help="Device configuration, from `p4 compile`.")],
+    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+) -> None:
+    """Put a compiled program on a running switch; its tables start empty."""
+    with SwitchClient.connect(address, device_id, timeout=patience()) as client:
+        client.push_pipeline(PipelineConfig(p4info, config))
+    typer.echo(f"{address} runs {config.name}")
+
+
+def _ports(texts: Sequence[str]) -> dict[int, str]:
+    ports: dict[int, str] = {}
+    for text in texts:
+        number, _, interface = text.partition(":")
+        if not number.isdecimal() or not interface:
+            raise typer.BadParameter(f"{text!r} is not NUMBER:INTERFACE, as in 1:eth0")
+        if int(number) in ports:
+            raise typer.BadParameter(f"port {int(number)} is {ports[int(number)]} already")
+        ports[int(number)] = interface
+    return ports

@@ -1,0 +1,170 @@
+"""Packet sockets that listen on interfaces, of this network namespace or of a host's."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.pcapng import INBOUND, OUTBOUND
+
+_CLONE_NEWNET = 0x40000000
+_ETH_P_ALL = 3
+_SO_RCVBUFFORCE = 33
+_SO_TIMESTAMPNS = 35
+_BUFFER = 32 << 20
+_LONGEST = 65535
+_SIOCETHTOOL = 0x8946
+_GET_CHECKSUMS, _SET_CHECKSUMS = 0x16, 0x17
+
+
+class CaptureError(ControlPlaneError):
+    """Nothing can be captured there; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """Where frames of a place are seen.
+
+    Attributes:
+        interface: name of the interface.
+        pid: a process in its network namespace; None: this one.
+        place: which place of the capture they belong to.
+        incoming: what a frame that the interface receives is, seen from the place.
+        outgoing: what a frame that it sends is; None: not looked at.
+        emulated: the interface is of a network on this machine, where UDP may leave it merged and with checksums to
+            come (docs/switch-runtime.md); not while somebody listens.
+    """
+
+    interface: str
+    pid: int | None
+    place: int
+    incoming: int
+    outgoing: int | None
+    emulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame: when it was seen, which way it went, its first bytes and its length."""
+
+    time_ns: int
+    direction: int
+    data: bytes
+    length: int
+
+
+def switch_port_taps(interface: str, peer: tuple[str, int | None], place: int) -> list[Tap]:
+    """Taps on a switch's port, at both ends of its link.
+
+    A switch sends past the kernel's taps on its own interface, so what it sends is seen where it arrives.
+    """
+    name, pid = peer
+    return [Tap(interface, None, place, INBOUND, None, True), Tap(name, pid, place, OUTBOUND, None, True)]
+
+
+class Listener:
+    """A tap at work; a context manager.
+
+    Raises:
+        CaptureError: there is no such interface, or it needs root.
+    """
+
+    def __init__(self, tap: Tap) -> None:
+        self.tap = tap
+        self._socket = _open(tap)
+        self._unfinished = tap.emulated and self._checksums(_GET_CHECKSUMS) != 0
+        if self._unfinished:
+            self._checksums(_SET_CHECKSUMS, 0)  # the kernel then finishes them, and splits what is merged
+
+    def fileno(self) -> int:
+        """For select()."""
+        return self._socket.fileno()
+
+    def receive(self) -> Frame | None:
+        """The next frame, or None when it is not one to keep."""
+        try:
+            data, ancillary, _, address = self._socket.recvmsg(_LONGEST, 64, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise CaptureError(f"{self.tap.interface}: {error.strerror}") from None
+        outgoing = address[2] == socket.PACKET_OUTGOING
+        direction = self.tap.outgoing if outgoing else self.tap.incoming
+        if direction is None:
+            return None
+        time_ns = 0
+        for level, kind, value in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+                seconds, nanoseconds = struct.unpack("@qq", value[:16])
+                time_ns = seconds * 1_000_000_000 + nanoseconds
+        return Frame(time_ns, direction, data, len(data))
+
+    def dropped(self) -> int:
+        """How many frames the kernel could not keep for us."""
+        sol_packet, statistics = 263, 6
+        return int(struct.unpack("@II", self._socket.getsockopt(sol_packet, statistics, 8))[1])
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._unfinished:
+            with contextlib.suppress(OSError):  # the interface is gone
+                self._checksums(_SET_CHECKSUMS, 1)
+        self._socket.close()
+
+    def _checksums(self, command: int, value: int = 0) -> int:
+        """Ask or say whether the interface, in the namespace of the socket, takes packets with checksums to come."""
+        order = ctypes.create_string_buffer(struct.pack("=II", command, value), 8)
+        pointer = struct.pack("@16sP", self.tap.interface.encode(), ctypes.addressof(order))
+        fcntl.ioctl(self._socket, _SIOCETHTOOL, pointer.ljust(40, b"\0"))
+        return int(struct.unpack("=II", order.raw)[1])
+
+    def __enter__(self) -> Listener:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _open(tap: Tap) -> socket.socket:
+    """In a thread of its own: a thread enters a namespace for itself alone, and this one ends at once."""
+    opened: list[socket.socket] = []
+    failed: list[OSError] = []
+
+    def work() -> None:
+        try:
+            if tap.pid is not None:
+                _enter(tap.pid)
+            one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            try:
+                one.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
+                one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+                one.bind((tap.interface, _ETH_P_ALL))
+            except OSError:
+                one.close()
+                raise
+            opened.append(one)
+        except OSError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failed:
+        needed = "; run it with sudo" if isinstance(failed[0], PermissionError) else ""
+        raise CaptureError(f"cannot listen on {tap.interface}: {failed[0].strerror}{needed}") from None
+    return opened[0]
+
+
+def _enter(pid: int) -> None:
+    with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
+        if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))

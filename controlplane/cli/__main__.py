@@ -1,5 +1,0 @@
-"""`python -m controlplane.cli` is the `catchment` command."""
-
-from controlplane.cli import main
-
-main()

@@ -1,0 +1,59 @@
+"""The demo's model trained by torchrun with DistributedDataParallel, plain PyTorch but for the backend's name.
+
+torchrun --nproc-per-node 4 -m catchment.demo.ddp
+torchrun --nproc-per-node 4 -m catchment.demo.ddp --backend gloo
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from catchment.sim.training.data import Shard, load_corpus
+from catchment.sim.training.model import PRESETS, Decoder, initialise, next_byte_loss
+
+
+def train(backend: str, preset: str, steps: int, batch: int) -> None:
+    """Train, and print what rank 0 sees; every rank prints the checksum of its weights."""
+    dist.init_process_group(backend, timeout=timedelta(minutes=2))  # the one line that differs
+    rank, size = dist.get_rank(), dist.get_world_size()
+    torch.manual_seed(1)
+    decoder = Decoder(PRESETS[preset])
+    initialise(decoder, 1)
+    model = DistributedDataParallel(decoder)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.5e-3, betas=(0.9, 0.95), eps=1e-6)
+    text = Shard(load_corpus(), worker=rank, workers=size, sequence=decoder.shape.sequence, seed=1)
+    started = time.monotonic()
+    for step in range(steps):
+        tokens = text.batch(step, batch)
+        optimizer.zero_grad()
+        loss = next_byte_loss(model(tokens), tokens)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if rank == 0 and (step % 10 == 0 or step == steps - 1):
+            print(f"step {step}: loss {loss.item():.3f}, {time.monotonic() - started:.1f} s", flush=True)
+    weights = torch.cat([parameter.detach().reshape(-1) for parameter in decoder.parameters()])
+    print(f"rank {rank}: weights {hashlib.sha256(weights.numpy().tobytes()).hexdigest()[:16]}", flush=True)
+    dist.destroy_process_group()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one rank."""
+    parser = argparse.ArgumentParser(description="train the demo's model under torchrun")
+    parser.add_argument("--backend", default="catchment")
+    parser.add_argument("--preset", default="demo", choices=sorted(PRESETS))
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--batch", type=int, default=8, help="sequences per rank and step")
+    options = parser.parse_args(arguments)
+    train(options.backend, options.preset, options.steps, options.batch)
+
+
+if __name__ == "__main__":
+    main()

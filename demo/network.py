@@ -1,0 +1,80 @@
+"""Where the demo runs: hosts on a P4 switch (catchment.demo.switch_network), or threads on a switch in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from catchment.sim.lab.errors import LabError
+from catchment.sim.lab.members import Deliver, Member, ThreadMember
+from catchment.sim.lab.memory_switch import MemoryFabric
+from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.sim.training.root import initial_layers, serve
+from catchment.sim.training.worker import prepare, train
+
+
+class DemoNetwork(Protocol):
+    """A running network with the demo's job on it; a context manager."""
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Host name -> what its process must know to reach the switch."""
+
+    def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
+        """Start the member that plays host `host`."""
+
+    def counters(self) -> dict[str, int]:
+        """The switch's drops by reason, those that happened."""
+
+    def diagnosis(self) -> list[str]:
+        """Sentences about who is silent, for a run that stalls; raises LabError when the switch itself is gone."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class MemoryNetwork:
+    """No switch at all: threads of this process on a `MemoryFabric`."""
+
+    def __init__(self, options: DemoOptions) -> None:
+        """`loss` has no meaning here and is refused."""
+        if options.loss:
+            raise LabError("network=memory has no switch that could lose packets: leave loss at 0")
+        self._options = options
+        self._fabric = MemoryFabric(options.workers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._fabric.fail(LabError("the run is over"))
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Role and index; there are no addresses."""
+        workers = {name: {"role": "worker", "wid": wid} for wid, name in enumerate(self._options.worker_names)}
+        return {**workers, ROOT_HOST: {"role": "root"}}
+
+    def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
+        """A thread."""
+        described = plan.hosts[host]
+        body: Callable[[Callable[..., None]], dict[str, Any]]
+        if described["role"] == "root":
+            initial = initial_layers(plan.options)
+            body = lambda tell: serve(plan.options, initial, self._fabric.root(), tell)  # noqa: E731
+        else:
+            port, prepared = self._fabric.worker(described["wid"]), prepare(plan.options, described["wid"])
+            body = lambda tell: train(plan.options, prepared, port, tell)  # noqa: E731
+        return ThreadMember(host, body, deliver)
+
+    def counters(self) -> dict[str, int]:
+        """Nothing is ever dropped."""
+        return {}
+
+    def diagnosis(self) -> list[str]:
+        """Threads say themselves what went wrong."""
+        return []

@@ -1,0 +1,64 @@
+"""The main of a worker's and of the optimizer node's process: set up, wait for the others, run, report.
+
+python -m catchment.demo.process PLAN.json NAME
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from catchment.demo.ports import open_endpoint
+from catchment.host import Endpoint, EndpointError
+from catchment.host.layers import TrainingError
+from catchment.host.optimizer.store import StoreError
+from catchment.sim.lab import events
+from catchment.sim.lab.errors import LabError
+from catchment.sim.training import root, worker
+from catchment.sim.training.options import Plan
+
+
+def member_main() -> None:
+    """Entry point: arguments PLAN.json and the host's name; exit code 0, or 1 with an error event."""
+    path, name = sys.argv[1:3]
+    try:
+        run_member(Plan.read(Path(path)), name)
+    except (LabError, EndpointError, StoreError, TrainingError, OSError) as error:
+        events.tell(events.ERROR, kind=type(error).__name__, text=str(error))
+        sys.exit(1)
+
+
+def run_member(plan: Plan, name: str) -> None:
+    """Play the part that the plan gives to host `name`."""
+    torch.set_num_threads(1)  # five processes share the machine; one thread also fixes the order of every sum
+    options, described = plan.options, plan.hosts[name]
+    part: Callable[[Endpoint], dict[str, Any]]
+    if described["role"] == "root":
+        initial = root.initial_layers(options)
+        part = lambda endpoint: root.serve(options, initial, endpoint, events.tell)  # noqa: E731
+    else:
+        prepared = worker.prepare(options, described["wid"])
+        part = lambda endpoint: worker.train(options, prepared, endpoint, events.tell)  # noqa: E731
+    with open_endpoint(name, described, options.timeout) as endpoint:
+        events.await_go()
+        threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
+        facts = part(endpoint)
+        events.tell(events.DONE, stats=endpoint.stats(), **facts)
+
+
+def _report_stalls(endpoint: Endpoint) -> None:
+    """Tell when nothing has moved for a while: the orchestrator then asks the switch who is missing."""
+    while endpoint.error is None:
+        time.sleep(1.0)
+        for stall in endpoint.stalled():
+            events.tell(events.STALLED, stream=stall.stream, seq=stall.seq, cause=stall.cause)
+
+
+if __name__ == "__main__":
+    member_main()

@@ -1,0 +1,5 @@
+"""The one exception of labs: networks on this machine and the crews of processes that train on them."""
+
+
+class LabError(Exception):
+    """A run cannot start or cannot go on; says who failed, how, and what to do."""

@@ -1,0 +1,34 @@
+"""What an emulated network needs of the machine, asked before anything is built.
+
+Mininet itself waits for ever for a shell that could not start.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from catchment.controlplane.networks import NetworkError
+
+_TOOLS = ("mnexec", "ip", "ethtool", "sysctl")
+
+
+def check() -> None:
+    """Make sure that namespaces can be made here.
+
+    Raises:
+        NetworkError: not root, a tool is missing, or the kernel refuses namespaces (an unprivileged container).
+    """
+    if os.geteuid() != 0:
+        raise NetworkError("an emulated network needs root: run it with sudo")
+    missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise NetworkError(f"not installed: {', '.join(missing)}; run `make setup`")
+    probe = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, timeout=30, check=False)
+    if probe.returncode != 0:
+        said = probe.stderr.strip() or f"exit status {probe.returncode}"
+        raise NetworkError(
+            f"this machine does not let root make network namespaces ({said}): run on the host itself, in a virtual "
+            "machine, or in a privileged container"
+        )

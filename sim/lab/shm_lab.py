@@ -1,0 +1,166 @@
+"""A whole job on this machine without Mininet or root: one switch with shared-memory ports, and its endpoints.
+
+    with ShmLab(["w0", "w1", "opt"]) as lab:
+        job = lab.luwu(["w0", "w1"], root="opt")
+        with lab.endpoint(job, "w0") as w0, lab.endpoint(job, "w1") as w1, lab.endpoint(job, "opt") as root:
+            total = np.zeros(1000, np.float32)
+            pull = root.pull(total)
+            w0.push(ones, exponent=4); w1.push(ones, exponent=4)
+            pull.wait()
+
+The switch is the one that runs everywhere else, its program and the control plane too; only the cables are memory.
+With `program=P4SGD, lanes=8` it takes jobs of `slots`, and `reducer` in place of `endpoint`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from catchment.checkout import ROOT
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.programs import cache_folder, programs_of
+from catchment.controlplane.topology import star
+from catchment.host import AllReducer, Endpoint, Stream
+from catchment.host.collectives import Communicator
+from catchment.softswitch.process import SwitchProcess
+from catchment.softswitch.shm import Port
+
+LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
+SWITCH = "s1"
+_PATIENCE = 240.0  # for a switch that is known to be there, on a machine that may be busy
+
+
+class ShmLab:
+    """A switch with one shared-memory port per host, its program loaded; a context manager.
+
+    Args:
+        hosts: names; host number i is on port i + 1.
+        program: P4 source that the jobs run on.
+        lanes: of the program.
+        slots: of the program, for all jobs together.
+        mtu: of the plans; bounds the parameters' payload.
+        options: of every port, as after shm:PATH ("cells=256,bytes=2112").
+        extra: more arguments for the switch.
+
+    Attributes:
+        topology: what the control plane plans on.
+        switch: the switch's process.
+        fabric: the control plane's connection to it.
+    """
+
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        *,
+        program: Path = LUWU,
+        lanes: int = 64,
+        slots: int = 1024,
+        mtu: int = 1500,
+        options: str = "",
+        extra: tuple[str, ...] = (),
+    ) -> None:
+        self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu)
+        self._options = f",{options}" if options else ""
+        self._extra = extra
+        self._allocator = Allocator(self.topology)
+        self._jobs: list[JobPlan] = []
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as exits:
+            self._folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="catchment-")))
+            self._programs = programs_of(self.topology)
+            self._address = f"unix:{self._folder}/grpc"
+            self.switch = self._start()
+            exits.callback(self._stop)
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, {SWITCH: self._address}, timeout=_PATIENCE))
+            self.fabric.push(self._programs)
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exits.close()
+
+    @property
+    def client(self) -> SwitchClient:
+        """The control plane's connection to the switch."""
+        return self.fabric.clients[SWITCH]
+
+    def path(self, host: str) -> Path:
+        """The socket of a host's port."""
+        return self._folder / host
+
+    def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
+        """Plan and deploy a job; further arguments as for `JobPlan.luwu`."""
+        return self._deploy(
+            JobPlan.luwu(
+                self.topology, workers=workers, root=root, allocator=self._allocator, **{"name": "job", **plan}
+            )
+        )
+
+    def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """Plan and deploy a job; further arguments as for `JobPlan.allreduce`."""
+        return self._deploy(
+            JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+        )
+
+    def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """Plan and deploy a job; further arguments as for `JobPlan.slots_job`."""
+        return self._deploy(
+            JobPlan.slots_job(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+        )
+
+    def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
+        """A member of a slots job on its port; `options` as for `host.AllReducer` (timeout, window, spin)."""
+        told = job.describe(host)
+        return AllReducer(stream=Stream(**told["sums"]), wid=told["wid"], **{**self._where(host, told), **options})
+
+    def endpoint(self, job: JobPlan, host: str, **options: Any) -> Endpoint:
+        """A member's endpoint on its port; `options` as for `host.Endpoint` (timeout, window)."""
+        told = job.describe(host)
+        where = {**self._where(host, told), **options}
+        if told["role"] == "peer":
+            return Endpoint.peer(stream=Stream(**told["sums"]), wid=told["wid"], **where)
+        where |= {"gradients": Stream(**told["gradients"]), "parameters": Stream(**told["parameters"])}
+        return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
+
+    def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
+        """A rank of an all-reduce job on its port; `options` as for `catchment.host.collectives.Communicator`."""
+        return Communicator.of_job(job.describe(host), **{"port": f"shm:{self.path(host)}", **options})
+
+    def _where(self, host: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "port": f"shm:{self.path(host)}"}
+
+    def port(self, host: str, *, timeout: float | None = _PATIENCE) -> Port:
+        """A host's port itself, for frames of one's own making."""
+        return Port.attach(self.path(host), timeout=timeout)
+
+    def kill_switch(self) -> None:
+        """End the switch as a crash would: no goodbye, its sockets left lying."""
+        self.switch.kill()
+
+    def restart_switch(self) -> None:
+        """Start a switch on the same ports and give it all that the killed one had; its registers are empty."""
+        self.switch = self._start()
+        self.fabric.restore_switch(SWITCH, self._programs[SWITCH], self._jobs)
+
+    def _start(self) -> SwitchProcess:
+        ports = {host.link.port: f"shm:{self.path(name)}{self._options}" for name, host in self.topology.hosts.items()}
+        return SwitchProcess(ports=ports, grpc=self._address, program_dir=cache_folder(), extra=self._extra)
+
+    def _stop(self) -> None:
+        self.switch.stop()
+
+    def _deploy(self, job: JobPlan) -> JobPlan:
+        deploy(job, self.topology, self.fabric.clients)
+        self._jobs.append(job)
+        return job

@@ -1,0 +1,118 @@
+"""The optimizer node of the demo: holds the weights, streams layers down, updates from the sums."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from catchment.host.layers import LayerTable, Timeline, TransferPort, WireType
+from catchment.host.optimizer import NodeOptions, OptimizerNode, PassRecord
+from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions
+from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
+from catchment.host.torch import layers_of, table_of
+from catchment.sim.lab import events
+from catchment.sim.lab.errors import LabError
+from catchment.sim.training.model import Decoder, initialise
+from catchment.sim.training.options import DemoOptions
+
+Tell = Callable[..., None]
+WEIGHTS_FILE = "weights.pt"
+
+
+def initial_layers(options: DemoOptions) -> tuple[LayerTable, list[torch.Tensor]]:
+    """The table of layers, and each layer's initial weights (flat fp32)."""
+    model = Decoder(options.shape)
+    initialise(model, options.seed)
+    layers = layers_of(model)
+    flat = [torch.cat([p.detach().reshape(-1) for p in layer.module.parameters()]) for layer in layers]
+    return table_of(layers), flat
+
+
+def digest_of(layers: Iterable[torch.Tensor]) -> str:
+    """SHA-256 over the bits of all layers in order."""
+    summary = hashlib.sha256()
+    for layer in layers:
+        summary.update(layer.detach().reshape(-1).contiguous().numpy().tobytes())
+    return summary.hexdigest()
+
+
+def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights under the names and shapes of the model's own state_dict."""
+    return {
+        tensor.name: flat[tensor.span].view(tensor.shape).clone()
+        for layer, flat in zip(table, layers, strict=True)
+        for tensor in layer.tensors
+    }
+
+
+def open_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
+    """The store in the output folder: a new one with the initial weights, or the one that an ended run left.
+
+    Raises:
+        LabError: that one holds another model, or has gone on meanwhile. StoreError: it cannot be opened or made.
+    """
+    table, weights = initial
+    if options.resume:
+        store = Store.open(options.store_places, StoreOptions(threads=1))
+        if store.geometry.table.digest != table.digest or store.state.trained != options.trained:
+            store.close()
+            raise LabError(f"the store in {options.output} is not the one that this run began with: start it again")
+        return store
+    parameters = Precision.BF16 if options.wire_type is WireType.BF16 else Precision.FP32
+    geometry = Geometry(table, len(options.store_places), options.adam.kind, parameters)
+    return Store.create(
+        options.store_places, geometry, lambda layer: weights[layer], StoreOptions(threads=1), overwrite=True
+    )
+
+
+def serve(
+    options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
+) -> dict[str, Any]:
+    """Run all passes from `initial` (see initial_layers); saves the trained weights, returns the last event's facts."""
+    table, weights = initial
+    timeline = Timeline(enabled=True)
+    ends = [time.monotonic()]  # of the training steps
+
+    def on_pass(record: PassRecord) -> None:
+        if record.train:
+            ends.append(time.monotonic())
+        if record.skipped:
+            tell(events.SKIPPED, index=options.first_pass + record.index, tensors=list(record.skipped))
+
+    stored: dict[str, int] = {}
+    settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
+    with ExitStack() as exits:
+        node: OptimizerNode | StreamingNode
+        if options.out_of_core:
+            store = exits.enter_context(open_store(options, initial))
+            streaming = StreamingOptions(options.arena, snapshot_every=options.evaluate)
+            node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
+        else:
+            node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
+        node.run(options.passes[options.first_pass :])
+        if isinstance(node, StreamingNode):
+            stored = {"states": store.space.plane_bytes, "arena": node.arena.size, "peak": node.arena.peak}
+        final = [node.weights(layer.index) for layer in table]
+    save_weights(options.output, state_dict_of(table, final))
+    exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
+    traced = ends[options.traced_step - options.trained - 1 :][:2]
+    spans = [asdict(span) for span in timeline.during(*traced)] if len(traced) == 2 else []
+    return {
+        "digest": digest_of(final),
+        "parameters": table.numel,
+        "exponents": exponents,
+        "timeline": spans,
+        "stored": stored,
+    }
+
+
+def save_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:
+    """Write the trained model, loadable with torch.load and Decoder.load_state_dict."""
+    torch.save(state, folder / WEIGHTS_FILE)
