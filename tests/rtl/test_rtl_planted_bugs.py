@@ -19,7 +19,8 @@ from catchment.checkout import ROOT
 
 # What a test of the hardware needs of the repository.
 NEEDED = (
-    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml", "build/native",
+    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml",
+    "build/native",
 )  # fmt: skip
 COPIED = ("catchment", "rtl", "pyproject.toml")
 
