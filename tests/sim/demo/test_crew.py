@@ -112,7 +112,9 @@ def test_silence_and_a_member_that_never_gets_ready(start: Callable[..., Process
 
 
 def test_members_end_when_the_orchestrator_is_gone() -> None:
-    program = "import time\nfrom catchment.sim.lab import events\nevents.await_go()\nevents.tell('pass')\ntime.sleep(600)"
+    program = (
+        "import time\nfrom catchment.sim.lab import events\nevents.await_go()\nevents.tell('pass')\ntime.sleep(600)"
+    )
     child = subprocess.Popen(
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
