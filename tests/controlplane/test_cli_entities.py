@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from catchment.cli import complete
 from catchment import cli
+from catchment.cli import complete
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.programs import cache_folder, compile_for
 from catchment.controlplane.topology import Target

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from catchment import cli
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import find_place
-from catchment import cli
 from catchment.controlplane.client import SwitchError, TableEntry
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
 from catchment.controlplane.metrics.definitions import METRICS
