@@ -13,7 +13,7 @@ from bench import format_schemes as schemes
 from bench.format_error import ErrorDistribution
 from bench.format_schemes import FixedExponent, Parts, Scheme
 from catchment.sim.training.data import load_corpus
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 from catchment.sim.training.reference import Reference
 from catchment.wire.generated.constants import DataType
 
@@ -56,7 +56,7 @@ def error_schemes(name: str, workers: int, exponent: FixedExponent) -> dict[str,
 class Study:
     """One training run, and the means to look at its gradients."""
 
-    def __init__(self, options: DemoOptions) -> None:
+    def __init__(self, options: TrainingOptions) -> None:
         """The same seed, text and order of data for every run with the same options."""
         self._options = options
         self.reference = Reference(options, load_corpus())

@@ -22,17 +22,17 @@ from bench import format_plots
 from bench.format_error import ErrorDistribution
 from bench.format_training import EXACT, RUNS, Curve, Study
 from bench.report import RESULTS, Figure, publish
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 FLOATS = "fp32 floats"
 
 
-def _errors(options: DemoOptions, sampled: Sequence[int]) -> dict[str, ErrorDistribution]:
+def _errors(options: TrainingOptions, sampled: Sequence[int]) -> dict[str, ErrorDistribution]:
     torch.set_num_threads(1)
     return Study(options).errors(sampled)
 
 
-def _train(options: DemoOptions, run: str) -> Curve:
+def _train(options: TrainingOptions, run: str) -> Curve:
     torch.set_num_threads(1)
     return Study(options).train(run)
 
@@ -42,7 +42,7 @@ def samples(steps: int) -> tuple[int, ...]:
     return tuple(sorted({min(1, steps - 1), steps // 10, steps // 3, steps - 1}))
 
 
-def measure(options: DemoOptions) -> tuple[dict[str, ErrorDistribution], dict[str, Curve]]:
+def measure(options: TrainingOptions) -> tuple[dict[str, ErrorDistribution], dict[str, Curve]]:
     """Everything, on as many cores as there are."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         errors = pool.submit(_errors, options, samples(options.steps))
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
-    options = DemoOptions(
+    options = TrainingOptions(
         steps=given.steps, preset=given.preset, workers=given.workers, seed=given.seed, wire="fp32", network="memory"
     )
     errors, curves = measure(options)

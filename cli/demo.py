@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -11,6 +12,5 @@ PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "help_
 
 def demo(context: typer.Context) -> None:
     """Train a language model through a P4 switch in Mininet (`catchment demo --help`)."""
-    from catchment.demo.__main__ import main  # noqa: PLC0415  torch takes seconds to import
-
-    sys.exit(main(context.args))
+    # The demo is an example above the command: this process becomes it, and imports nothing of it.
+    os.execv(sys.executable, [sys.executable, "-m", "catchment.demo", *context.args])

@@ -2,6 +2,6 @@
 
 from catchment.demo.orchestrate import run
 from catchment.sim.lab.errors import LabError
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
-__all__ = ["DemoOptions", "LabError", "run"]
+__all__ = ["LabError", "TrainingOptions", "run"]

@@ -14,7 +14,7 @@ from rich.console import Console
 from catchment.demo.orchestrate import run
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS
-from catchment.sim.training.options import NETWORKS, TARGETS, DemoOptions, defaults_for
+from catchment.sim.training.options import NETWORKS, TARGETS, TrainingOptions, defaults_for
 from catchment.wire.generated.constants import SUPPORTED_LANES
 
 
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        run(DemoOptions(**vars(values)), console)
+        run(TrainingOptions(**vars(values)), console)
     except LabError as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
         return 1

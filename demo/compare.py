@@ -4,7 +4,7 @@ Exact part: with the sums made in the wire's integers (sim/training/twin.py) eve
 has the same bits, and so have the trained weights.
 
 Float part: each element of a summed gradient differs from the exact sum of the workers' fp32 gradients by at most
-W * 2^(E+h-31) from quantization (half a unit for each worker) plus fp32 rounding; tests/sim/demo shows it step by
+W * 2^(E+h-31) from quantization (half a unit for each worker) plus fp32 rounding; tests/demo shows it step by
 step. From there trajectories part as they do between two orders of float summation in any data-parallel system: a
 last bit of a master weight now and then falls on the other side of a bf16 rounding, which moves what the workers
 compute with by 2^-9 of the weight. So whole runs are compared by the mean loss of each pass, within TOLERANCE.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from catchment.demo.outcome import Comparison, PassLosses
 from catchment.host.layers import WireType
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 TOLERANCE = {WireType.BF16: 0.05, WireType.FP32: 0.005}
 """Largest difference of the workers' mean loss in any pass, nats per byte, by what parameters travel as."""
@@ -32,7 +32,7 @@ class SingleProcess:
     seconds: float
 
 
-def compare(options: DemoOptions, network: PassLosses, digest: str, beside: SingleProcess) -> Comparison:
+def compare(options: TrainingOptions, network: PassLosses, digest: str, beside: SingleProcess) -> Comparison:
     """Compare all passes of a run, whose weights have `digest`, with both trainings in one process.
 
     Passes whose losses were lost in an ended run are left out; every later pass depends on them.

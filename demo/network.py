@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ThreadMember
 from catchment.sim.lab.memory_switch import MemoryFabric
-from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
 from catchment.sim.training.root import initial_layers, serve
 from catchment.sim.training.worker import prepare, train
 
@@ -39,7 +39,7 @@ class DemoNetwork(Protocol):
 class MemoryNetwork:
     """No switch at all: threads of this process on a `MemoryFabric`."""
 
-    def __init__(self, options: DemoOptions) -> None:
+    def __init__(self, options: TrainingOptions) -> None:
         """`loss` has no meaning here and is refused."""
         if options.loss:
             raise LabError("network=memory has no switch that could lose packets: leave loss at 0")

@@ -26,12 +26,12 @@ from catchment.sim.lab.crew import Crew
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import ProcessMember, member_environment, module_command
 from catchment.sim.training.data import load_corpus
-from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
 
 _FP32 = 4
 
 
-def open_network(options: DemoOptions) -> DemoNetwork:
+def open_network(options: TrainingOptions) -> DemoNetwork:
     """The network that the options ask for, not yet entered; Mininet is only needed when it is asked for."""
     if options.network == "memory":
         return MemoryNetwork(options)
@@ -41,10 +41,10 @@ def open_network(options: DemoOptions) -> DemoNetwork:
 
 
 def run(
-    options: DemoOptions,
+    options: TrainingOptions,
     console: Console | None = None,
     *,
-    network: Callable[[DemoOptions], DemoNetwork] = open_network,
+    network: Callable[[TrainingOptions], DemoNetwork] = open_network,
 ) -> Outcome:
     """Run the demo; writes report.html, report.json and weights.pt into `options.output`.
 
@@ -80,7 +80,7 @@ class _Trained:
     seconds: float
 
 
-def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Console) -> _Trained:
+def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: Console) -> _Trained:
     with ExitStack() as exits:
         with console.status("starting the switch and the network"):
             exits.enter_context(network)
@@ -111,7 +111,7 @@ def _train_in_network(options: DemoOptions, network: DemoNetwork, console: Conso
         return _Trained(listener.losses, done, listener.skipped, network.counters(), time.monotonic() - started)
 
 
-def _train_in_one_process(options: DemoOptions, console: Console) -> SingleProcess:
+def _train_in_one_process(options: TrainingOptions, console: Console) -> SingleProcess:
     """The float reference and the exact twin, side by side: each is one process with one thread."""
     losses = {sums: PassLosses(options.workers) for sums in (single.FLOAT, single.EXACT)}
 
@@ -139,7 +139,7 @@ def _train_in_one_process(options: DemoOptions, console: Console) -> SingleProce
     return SingleProcess(losses[single.FLOAT], losses[single.EXACT], done[single.EXACT]["digest"], seconds)
 
 
-def _outcome(options: DemoOptions, trained: _Trained, beside: SingleProcess | None) -> Outcome:
+def _outcome(options: TrainingOptions, trained: _Trained, beside: SingleProcess | None) -> Outcome:
     corpus = load_corpus()
     root = trained.done[ROOT_HOST]
     parameters = root["parameters"]

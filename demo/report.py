@@ -10,7 +10,7 @@ from typing import Any
 from catchment.demo import plots
 from catchment.demo.outcome import Outcome
 from catchment.demo.volumes import collective_saving
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1d2329;max-width:900px;margin:2rem auto;padding:0 1rem}
@@ -29,7 +29,7 @@ def write_report(outcome: Outcome, path: Path) -> None:
 
 def render(outcome: Outcome) -> str:
     """The page as text."""
-    options = DemoOptions.from_json(outcome.options)
+    options = TrainingOptions.from_json(outcome.options)
     passes = [train for index, train in enumerate(options.passes) if index not in outcome.missing]
     sections = [
         _head(outcome, options),
@@ -63,7 +63,7 @@ _TIMELINE = (
 )
 
 
-def _head(outcome: Outcome, options: DemoOptions) -> str:
+def _head(outcome: Outcome, options: TrainingOptions) -> str:
     first, last = (sum(row) / len(row) for row in (outcome.losses[0], outcome.losses[-1]))
     rate = options.steps * options.batch * options.workers * options.shape.sequence / max(outcome.seconds, 1e-9)
     facts = [
@@ -100,7 +100,7 @@ def _comparison(outcome: Outcome) -> str:
     )
 
 
-def _volumes(outcome: Outcome, options: DemoOptions) -> str:
+def _volumes(outcome: Outcome, options: TrainingOptions) -> str:
     saving = collective_saving(options.workers)
     return (
         "<p>Payload, with the demo's element types: parameters in "

@@ -17,7 +17,7 @@ from typing import Any, Self
 from catchment.host.optimizer.store import Store, StoreError
 from catchment.sim.lab import events
 from catchment.sim.lab.errors import LabError
-from catchment.sim.training.options import DemoOptions, Plan
+from catchment.sim.training.options import Plan, TrainingOptions
 
 FREE_TO_CHANGE = frozenset(
     {"resume", "trained", "network", "target", "loss", "reference", "timeout", "name", "output", "arena"}
@@ -25,7 +25,7 @@ FREE_TO_CHANGE = frozenset(
 """Options that may differ from the run that was ended: no weight depends on them."""
 
 
-def going_on(options: DemoOptions) -> DemoOptions:
+def going_on(options: TrainingOptions) -> TrainingOptions:
     """The same options, with `trained` as the store has it.
 
     Raises:

@@ -25,7 +25,7 @@ from catchment.sim.lab.controller_process import ControllerProcess
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ProcessMember, member_environment, module_command
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError
-from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
 
 JOB = "demo"
 
@@ -37,7 +37,7 @@ class SwitchNetwork:
     own, beats while it trains, and leaves at the end. The controller says who is missing.
     """
 
-    def __init__(self, options: DemoOptions) -> None:
+    def __init__(self, options: TrainingOptions) -> None:
         """Nothing is started before the context is entered."""
         self._options = options
         hosts = [*options.worker_names, ROOT_HOST]

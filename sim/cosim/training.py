@@ -19,7 +19,7 @@ from catchment.host.buffers import bytes_of, lanes_of
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Machine, Transfer
 from catchment.sim.cosim.models import CLOCK_NS, Faults, HostModel
-from catchment.sim.training.options import ROOT_HOST, DemoOptions
+from catchment.sim.training.options import ROOT_HOST, TrainingOptions
 from catchment.sim.training.root import initial_layers, serve
 from catchment.sim.training.worker import prepare, train
 from catchment.wire.generated.constants import LANE_BYTES, DataType
@@ -229,7 +229,7 @@ class Trained:
 
 
 def train_on_machine(
-    options: DemoOptions, *, faults: Faults | None = None, software: Collection[str] = (), slots: int = 256
+    options: TrainingOptions, *, faults: Faults | None = None, software: Collection[str] = (), slots: int = 256
 ) -> Trained:
     """The demo's passes on one WorkerNIC per worker and one AggNIC; `software`: hosts with the endpoint of host/.
 

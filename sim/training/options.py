@@ -1,4 +1,4 @@
-"""What a person may choose about the demo, and the schedule that follows from it."""
+"""What a person may choose about a training, and the schedule that follows from it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TARGETS = ("embedded", "bmv2")
 
 
 @dataclass(frozen=True, slots=True)
-class DemoOptions:
-    """Options of `catchment demo`; the command line is made from them.
+class TrainingOptions:
+    """Options of a training in the network; the command line of the demo is made from them.
 
     Attributes:
         workers: number of workers. preset: model size (see model.PRESETS). steps: training steps.
@@ -158,23 +158,23 @@ class DemoOptions:
         return {**dataclasses.asdict(self), "output": str(self.output)}
 
     @staticmethod
-    def from_json(values: dict[str, Any]) -> DemoOptions:
+    def from_json(values: dict[str, Any]) -> TrainingOptions:
         """The options that `to_json` wrote."""
-        return DemoOptions(**{**values, "output": Path(values["output"])})
+        return TrainingOptions(**{**values, "output": Path(values["output"])})
 
 
-def defaults_for(target: str) -> DemoOptions:
+def defaults_for(target: str) -> TrainingOptions:
     """What the command line starts from. BMv2 is some hundred times slower, and its queues hold 64 packets."""
     if target == "bmv2":
-        return DemoOptions(target=target, preset="tiny", steps=20, batch=4, lanes=8, slots=8, timeout=60.0)
-    return DemoOptions(target=target)
+        return TrainingOptions(target=target, preset="tiny", steps=20, batch=4, lanes=8, slots=8, timeout=60.0)
+    return TrainingOptions(target=target)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What every process of a run reads: the options, and how each host reaches the switch (demo/ports.py)."""
 
-    options: DemoOptions
+    options: TrainingOptions
     hosts: dict[str, dict[str, Any]]
 
     @property
@@ -190,4 +190,4 @@ class Plan:
     def read(path: Path) -> Plan:
         """Load what `write` saved."""
         values = json.loads(path.read_text())
-        return Plan(DemoOptions.from_json(values["options"]), values["hosts"])
+        return Plan(TrainingOptions.from_json(values["options"]), values["hosts"])

@@ -13,7 +13,7 @@ import torch
 from catchment.sim.lab import events
 from catchment.sim.training.data import Corpus, Shard, load_corpus
 from catchment.sim.training.model import Decoder, initialise, next_byte_loss
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 Tell = Callable[..., None]
 
@@ -21,7 +21,7 @@ Tell = Callable[..., None]
 class Reference:
     """fp32 master weights, and a model that computes on them as rounded for the wire."""
 
-    def __init__(self, options: DemoOptions, corpus: Corpus) -> None:
+    def __init__(self, options: TrainingOptions, corpus: Corpus) -> None:
         """Same seed, same text as the in-network run."""
         self._options = options
         self.model = Decoder(options.shape)
@@ -67,8 +67,8 @@ class Reference:
         self._adam.step()
 
 
-def train(options: DemoOptions, tell: Tell, corpus: Corpus | None = None) -> Reference:
-    """Run the schedule of the demo; tells one event per pass with the loss of every worker."""
+def train(options: TrainingOptions, tell: Tell, corpus: Corpus | None = None) -> Reference:
+    """Run the schedule of a training; tells one event per pass with the loss of every worker."""
     reference = Reference(options, load_corpus() if corpus is None else corpus)
     step = 0
     for number, training in enumerate(options.passes):

@@ -1,4 +1,4 @@
-"""The optimizer node of the demo: holds the weights, streams layers down, updates from the sums."""
+"""The optimizer node of a training: holds the weights, streams layers down, updates from the sums."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from catchment.host.torch import layers_of, table_of
 from catchment.sim.lab import events
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import Decoder, initialise
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 Tell = Callable[..., None]
 WEIGHTS_FILE = "weights.pt"
 
 
-def initial_layers(options: DemoOptions) -> tuple[LayerTable, list[torch.Tensor]]:
+def initial_layers(options: TrainingOptions) -> tuple[LayerTable, list[torch.Tensor]]:
     """The table of layers, and each layer's initial weights (flat fp32)."""
     model = Decoder(options.shape)
     initialise(model, options.seed)
@@ -52,7 +52,7 @@ def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str
     }
 
 
-def open_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
+def open_store(options: TrainingOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
     """The store in the output folder: a new one with the initial weights, or the one that an ended run left.
 
     Raises:
@@ -73,7 +73,7 @@ def open_store(options: DemoOptions, initial: tuple[LayerTable, list[torch.Tenso
 
 
 def serve(
-    options: DemoOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
+    options: TrainingOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
 ) -> dict[str, Any]:
     """Run all passes from `initial` (see initial_layers); saves the trained weights, returns the last event's facts."""
     table, weights = initial

@@ -17,7 +17,7 @@ from catchment.sim.golden import formats, optimizers
 from catchment.sim.lab import events
 from catchment.sim.lab.memory_switch import largest_sum
 from catchment.sim.training.data import Corpus, load_corpus
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 from catchment.sim.training.reference import Reference
 from catchment.wire.generated.constants import DataType
 
@@ -56,7 +56,7 @@ class ExactSum:
 class ExactSteps:
     """The optimizer node's update of every tensor, operation by operation (catchment.sim.golden.optimizers)."""
 
-    def __init__(self, options: DemoOptions, master: list[torch.Tensor]) -> None:
+    def __init__(self, options: TrainingOptions, master: list[torch.Tensor]) -> None:
         """Updates `master` in place."""
         self._options = options
         self._master = master
@@ -74,7 +74,7 @@ class ExactSteps:
                 weights.copy_(torch.from_numpy(new))
 
 
-def train_exactly(options: DemoOptions, passes: int, tell: Tell, corpus: Corpus | None = None) -> Reference:
+def train_exactly(options: TrainingOptions, passes: int, tell: Tell, corpus: Corpus | None = None) -> Reference:
     """Run the first `passes` of the schedule; tells one event per pass with the loss of every worker."""
     reference = Reference(options, load_corpus() if corpus is None else corpus)
     steps = ExactSteps(options, reference.master)

@@ -1,4 +1,4 @@
-"""A worker of the demo: pulls layers, computes on its own text, pushes gradients."""
+"""A worker of a training: pulls layers, computes on its own text, pushes gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from catchment.host.torch import attach
 from catchment.sim.lab import events
 from catchment.sim.training.data import Shard, load_corpus
 from catchment.sim.training.model import Decoder, next_byte_loss
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
 Tell = Callable[..., None]
 
@@ -27,7 +27,7 @@ class Prepared:
     shard: Shard
 
 
-def prepare(options: DemoOptions, wid: int) -> Prepared:
+def prepare(options: TrainingOptions, wid: int) -> Prepared:
     """Set up worker `wid`; its parameters will come from the network, layer by layer."""
     with torch.device("meta"):
         model = Decoder(options.shape)
@@ -36,7 +36,7 @@ def prepare(options: DemoOptions, wid: int) -> Prepared:
     return Prepared(model, shard)
 
 
-def train(options: DemoOptions, prepared: Prepared, port: TransferPort, tell: Tell) -> dict[str, Any]:
+def train(options: TrainingOptions, prepared: Prepared, port: TransferPort, tell: Tell) -> dict[str, Any]:
     """Run all passes of the schedule; tells one event per pass and returns the facts for the last one."""
     model, shard = prepared.model, prepared.shard
     timeline = Timeline(enabled=True)

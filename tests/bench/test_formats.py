@@ -11,9 +11,9 @@ from bench import format_plots
 from bench.format_error import EDGES, ErrorDistribution
 from bench.format_training import EXACT, Study
 from bench.formats import distances, samples
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 
-OPTIONS = DemoOptions(steps=3, preset="tiny", batch=2, workers=3, wire="fp32", network="memory")
+OPTIONS = TrainingOptions(steps=3, preset="tiny", batch=2, workers=3, wire="fp32", network="memory")
 
 
 def test_a_distribution_is_of_what_was_added() -> None:

@@ -16,7 +16,7 @@ from lab import ROOT
 from rich.console import Console
 
 from catchment.controlplane.topology import Target
-from catchment.demo import DemoOptions, LabError, run
+from catchment.demo import LabError, TrainingOptions, run
 from catchment.demo.switch_network import SwitchNetwork
 from catchment.sim.lab.members import Deliver, Member
 from catchment.sim.lab.mininet.naming import interface_prefix
@@ -27,13 +27,13 @@ STEPS = {Target.EMBEDDED: 4, Target.BMV2: 2}  # one takes BMv2 twenty seconds or
 
 
 @pytest.fixture
-def options(target: Target, tmp_path: Path) -> Callable[..., DemoOptions]:
-    def make(name: str, **chosen: Any) -> DemoOptions:
+def options(target: Target, tmp_path: Path) -> Callable[..., TrainingOptions]:
+    def make(name: str, **chosen: Any) -> TrainingOptions:
         values: dict[str, Any] = {
             "workers": 3, "preset": "tiny", "steps": STEPS[target], "batch": 2, "lanes": LANES[target],
             "target": str(target), "reference": False, "output": tmp_path / name, "name": f"e2e-{name}-{os.getpid()}",
         }  # fmt: skip
-        return DemoOptions(**{**values, **chosen})
+        return TrainingOptions(**{**values, **chosen})
 
     return make
 
@@ -41,7 +41,7 @@ def options(target: Target, tmp_path: Path) -> Callable[..., DemoOptions]:
 class WatchedNetwork(SwitchNetwork):
     """A SwitchNetwork that calls `seen(network, host)` at the first event after all have begun to train."""
 
-    def __init__(self, options: DemoOptions, seen: Callable[[WatchedNetwork, str], None]) -> None:
+    def __init__(self, options: TrainingOptions, seen: Callable[[WatchedNetwork, str], None]) -> None:
         super().__init__(options)
         self.members: dict[str, Any] = {}
         self._seen: Callable[[WatchedNetwork, str], None] | None = seen
@@ -65,7 +65,7 @@ def _quiet() -> Console:
     return Console(file=io.StringIO())
 
 
-def _failure(options: DemoOptions, seen: Callable[[WatchedNetwork, str], None]) -> tuple[str, WatchedNetwork]:
+def _failure(options: TrainingOptions, seen: Callable[[WatchedNetwork, str], None]) -> tuple[str, WatchedNetwork]:
     """Run a demo that must fail: its message and its network."""
     network = WatchedNetwork(options, lambda net, host: (blows.append(host), seen(net, host))[1])
     blows: list[str] = []
@@ -78,7 +78,7 @@ def _failure(options: DemoOptions, seen: Callable[[WatchedNetwork, str], None]) 
     return str(caught.value), network
 
 
-def test_loss_changes_no_bit(options: Callable[..., DemoOptions]) -> None:
+def test_loss_changes_no_bit(options: Callable[..., TrainingOptions]) -> None:
     clean = run(options("clean", reference=True), _quiet())
     lossy = run(options("lossy", loss=0.01), _quiet())
     assert clean.comparison is not None
@@ -88,7 +88,7 @@ def test_loss_changes_no_bit(options: Callable[..., DemoOptions]) -> None:
     assert lossy.drops, "the switch was to drop frames"
 
 
-def test_a_dead_worker_is_named(options: Callable[..., DemoOptions]) -> None:
+def test_a_dead_worker_is_named(options: Callable[..., TrainingOptions]) -> None:
     def kill(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w1"].pid, signal.SIGKILL)
 
@@ -96,7 +96,7 @@ def test_a_dead_worker_is_named(options: Callable[..., DemoOptions]) -> None:
     assert f"w1: process {network.members['w1'].pid} was ended by SIGKILL" in message
 
 
-def test_a_worker_that_stands_still_is_named(options: Callable[..., DemoOptions]) -> None:
+def test_a_worker_that_stands_still_is_named(options: Callable[..., TrainingOptions]) -> None:
     def stop(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w2"].pid, signal.SIGSTOP)
 
@@ -104,12 +104,12 @@ def test_a_worker_that_stands_still_is_named(options: Callable[..., DemoOptions]
     assert "w2 (port 3 of switch s1)" in message or "w2 is lost: not heard" in message
 
 
-def test_a_dead_switch_is_named(options: Callable[..., DemoOptions]) -> None:
+def test_a_dead_switch_is_named(options: Callable[..., TrainingOptions]) -> None:
     message, _ = _failure(options("switch", steps=5000), lambda network, _host: network.kill_switch())
     assert "s1" in message
 
 
-def test_an_interrupt_leaves_nothing_behind(options: Callable[..., DemoOptions]) -> None:
+def test_an_interrupt_leaves_nothing_behind(options: Callable[..., TrainingOptions]) -> None:
     chosen = options("interrupted", steps=5000)
     command = [
         sys.executable, "-m", "catchment.demo", "--preset", "tiny", "--steps", "5000", "--workers", "2",

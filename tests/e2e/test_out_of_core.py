@@ -12,7 +12,7 @@ from rich.console import Console
 from shapes import LANES
 
 from catchment.controlplane.topology import Target
-from catchment.demo import DemoOptions, run
+from catchment.demo import TrainingOptions, run
 from catchment.host.optimizer.store import Store
 from catchment.host.optimizer.store.check import check
 
@@ -30,7 +30,7 @@ def _quiet() -> Console:
 def test_a_model_ten_times_the_arena_has_the_bits_that_it_has_in_memory(target: Target, tmp_path: Path) -> None:
     # BMv2 is a hundred times slower: there the model is small and the arena what it needs at least
     preset, arena = ("deep", ARENA) if target is Target.EMBEDDED else ("tiny", 0)
-    options = DemoOptions(
+    options = TrainingOptions(
         workers=2, preset=preset, steps=3, batch=2, evaluate=2, lanes=LANES[target], slots=8, target=str(target),
         reference=False, timeout=60.0, out_of_core=True, arena=arena, output=tmp_path / "disk",
         name=f"e2e-disk-{os.getpid()}",

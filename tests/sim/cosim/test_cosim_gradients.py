@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from catchment.sim.cosim import Machine
 from catchment.sim.cosim.rounds import as_type, gradients, parameters
 from catchment.sim.training.data import load_corpus
-from catchment.sim.training.options import DemoOptions
+from catchment.sim.training.options import TrainingOptions
 from catchment.sim.training.reference import Reference
 from catchment.wire.generated.constants import DataType
 
@@ -26,7 +26,7 @@ FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
 @cache
 def model_gradients(preset: str, workers: int) -> list[NDArray[np.float32]]:
     """All of a step's gradients of each worker, one after the other."""
-    reference = Reference(DemoOptions(workers=workers, preset=preset, batch=1, network="memory"), load_corpus())
+    reference = Reference(TrainingOptions(workers=workers, preset=preset, batch=1, network="memory"), load_corpus())
     flat = []
     for worker in range(workers):
         _, parts = reference.gradients(worker, 0)

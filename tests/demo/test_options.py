@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from catchment.demo import DemoOptions, LabError
+from catchment.demo import LabError, TrainingOptions
 from catchment.demo.__main__ import main, parser
 from catchment.sim.lab import events
 from catchment.sim.training.options import Plan, defaults_for
 
 
 def test_the_command_line_gives_the_same_defaults() -> None:
-    assert DemoOptions(**vars(parser().parse_args([]))) == DemoOptions()
-    assert DemoOptions(**vars(parser("bmv2").parse_args([]))) == defaults_for("bmv2")
+    assert TrainingOptions(**vars(parser().parse_args([]))) == TrainingOptions()
+    assert TrainingOptions(**vars(parser("bmv2").parse_args([]))) == defaults_for("bmv2")
 
 
 def test_a_slow_target_starts_from_a_small_training() -> None:
@@ -48,7 +48,7 @@ def test_a_slow_target_starts_from_a_small_training() -> None:
 )
 def test_wrong_options_say_what_is_right(wrong: dict[str, object], text: str) -> None:
     with pytest.raises(LabError, match=text):
-        DemoOptions(**wrong)
+        TrainingOptions(**wrong)
 
 
 def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,13 +60,13 @@ def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str
 
 
 def test_the_schedule_validates_first_last_and_between() -> None:
-    passes = DemoOptions(steps=7, evaluate=3).passes
+    passes = TrainingOptions(steps=7, evaluate=3).passes
     assert passes == (False, True, True, True, False, True, True, True, False, True, False)
-    assert DemoOptions(steps=4, evaluate=100).passes == (False, True, True, True, True, False)
+    assert TrainingOptions(steps=4, evaluate=100).passes == (False, True, True, True, True, False)
 
 
 def test_the_learning_rate_rises_then_falls() -> None:
-    options = DemoOptions(steps=100)
+    options = TrainingOptions(steps=100)
     rates = [options.warmed(step) for step in range(100)]
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == pytest.approx(1.0)
@@ -76,7 +76,7 @@ def test_the_learning_rate_rises_then_falls() -> None:
 
 
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:
-    plan = Plan(DemoOptions(output=tmp_path, loss=0.01, seed=4), {"w0": {"role": "worker", "wid": 0}})
+    plan = Plan(TrainingOptions(output=tmp_path, loss=0.01, seed=4), {"w0": {"role": "worker", "wid": 0}})
     plan.write()
     assert Plan.read(plan.path) == plan
 

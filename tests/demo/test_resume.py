@@ -18,7 +18,7 @@ from relay_network import RelayNetwork
 from rich.console import Console
 
 from catchment.checkout import ROOT
-from catchment.demo import DemoOptions, LabError, run
+from catchment.demo import LabError, TrainingOptions, run
 from catchment.demo.outcome import Outcome
 from catchment.demo.resume import Journal, going_on
 from catchment.host.optimizer.store import Store
@@ -37,8 +37,8 @@ def _quiet() -> Console:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[DemoOptions, Outcome]:
-    options = DemoOptions(
+def whole(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[TrainingOptions, Outcome]:
+    options = TrainingOptions(
         workers=2,
         preset="tiny",
         steps=STEPS,
@@ -55,7 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[D
 class _Killing(RelayNetwork):
     """Ends the optimizer node with SIGKILL when a worker has reported pass `at`."""
 
-    def __init__(self, options: DemoOptions, at: int) -> None:
+    def __init__(self, options: TrainingOptions, at: int) -> None:
         super().__init__(options)
         self._at = at
 
@@ -70,7 +70,7 @@ class _Killing(RelayNetwork):
 
 
 def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
-    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random
+    whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:
     options = replace(whole[0], out_of_core=True, network="mininet", output=tmp_path)
     with pytest.raises(LabError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
@@ -92,7 +92,7 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
         assert store.state.trained == STEPS
 
 
-def _kill_whole(options: DemoOptions, at: int) -> bool:
+def _kill_whole(options: TrainingOptions, at: int) -> bool:
     """Run the command until it reports a step beyond `at` (or to its end, -1); True when it was killed."""
     values = options.to_json()
     command = [sys.executable, "-m", "catchment.demo", "--network", "memory", "--out-of-core", "--no-reference"]
@@ -109,7 +109,7 @@ def _kill_whole(options: DemoOptions, at: int) -> bool:
     return code != 0
 
 
-def _killed_whole(options: DemoOptions, kills: list[int], digest: str) -> None:
+def _killed_whole(options: TrainingOptions, kills: list[int], digest: str) -> None:
     for _ in range(10):  # on a busy machine it may be done before it is killed: from the beginning, then
         tries = (_kill_whole(replace(options, resume=number > 0), at) for number, at in enumerate(kills))
         if all(killed or at >= STEPS - 1 for killed, at in zip(tries, kills, strict=True)):
@@ -124,7 +124,7 @@ def _killed_whole(options: DemoOptions, kills: list[int], digest: str) -> None:
 
 
 def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
-    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random
+    whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random
 ) -> None:
     _killed_whole(replace(whole[0], output=tmp_path), [rng.randrange(1, STEPS - 2)], whole[1].digest)
 
@@ -132,20 +132,20 @@ def test_after_a_kill_of_everything_it_goes_on_to_the_same_bits(
 @pytest.mark.slow
 @pytest.mark.parametrize("_round", range(4))
 def test_killed_again_and_again(
-    whole: tuple[DemoOptions, Outcome], tmp_path: Path, rng: random.Random, _round: int
+    whole: tuple[TrainingOptions, Outcome], tmp_path: Path, rng: random.Random, _round: int
 ) -> None:
     kills = sorted(rng.choices(range(1, STEPS), k=4))
     _killed_whole(replace(whole[0], output=tmp_path), kills, whole[1].digest)
 
 
-def test_a_run_that_was_done_stays_as_it_is(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+def test_a_run_that_was_done_stays_as_it_is(whole: tuple[TrainingOptions, Outcome], tmp_path: Path) -> None:
     options = replace(whole[0], out_of_core=True, output=tmp_path, reference=False)
     first = run(options, _quiet())
     again = run(replace(options, resume=True), _quiet())
     assert (again.digest, again.losses, again.missing) == (first.digest, first.losses, [])
 
 
-def test_it_says_why_it_cannot_go_on(whole: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+def test_it_says_why_it_cannot_go_on(whole: tuple[TrainingOptions, Outcome], tmp_path: Path) -> None:
     options = replace(whole[0], out_of_core=True, output=tmp_path / "none", resume=True)
     with pytest.raises(LabError, match="--out-of-core: give both"):
         going_on(replace(options, out_of_core=False))

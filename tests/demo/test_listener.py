@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from catchment.demo import DemoOptions, LabError, listener
+from catchment.demo import LabError, TrainingOptions, listener
 from catchment.demo.listener import TrainingListener
 from catchment.demo.network import MemoryNetwork
 from catchment.demo.outcome import PassLosses
@@ -34,7 +34,7 @@ class Asked(MemoryNetwork):
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TrainingListener:
     monkeypatch.setattr(listener, "_DIAGNOSIS_PAUSE", 0.0)
-    options = DemoOptions(workers=2, steps=2, network="memory", output=tmp_path)
+    options = TrainingOptions(workers=2, steps=2, network="memory", output=tmp_path)
     network = Asked(options)
     network.answer = ["w1 (port 2 of switch s1) is silent after 7 packets"]
     progress = TrainingProgress(Console(file=io.StringIO()), "test", options.steps, 1e6)

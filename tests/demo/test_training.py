@@ -17,7 +17,7 @@ import torch
 from relay_network import RelayNetwork
 from rich.console import Console
 
-from catchment.demo import DemoOptions, LabError, run
+from catchment.demo import LabError, TrainingOptions, run
 from catchment.demo.compare import TOLERANCE
 from catchment.demo.outcome import Outcome, PassLosses
 from catchment.host.optimizer.store import Store
@@ -40,8 +40,8 @@ def _quiet() -> Console:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[DemoOptions, Outcome]:
-    options = DemoOptions(
+def finished(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[TrainingOptions, Outcome]:
+    options = TrainingOptions(
         workers=3,
         preset="tiny",
         steps=12,
@@ -53,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tupl
     return options, run(options, _quiet())
 
 
-def test_the_run_has_the_bits_of_one_process_with_integer_sums(finished: tuple[DemoOptions, Outcome]) -> None:
+def test_the_run_has_the_bits_of_one_process_with_integer_sums(finished: tuple[TrainingOptions, Outcome]) -> None:
     options, outcome = finished
     losses = PassLosses(options.workers)
     twin = train_exactly(options, len(options.passes), lambda _event, **facts: _note(losses, facts))
@@ -65,7 +65,7 @@ def test_the_run_has_the_bits_of_one_process_with_integer_sums(finished: tuple[D
 
 
 def test_the_run_is_near_to_one_process_with_float_sums_but_not_the_same(
-    finished: tuple[DemoOptions, Outcome],
+    finished: tuple[TrainingOptions, Outcome],
 ) -> None:
     options, outcome = finished
     losses = PassLosses(options.workers)
@@ -75,7 +75,7 @@ def test_the_run_is_near_to_one_process_with_float_sums_but_not_the_same(
     assert digest_of(trained.master) != outcome.digest
 
 
-def test_out_of_core_the_bits_are_the_same(finished: tuple[DemoOptions, Outcome], tmp_path: Path) -> None:
+def test_out_of_core_the_bits_are_the_same(finished: tuple[TrainingOptions, Outcome], tmp_path: Path) -> None:
     options, outcome = finished
     stored = replace(options, out_of_core=True, reference=False, output=tmp_path)
     for _ in range(2):  # the second run replaces the store of the first
@@ -86,7 +86,7 @@ def test_out_of_core_the_bits_are_the_same(finished: tuple[DemoOptions, Outcome]
         assert check(store) == []
 
 
-def test_the_loss_falls(finished: tuple[DemoOptions, Outcome]) -> None:
+def test_the_loss_falls(finished: tuple[TrainingOptions, Outcome]) -> None:
     _, outcome = finished
     assert np.mean(outcome.losses[-1]) < np.mean(outcome.losses[0]) - 0.3
 
@@ -98,7 +98,7 @@ def _note(losses: PassLosses, facts: dict[str, Any]) -> None:
 
 def test_each_steps_gradient_is_within_the_formats_bound() -> None:
     """Per element: |in-network sum - exact sum| <= W * 2^(E+h-31), plus fp32 rounding of the result."""
-    options = DemoOptions(workers=4, preset="tiny", steps=8, batch=2, network="memory")
+    options = TrainingOptions(workers=4, preset="tiny", steps=8, batch=2, network="memory")
     single = Reference(options, load_corpus())
     sums = [ExactSum(name, options.workers) for name, _ in single.model.named_parameters()]
     h = formats.headroom(options.workers)
@@ -120,7 +120,7 @@ def test_each_steps_gradient_is_within_the_formats_bound() -> None:
     assert largest_share > 0.1  # the bound is not idle
 
 
-def test_the_report_stands_alone_and_says_what_was_measured(finished: tuple[DemoOptions, Outcome]) -> None:
+def test_the_report_stands_alone_and_says_what_was_measured(finished: tuple[TrainingOptions, Outcome]) -> None:
     options, outcome = finished
     page = (options.output / "report.html").read_text()
     for needed in (outcome.digest, f"{outcome.parameters:,}", "ring all-reduce", "ZeRO-3", "the same bits", "42.9%"):
@@ -135,14 +135,14 @@ def test_the_report_stands_alone_and_says_what_was_measured(finished: tuple[Demo
     assert {span["kind"] for span in saved["timeline"]["opt"]} >= {"push", "pull", "update"}
 
 
-def test_the_trained_weights_load_into_the_model(finished: tuple[DemoOptions, Outcome]) -> None:
+def test_the_trained_weights_load_into_the_model(finished: tuple[TrainingOptions, Outcome]) -> None:
     options, outcome = finished
     model = Decoder(options.shape)
     model.load_state_dict(torch.load(options.output / "weights.pt"))
     assert digest_of(model.parameters()) == outcome.digest
 
 
-def test_workers_hold_a_part_of_the_model_only(finished: tuple[DemoOptions, Outcome]) -> None:
+def test_workers_hold_a_part_of_the_model_only(finished: tuple[TrainingOptions, Outcome]) -> None:
     _, outcome = finished
     for memory in outcome.worker_memory:
         assert 0 < memory["peak_parameter_bytes"] < memory["model_bytes"]
@@ -150,14 +150,14 @@ def test_workers_hold_a_part_of_the_model_only(finished: tuple[DemoOptions, Outc
 
 def test_a_difference_fails_the_demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(PassLosses, "mean", lambda self, index: float(id(self) % 97))
-    options = DemoOptions(workers=2, preset="tiny", steps=2, batch=1, network="memory", output=tmp_path)
+    options = TrainingOptions(workers=2, preset="tiny", steps=2, batch=1, network="memory", output=tmp_path)
     with pytest.raises(LabError, match="differs from the same training in one process"):
         run(options, _quiet())
 
 
 def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Path, seed: int) -> None:
     def train(folder: str, **faults: float) -> Outcome:
-        options = DemoOptions(
+        options = TrainingOptions(
             workers=2,
             preset="tiny",
             steps=3,
@@ -178,7 +178,7 @@ def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Pat
     assert computed["sent"] < measured["sent"]
     assert computed["received"] < measured["received"]
     losses = PassLosses(2)
-    options = DemoOptions.from_json(clean.options)
+    options = TrainingOptions.from_json(clean.options)
     twin = train_exactly(options, len(options.passes), lambda _event, **facts: _note(losses, facts))
     assert losses.rows() == clean.losses
     assert digest_of(layer for layer in twin.master) == clean.digest
@@ -186,7 +186,7 @@ def test_real_endpoints_in_processes_under_loss_give_the_same_bits(tmp_path: Pat
 
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGKILL, "w1: process {pid} was ended by SIGKILL")])
 def test_a_worker_that_dies_ends_the_demo_by_name(tmp_path: Path, number: signal.Signals, expected: str) -> None:
-    options = DemoOptions(
+    options = TrainingOptions(
         workers=2, preset="tiny", steps=500, batch=2, reference=False, lanes=64, timeout=120.0, output=tmp_path
     )
     network = RelayNetwork(options)
@@ -229,7 +229,7 @@ class _Watching:
 
 
 def test_an_unreachable_switch_ends_the_demo_within_its_timeout(tmp_path: Path) -> None:
-    options = DemoOptions(
+    options = TrainingOptions(
         workers=2, preset="tiny", steps=5, batch=2, reference=False, lanes=64, timeout=1.0, output=tmp_path
     )
     network = RelayNetwork(options)

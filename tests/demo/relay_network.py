@@ -11,10 +11,10 @@ from typing import Any, Self
 
 from catchment.checkout import ROOT
 from catchment.sim.lab.members import Deliver, ProcessMember, member_environment, module_command
-from catchment.sim.training.options import ROOT_HOST, DemoOptions, Plan
+from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
 from catchment.wire.generated.constants import UDP_PORT, Mode
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "host"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
 
 from relay import Job, Relay
 
@@ -22,7 +22,7 @@ from relay import Job, Relay
 class RelayNetwork:
     """A DemoNetwork whose switch is a thread of this process. members: what was started, by host."""
 
-    def __init__(self, options: DemoOptions, *, seed: int = 0, **faults: float) -> None:
+    def __init__(self, options: TrainingOptions, *, seed: int = 0, **faults: float) -> None:
         self._options = options
         self.relay = Relay(seed=seed, **faults)
         self.members: dict[str, ProcessMember] = {}
