@@ -107,7 +107,7 @@ def gloo(ranks: int) -> Iterator[Ranks]:
 
 @contextmanager
 def shared_memory(ranks: int, api: str) -> Iterator[Ranks]:
-    """Through shared-memory ports."""
+    """The ranks are processes on shared-memory ports."""
     names = [f"w{i}" for i in range(ranks)]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -122,7 +122,7 @@ def shared_memory(ranks: int, api: str) -> Iterator[Ranks]:
 
 @contextmanager
 def udp(ranks: int, api: str) -> Iterator[Ranks]:
-    """Through network namespaces and AF_PACKET."""
+    """The ranks are hosts in network namespaces, behind AF_PACKET ports."""
     names = [f"w{i}" for i in range(ranks)]
     topology = star(names, program=LUWU, name=f"bench-{os.getpid()}", lanes=LANES, slots=SLOTS, mtu=9000)
     with ExitStack() as exits:
@@ -203,7 +203,7 @@ class Point:
     gloo: float
 
     def figure(self) -> Figure:
-        """As a rate, so that a ratio above 1 is better."""
+        """Bytes per second, so that a ratio above 1 is better."""
         name = f"{self.ranks} ranks, {self.way}, {_size(self.bytes)}"
         if self.bytes <= SMALL:
             return Figure(name, 1 / self.seconds, "1/s", "gloo", 1 / self.gloo, LATENCY_GOAL)

@@ -1,4 +1,4 @@
-"""Where each percent of a worker's link goes while all workers push without end: bench/cosim.py."""
+"""Accounts for each percent of a worker's link while all workers push without end; bench/cosim.py prints it."""
 
 from __future__ import annotations
 

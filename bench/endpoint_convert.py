@@ -48,7 +48,7 @@ def elements(dtype: DataType, count: int) -> NDArray[np.uint8]:
 
 
 def measure(dtype: DataType, size: int) -> tuple[float, float]:
-    """To lanes, and back, in bytes per second; `size` bytes of lanes."""
+    """Convert `size` bytes of lanes in both directions and give both rates, bytes per second."""
     count = size // 4
     moved = count * (4 + ITEM_BYTES[dtype])
     items, lanes = _native.Pinned(elements(dtype, count), True), _native.Pinned(np.zeros(size, np.uint8), True)

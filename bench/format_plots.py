@@ -23,7 +23,7 @@ _ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 
 
 def errors(found: Mapping[str, ErrorDistribution], path: Path) -> None:
-    """For each format: the share of elements whose relative error is above x."""
+    """Draws for each format the share of elements whose relative error is above x."""
     figure = Figure(figsize=(11, 3.6))
     axes = figure.subplots(1, len(_ROUNDING), sharey=True)
     for axis, (name, unit) in zip(axes, _ROUNDING.items(), strict=True):

@@ -12,7 +12,7 @@ from catchment.host.glm import GlmError
 
 
 def _peers(data: NamedSamples) -> tuple[list[report.Figure], list[str]]:
-    """Of all seeds the one whose ratio is the median; the notes have them all."""
+    """Choose of all seeds the one whose ratio is the median; the notes have them all."""
     found = glm_peers.compare(data)
     figures, notes = [], []
     for peer in (glm_peers.SGD, glm_peers.LIBLINEAR):

@@ -36,7 +36,7 @@ def curves(data: NamedSamples, epochs: int = EPOCHS) -> Curves:
 
 
 def _rate(prepared: Prepared) -> float:
-    """From the lengths of the samples as they are quantized: the largest code of few bits is well below 1."""
+    """A bound from the lengths of the samples as they are quantized: the largest code of few bits is well below 1."""
     assert prepared.training.rate is not None
     return prepared.training.rate * (_RATE if sp.issparse(prepared.encoded.rows) else 1.0)
 

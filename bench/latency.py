@@ -68,7 +68,7 @@ def _local(_: str, command: list[str]) -> subprocess.Popen[str]:
 
 
 def shared_memory(workers: int, options: dict[str, object]) -> Latency:
-    """Through shared-memory ports."""
+    """The ranks are processes on shared-memory ports."""
     names = [f"w{i}" for i in range(workers)]
     with ShmLab(names, program=PROGRAM, lanes=8, slots=SLOTS) as lab:
         job = JobPlan.slots_job(lab.topology, name="latency", workers=names, slots=SLOTS)
@@ -78,7 +78,7 @@ def shared_memory(workers: int, options: dict[str, object]) -> Latency:
 
 
 def udp(workers: int, options: dict[str, object]) -> Latency:
-    """Through network namespaces and AF_PACKET."""
+    """The ranks are hosts in network namespaces, behind AF_PACKET ports."""
     topology = Topology.load(TOPOLOGY)
     names = list(topology.hosts)[:workers]
     with (

@@ -39,7 +39,7 @@ class Link:
 
 
 def sleep_until(moment: float) -> None:
-    """Of the monotonic clock."""
+    """Time of the monotonic clock."""
     left = moment - time.monotonic()
     if left > 0:
         time.sleep(left)

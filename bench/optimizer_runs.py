@@ -45,7 +45,7 @@ def arena_of(store: Store, layers: int) -> int:
 
 
 def bytes_moved(store: Store) -> int:
-    """On all devices, since the store was opened."""
+    """Sum over all devices since the store was opened."""
     counted = ("parameter_read_bytes", "state_read_bytes", "state_write_bytes")
     return sum(stats[name] for stats in store.stats().values() for name in counted)
 
@@ -64,5 +64,5 @@ def step_seconds(
 
 
 def between(moments: list[float]) -> list[float]:
-    """From each to the next."""
+    """Differences from each to the next."""
     return [later - earlier for earlier, later in itertools.pairwise(moments)]

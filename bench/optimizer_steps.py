@@ -56,7 +56,7 @@ def _plot(timeline: Timeline, seconds: float, layers: int, path: Path) -> None:
 
 
 def _unlimited(folder: Path, table: LayerTable) -> Figure:
-    """With nothing limited: beside the processor time of a step, of node, endpoints and switch together."""
+    """A step with nothing limited, beside the processor time of node, endpoints and switch together."""
     steps = 5 * _STEPS
     with store_in(folder, table, 2) as store, LabNetwork(table, steps) as lab:
         before = lab.processor_seconds()

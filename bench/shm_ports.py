@@ -85,7 +85,7 @@ def luwu(lanes: int, *, options: str = "") -> Iterator[Ports]:
 
 
 def rate(ports: Ports, *, seconds: float, window: int = SLOTS) -> Rate:
-    """As many frames as pass, `window` sequence numbers under way."""
+    """Measure the rate of frames with `window` sequence numbers under way."""
     used = switch_updates.processor_time(ports.pid)
     result = _run(ports, "rate", window, seconds)
     used = switch_updates.processor_time(ports.pid) - used

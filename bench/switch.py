@@ -135,7 +135,7 @@ def luwu(target: Target, lanes: int, folder: Path) -> Iterator[int]:
 
 
 def median_rate(rates: list[Rate]) -> Rate:
-    """Of each figure."""
+    """The median of each figure."""
     return Rate(median(r.passed for r in rates), median(r.per_core for r in rates))
 
 
@@ -205,7 +205,7 @@ def bmv2(load: Load, folder: Path, ours: Rate) -> list[Figure]:
 
 
 def compile_time(folder: Path) -> list[Figure]:
-    """From P4 to a shared object, nothing cached."""
+    """Time the way from P4 to a shared object with nothing cached."""
     figures = []
     for program in ("luwu", "p4sgd"):
         source = ROOT / "p4src" / f"{program}.p4"

@@ -1,4 +1,4 @@
-"""Where the files of this installation lie: P4 programs, topologies, generated files, what was built."""
+"""Tells where the files of this installation lie: P4 programs, topologies, generated files, what was built."""
 
 from __future__ import annotations
 

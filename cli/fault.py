@@ -123,7 +123,7 @@ def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
 
 
 def _spec(damage: dict[str, float | str | None], sides: list[Direction], seed: int | None) -> str:
-    """As `softswitch --fault` takes it."""
+    """The text that the switch's option `--fault` takes."""
     prefixes = [""] if set(sides) == set(Direction) else [_SIDES[side] for side in sides]
     words = [f"{prefix}{name}={value}" for prefix in prefixes for name, value in damage.items() if value is not None]
     return ",".join([*words, *([f"seed={seed}"] if seed is not None else [])])

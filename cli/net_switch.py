@@ -65,7 +65,7 @@ def _restores(presence: Presence, switch: str) -> int:
 
 
 def _wait_for_controller(presence: Presence, switch: str, before: int) -> float:
-    """Until it has restored the switch once more; returns how many seconds that took it."""
+    """Wait until the controller has restored the switch once more; returns how many seconds that took."""
     deadline = time.monotonic() + _UP_SECONDS
     with OperatorClient.to(presence, timeout=2 * patience()) as controller:
         while True:

@@ -31,7 +31,7 @@ class CaptureError(ControlPlaneError):
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """Where frames of a place are seen.
+    """A place whose frames can be seen.
 
     Attributes:
         interface: name of the interface.
@@ -85,7 +85,7 @@ class Listener:
             self._checksums(_SET_CHECKSUMS, 0)  # the kernel then finishes them, and splits what is merged
 
     def fileno(self) -> int:
-        """For select()."""
+        """The descriptor for select()."""
         return self._socket.fileno()
 
     def receive(self) -> Frame | None:
@@ -134,7 +134,7 @@ class Listener:
 
 
 def _open(tap: Tap) -> socket.socket:
-    """In a thread of its own: a thread enters a namespace for itself alone, and this one ends at once."""
+    """Run in a thread of its own: a thread enters a namespace for itself alone, and this one ends at once."""
     opened: list[socket.socket] = []
     failed: list[OSError] = []
 

@@ -80,7 +80,7 @@ class Place:
         return open_store(self.topology, self.folder())
 
     def folder(self) -> Path:
-        """Where the jobs are noted."""
+        """The file that jobs are noted in."""
         return jobs_folder(self.network.name) if self.network else store_folder()
 
     def controller(self) -> Presence | None:

@@ -15,7 +15,7 @@ _TYPE_MASK = 0xF
 
 
 class Direction(StrEnum):
-    """Where on the switch packets are lost."""
+    """The side of the switch's port on which packets are lost."""
 
     INGRESS = "ingress"
     EGRESS = "egress"

@@ -37,7 +37,7 @@ class Kept:
         return bool(self.document or self.port_faults)
 
     def to_json(self) -> str:
-        """As text."""
+        """The same as text."""
         return json.dumps({"document": self.document, "port_faults": self.port_faults}, sort_keys=True)
 
     @classmethod

@@ -147,7 +147,7 @@ def renew_job(
 def remove_job_where_possible(
     store: Transactions, name: str, topology: Topology, clients: Clients
 ) -> list[SwitchError]:
-    """As `remove_job`, but the job is forgotten whatever happens: its switches are reconciled when they come back.
+    """Remove a job and forget it whatever happens: its switches are reconciled when they come back.
 
     Returns:
         What went wrong on switches.

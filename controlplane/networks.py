@@ -30,17 +30,17 @@ class NetworkError(ControlPlaneError):
 
 
 def state_folder() -> Path:
-    """Where state files live; CATCHMENT_RUN_DIR overrides."""
+    """The folder of state files; CATCHMENT_RUN_DIR overrides."""
     return Path(os.environ.get("CATCHMENT_RUN_DIR", "/run/catchment"))
 
 
 def jobs_folder(name: str) -> Path:
-    """Where the jobs of a network are noted: they live as long as its switches do."""
+    """The file that a network's jobs are noted in: they live as long as its switches do."""
     return state_folder() / "jobs" / name
 
 
 def admin_socket(address: str) -> Path | None:
-    """Where the embedded switch of this machine that serves P4Runtime at `address` takes an operator's requests.
+    """The admin socket of the embedded switch of this machine that serves P4Runtime at `address`.
 
     None where no such socket can be: the folder is not ours, or its name is too long for one.
     """
@@ -71,7 +71,7 @@ def _is_dead(path: Path, now_at: Path) -> bool:
 
 
 def _remove_dead(path: Path) -> bool:
-    """Under another name first: a switch may have made a socket of its own there since we looked."""
+    """Rename before removing: a switch may have made a socket of its own there since this process looked."""
     aside = path.with_name(f"dead-{os.getpid()}-{threading.get_ident()}")
     with contextlib.suppress(OSError):
         path.rename(aside)

@@ -28,7 +28,7 @@ class CompileError(ControlPlaneError):
 
 
 def cache_folder() -> Path:
-    """Where compiled programs live; CATCHMENT_BUILD_DIR overrides.
+    """The folder of compiled programs; CATCHMENT_BUILD_DIR overrides.
 
     Not the compiler's own cache: a switch reads every program of its folder to find the one it is
     told to load, and the compiler's tests leave hundreds there.

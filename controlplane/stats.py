@@ -108,7 +108,7 @@ def switch_stats(topology: Topology, switch: str, client: SwitchClient, jobs: It
 
 
 def _lags(client: SwitchClient, streams: Mapping[int, tuple[str, str]], plugged: Mapping[int, str]) -> Iterator[Lag]:
-    """From the heartbeat registers, a row for each job: generation, ack, credit of one worker."""
+    """Read the heartbeat registers, a row for each job: generation, ack, credit of one worker."""
     registers = {
         int(match.group(1)): name
         for name in client.p4info.names("register")

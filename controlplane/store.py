@@ -38,7 +38,7 @@ _KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRI
 
 
 def store_folder() -> Path:
-    """Where job files live; CATCHMENT_STATE_DIR overrides."""
+    """The folder of job files; CATCHMENT_STATE_DIR overrides."""
     fallback = Path(os.environ.get("XDG_STATE_HOME", Path.home() / ".local" / "state")) / "catchment"
     return Path(os.environ.get("CATCHMENT_STATE_DIR", fallback))
 

@@ -1,4 +1,4 @@
-"""Where the demo runs: hosts on a P4 switch (catchment.demo.switch_network), or threads on a switch in memory."""
+"""The networks that the demo runs on: hosts on a P4 switch (switch_network.py), or threads on a switch in memory."""
 
 from __future__ import annotations
 

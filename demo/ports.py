@@ -1,4 +1,4 @@
-"""From a host's description in the plan to its endpoint: joined to the job at the controller, where there is one."""
+"""Makes a host's endpoint from its description in the plan: joined to the job at the controller, where there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an endpoint is and where its switch is: IPv4 addresses, or a shared-memory port."""
+"""Addresses of an endpoint and of its switch: IPv4 addresses, or a shared-memory port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the native module is found: build/native/host, or the directory CATCHMENT_NATIVE_DIR names."""
+"""Finds the native modules: in build/native/host, or in the directory that CATCHMENT_NATIVE_DIR names."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Area:
 
 
 def measure(netlist: Mapping[str, Any], top: str) -> Area:
-    """Of the flattened module `top` in what Yosys' write_json says."""
+    """The netlist of the flattened module `top` in what Yosys' write_json says."""
     cells = netlist["modules"][top]["cells"]
     kinds = Counter(cell["type"] for cell in cells.values())
     levels, carries = _longest_path(cells)

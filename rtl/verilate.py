@@ -65,7 +65,7 @@ def lint_all() -> list[str]:
 
 
 def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
-    """Where `build` keeps its product: by content, so that a file there is what it would make."""
+    """The path at which `build` keeps its product: by content, so that a file there is what it would make."""
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
     headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})

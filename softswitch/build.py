@@ -1,4 +1,4 @@
-"""From a P4 source file to a shared object: front end, back end, system compiler; cached by content."""
+"""Builds a shared object from a P4 source file: front end, back end, system compiler; cached by content."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def build(
 
 
 def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path) -> None:
-    """Into a temporary name first, so that nobody ever sees half a file."""
+    """Compile into a temporary name first, so that no process ever sees half a file."""
     folder = cpp.parent
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as temporary:

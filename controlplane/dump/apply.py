@@ -1,4 +1,4 @@
-"""From a document to a switch."""
+"""Applies a document to a switch."""
 
 from __future__ import annotations
 

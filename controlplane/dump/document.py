@@ -82,7 +82,7 @@ def load_document(path: Path) -> Document:
 
 
 def place(document: Mapping[str, Any], path: str) -> str:
-    """Where something of a document is, for a message: with file and line where it came from a file."""
+    """The position of something in a document, for a message: with file and line where it came from a file."""
     if not isinstance(document, Document):
         return path
     line = document.lines.get(path)

@@ -1,4 +1,4 @@
-"""From a switch to a document."""
+"""Reads a switch into a document."""
 
 from __future__ import annotations
 

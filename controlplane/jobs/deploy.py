@@ -72,7 +72,7 @@ def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
 
 
 def remove_where_possible(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
-    """As `remove`, on the switches that there is a client for; returns what went wrong."""
+    """Do what `remove` does on the switches that there is a client for; returns what went wrong."""
     failures = []
     for config in switch_configs(job, topology):
         if config.switch in clients:

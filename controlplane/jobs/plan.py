@@ -182,7 +182,7 @@ class JobPlan:
         allocator: Allocator | None = None,
         rail: str | None = None,
     ) -> Self:
-        """As `allreduce`, on one switch that runs p4sgd.p4: a few small vectors, as soon as may be (`host.AllReducer`).
+        """Plan an all-reduce of a few small vectors on one switch that runs p4sgd.p4 (`host.AllReducer`).
 
         Raises:
             JobError: as `luwu`, or the workers are on several switches.

@@ -1,4 +1,4 @@
-"""Where each node of a picture is: without racks a switch over what is below it, with racks one column a rack."""
+"""Places each node of a picture: without racks a switch over what is below it, with racks one column a rack."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Layout:
-    """Where everything is.
+    """Positions of everything in the picture.
 
     Attributes:
         places: name of a switch or host -> its middle.

@@ -57,7 +57,7 @@ class Operation:
     numbers: Numbers = Numbers()
 
     def call(self) -> Call:
-        """For the core."""
+        """The call as the C library takes it."""
         manner, numbers = self.manner, self.numbers
         return Call(
             kind=self.kind,

@@ -118,7 +118,7 @@ class Communicator:
 
     @classmethod
     def of_job(cls, told: Mapping[str, Any], **options: Any) -> Self:
-        """From what a plan tells a member (`JobPlan.describe`, or its JSON); `options` as for the constructor."""
+        """Make a rank from `JobPlan.describe` of a member, or its JSON; `options` as for the constructor."""
         return cls(
             Stream(**told["sums"]),
             rank=told["wid"],
@@ -128,7 +128,7 @@ class Communicator:
 
     @classmethod
     def of_description(cls, description: Description, **options: Any) -> Self:
-        """From what the controller tells a member (`catchment.host.membership`); `options` as for the constructor."""
+        """Make a rank from what the controller tells a member (`host.membership`); `options` as for the constructor."""
         if description.kind != "allreduce":
             raise wrong(f"a job of kind {description.kind}", "collectives need a job of kind allreduce")
         return cls(
@@ -211,7 +211,7 @@ class Communicator:
         timeout: float | None = None,
         tag: int = 0,
     ) -> Work:
-        """As `all_reduce`, but only `root` gets the result; the others' arrays stay as they are."""
+        """Add up as `all_reduce` does, but only `root` gets the result; the others' arrays stay as they are."""
         manner = Manner(priority, timeout, tag, self._root(root))
         if self._rank == root:
             return self._reduce(calls.REDUCE, self._in_and_out(array, out), manner, op, scaling)
@@ -357,7 +357,7 @@ class Communicator:
 
 
 def _numbers(op: int, exponent: int | None) -> Numbers:
-    """With an exponent that is known, or to be negotiated."""
+    """Start an operation with an exponent that is known, or to be negotiated."""
     if exponent is None:
         return Numbers(op, calls.NEGOTIATED)
     if not -128 <= exponent <= 127:

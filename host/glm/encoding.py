@@ -65,7 +65,7 @@ class Encoded:
         return np.asarray(np.concatenate([block.astype(np.float64) @ weights for block in blocks]) * unit)
 
     def mean_squared_length(self) -> float:
-        """Of the samples."""
+        """The mean over the samples of their squared length."""
         codes = self.rows.data if isinstance(self.rows, sp.csr_array) else self.rows.ravel()
         return float(np.einsum("i,i->", codes, codes, dtype=np.float64) * 4.0**-self.bits / self.shape[0])
 
@@ -108,7 +108,7 @@ class Normaliser:
 
     @property
     def features(self) -> int:
-        """Of a sample, the bias not counted."""
+        """The number of features of a sample, the bias not counted."""
         return len(self.low)
 
     def encode(self, matrix: sp.csr_array, bits: int, order: NDArray[np.int64] | None = None) -> Encoded:

@@ -273,7 +273,7 @@ class GLMRegressor(RegressorMixin, _Trained):  # type: ignore[misc]
 
 
 def _seed_of(random_state: Any) -> int | None:
-    """Of a number, itself; of a generator, its next draw."""
+    """Give a number itself, or a generator's next draw."""
     if random_state is None or isinstance(random_state, Integral):
         return None if random_state is None else int(random_state)
     return int(check_random_state(random_state).randint(_SEEDS))

@@ -31,7 +31,7 @@ class Samples:
 
     @classmethod
     def of(cls, matrix: Any, labels: Any) -> Samples:
-        """From a scipy sparse matrix, a numpy array or what scikit-learn takes as one.
+        """Make samples from a scipy sparse matrix, a numpy array or what scikit-learn takes as one.
 
         Raises:
             GlmError: not two-dimensional, not finite, no rows, or another number of labels.

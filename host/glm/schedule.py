@@ -9,7 +9,7 @@ from catchment.host.glm.numbers import BANKS
 
 
 def mini_batch_ends(samples: int, batch: int) -> list[int]:
-    """Where each mini-batch ends; the last may be short."""
+    """The end of each mini-batch; the last may be short."""
     return [min(begin + batch, samples) for begin in range(0, samples, batch)]
 
 

@@ -166,7 +166,7 @@ class Epoch:
 
 
 class Runner(Protocol):
-    """Where trainings run: in this process, on workers behind a switch, on simulated hardware.
+    """Runs trainings: in this process, on workers behind a switch, on simulated hardware.
 
     All give the same weights, those of sim/golden/glm.py.
     """

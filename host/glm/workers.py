@@ -25,7 +25,7 @@ class Sum(Protocol):
         """Begin."""
 
     def wait(self) -> None:
-        """Until the sum is in place."""
+        """Wait until the sum is in place."""
 
 
 class Summer(Protocol):

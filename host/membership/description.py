@@ -45,7 +45,7 @@ class Description:
 
     @classmethod
     def of(cls, message: Any, epoch: int) -> Self:
-        """From a message of wire/controller.proto."""
+        """Read a message of wire/controller.proto."""
         streams = {
             s.name: Stream(
                 gen=s.gen,

@@ -172,7 +172,7 @@ class Membership:
         return self.take(lambda told: told.open(timeout=timeout, window=window))
 
     def reducer(self, *, timeout: float = 10.0, window: int | None = None, **options: Any) -> AllReducer:
-        """As `endpoint`, in a job of kind slots; further arguments as `AllReducer` (port, spin).
+        """Make an `AllReducer` of this member in a job of kind slots; further arguments as `AllReducer` (port, spin).
 
         When the generations change, what is pending on it fails soon after; close it before making the next.
 
@@ -183,7 +183,7 @@ class Membership:
         return self.take(lambda told: told.open_reducer(timeout=timeout, window=window, **options))
 
     def take(self, make: Callable[[Description], _Port]) -> _Port:
-        """As `endpoint`, for what else takes part: `make` gives what is closed when the generations change.
+        """Attach anything else that takes part: `make` gives what is closed when the generations change.
 
         Raises:
             MembershipError: the membership has ended.

@@ -44,7 +44,7 @@ class NodeOptions:
 
     @property
     def exponents(self) -> ScalingOptions:
-        """Of the gradients' exponents; with a dynamic loss scale it is that one's patience that ends a training."""
+        """The scaling of the gradients' exponents; with a dynamic loss scale that one's patience ends a training."""
         dynamic = isinstance(self.loss_scale, DynamicLossScale)
         return replace(self.scaling, patience=sys.maxsize) if dynamic else self.scaling
 

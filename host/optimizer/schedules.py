@@ -27,7 +27,7 @@ def warmup(steps: int, after: Schedule | None = None) -> Schedule:
 
 
 def linear(steps: int, end: float = 0.0) -> Schedule:
-    """From 1 down to `end` over `steps` passes, then `end`."""
+    """Fall from 1 to `end` over `steps` passes, then stay at `end`."""
     _check(steps >= 1 and end >= 0, f"linear over {steps} steps to {end}: 1 or more steps, 0 or more")
     return lambda step: end + (1 - end) * max(0.0, 1 - step / steps)
 

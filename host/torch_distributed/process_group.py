@@ -53,11 +53,11 @@ class SwitchProcessGroup(dist.ProcessGroup):
     # Names
 
     def getBackendName(self) -> str:  # noqa: N802
-        """As given to `init_process_group`."""
+        """The value that was given to `init_process_group`."""
         return BACKEND
 
     def name(self) -> str:
-        """As given to `init_process_group`."""
+        """The value that was given to `init_process_group`."""
         return BACKEND
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
@@ -236,7 +236,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
     # The end
 
     def shutdown(self) -> None:
-        """For destroy_process_group."""
+        """End the group; destroy_process_group calls this."""
         if self._switch is not None:
             self._switch.close()
 

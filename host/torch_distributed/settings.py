@@ -69,7 +69,7 @@ class Settings:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """From the environment variables of docs/pytorch.md.
+        """Read the environment variables of docs/pytorch.md.
 
         Raises:
             CollectiveError: kind ``argument``: a value is wrong or missing.

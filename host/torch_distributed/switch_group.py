@@ -69,7 +69,7 @@ class SwitchGroup:
         return self._closing.is_set()
 
     def all_reduce(self, tensors: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
-        """In place."""
+        """Reduce in place."""
         parts: list[Work] = []
         after: list[Step] = []
         for tensor in tensors:
@@ -79,20 +79,20 @@ class SwitchGroup:
         return self._work(parts, list(tensors), after)
 
     def mean(self, tensor: torch.Tensor, scaling: Scaling | None, priority: int) -> SwitchWork:
-        """In place, of a contiguous tensor of floats; a larger priority overtakes."""
+        """Reduce a contiguous tensor of floats in place; a larger priority overtakes."""
         flat = tensor.detach().view(-1)
         part = self._run(self._communicator.all_reduce, flat, op="mean", scaling=scaling, priority=priority)
         return self._work([part], [tensor], [])
 
     def reduce(self, tensor: torch.Tensor, root: int, operation: str, timeout: timedelta) -> SwitchWork:
-        """In place at the root."""
+        """Reduce in place at the root."""
         flat, back = _in_place(tensor)
         worker = self._order.worker(root)
         part = self._run(self._communicator.reduce, flat, worker, op=operation, timeout=_seconds(timeout))
         return self._work([part], [tensor], back if root == self._rank else [])
 
     def broadcast(self, tensors: Tensors, root: int, timeout: timedelta) -> SwitchWork:
-        """In place; any type."""
+        """Broadcast a tensor of any type in place."""
         parts: list[Work] = []
         after: list[Step] = []
         worker = self._order.worker(root)
@@ -121,7 +121,7 @@ class SwitchGroup:
         return self._work(parts, list(outputs), after)
 
     def all_gather_lists(self, outputs: Sequence[Tensors], inputs: Tensors, timeout: timedelta) -> SwitchWork:
-        """As `all_gather`, with a tensor of its own for each rank's part."""
+        """Gather as `all_gather` does, with a tensor of its own for each rank's part."""
         parts: list[Work] = []
         flats: list[tuple[Tensors, torch.Tensor]] = []
         for listed, source in zip(outputs, inputs, strict=True):

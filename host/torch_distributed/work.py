@@ -83,7 +83,7 @@ class SwitchWork(dist.Work):
         return self._result
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """Wait as `wait` does."""
         self.wait()
 
     def get_future(self) -> Future[list[torch.Tensor]]:

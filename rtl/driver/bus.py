@@ -12,7 +12,7 @@ class BusError(NicError):
 
 
 class RegisterBus(Protocol):
-    """On a card: a memory-mapped BAR.  In simulation: rtl.harness.verilated_nic.VerilatedNic."""
+    """Registers of a NIC: a card's memory-mapped BAR, or in simulation rtl.harness.verilated_nic.VerilatedNic."""
 
     def read(self, address: int) -> int:
         """The 32-bit word at a byte address.

@@ -173,7 +173,7 @@ class Nic:
         return Request("pull", buffer, record)
 
     def wait(self, request: Request) -> None:
-        """Until it is done, which may be a failure.
+        """Wait until it is done, which may be a failure.
 
         Raises:
             NicError: it takes too long.

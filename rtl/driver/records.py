@@ -36,7 +36,7 @@ class Completion:
 
     @staticmethod
     def of(raw: bytes) -> Completion:
-        """From the record's bytes."""
+        """Parse a record's bytes."""
         row = np.frombuffer(raw, RECORD)[0]
         return Completion(
             Status(int(row["status"])), Flag(int(row["flags"])),

@@ -95,7 +95,7 @@ class Build:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """As the module names them."""
+        """The parameters as the module names them."""
         return {
             "ENGINES": self.engines, "MODEL_ROWS": self.model_rows, "REPLAY_WORDS": self.replay_words,
             "BUFFER_WORDS": self.buffer_words, "SLOTS": self.slots,

@@ -202,7 +202,7 @@ class VerilatedNic:
     # ---- surroundings -----------------------------------------------------------------------------------------
 
     def pace(self, pace: Pace) -> None:
-        """From now on."""
+        """Set the pace of memory and lines from now on."""
         *memory, tx_stall, rx_idle = astuple(pace)
         self._library.nic_pace(
             self._nic, ctypes.byref(_Pace(*memory)), ctypes.c_uint32(tx_stall), ctypes.c_uint32(rx_idle)

@@ -17,7 +17,7 @@ class Cable:
         self.down = down
 
     def faults(self, faults: Faults) -> None:
-        """From now on, in both directions."""
+        """Record from now on, in both directions."""
         for line in (self.up, self.down):
             line.set_faults(
                 loss=faults.loss, damage=faults.damage, duplicate=faults.duplicate, reorder=faults.reorder,

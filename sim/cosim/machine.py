@@ -151,7 +151,7 @@ class Machine:
         self._world.run(clocks)
 
     def finish(self, transfers: Iterable[Transfer], limit: int = 10_000_000) -> None:
-        """Until all of them are done.
+        """Run until all of them are done.
 
         Raises:
             CosimError: they are not after `limit` clocks.
@@ -200,7 +200,7 @@ class Machine:
         return self.begin(JobPlan.luwu(self.topology, workers=workers, root=root, allocator=self._allocator, **plan))
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
-        """As `luwu`, for an all-reduce; `plan` as for `JobPlan.allreduce`."""
+        """Make a machine as `luwu` does, for an all-reduce; `plan` as for `JobPlan.allreduce`."""
         plan = {"name": "sums", **plan}
         return self.begin(JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **plan))
 
@@ -285,5 +285,5 @@ class Machine:
 
 
 def digest(machine: Machine) -> tuple[int, ...]:
-    """Of every frame on every line and its time: equal runs have equal ones."""
+    """The digest of every frame on every line and its time: equal runs have equal ones."""
     return tuple(int(line.digest) for cable in machine.cables.values() for line in (cable.up, cable.down))

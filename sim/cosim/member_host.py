@@ -38,7 +38,7 @@ class MemberTransfer:
 
     @property
     def finished_ns(self) -> float:
-        """When it was done, on the machine's clock.
+        """The time at which it was done, on the machine's clock.
 
         Raises:
             CosimError: it is not.
@@ -63,12 +63,12 @@ class MemberTransfer:
 
     @property
     def flags(self) -> Flag:
-        """Of its frames, ORed."""
+        """The flags of its frames, ORed."""
         return Flag(self.request.flags)
 
     @property
     def latency_ns(self) -> int:
-        """From the call to its end."""
+        """The time from the call to its end."""
         return round(self.request.latency * _NANOS)
 
     def release(self) -> None:

@@ -40,7 +40,7 @@ class LinkModel:
 
     @property
     def latency_ns(self) -> float:
-        """From first bit to first bit."""
+        """The delay from first bit to first bit."""
         return self.cable_ns + self.ports_ns
 
 

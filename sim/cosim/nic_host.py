@@ -44,7 +44,7 @@ class NicTransfer:
 
     @property
     def finished_ns(self) -> float:
-        """When its record was written, on the machine's clock.
+        """The time at which its record was written, on the machine's clock.
 
         Raises:
             CosimError: it has not been.
@@ -65,12 +65,12 @@ class NicTransfer:
 
     @property
     def flags(self) -> Flag:
-        """Of its frames, ORed."""
+        """The flags of its frames, ORed."""
         return self.request.check().flags
 
     @property
     def latency_ns(self) -> int:
-        """From the doorbell to the record, as the NIC measured it."""
+        """The time from the doorbell to the record, as the NIC measured it."""
         return self.request.check().latency * CLOCK_NS
 
     def release(self) -> None:

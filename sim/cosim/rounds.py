@@ -39,7 +39,7 @@ class RoundTimes:
 
     @property
     def latency(self) -> float:
-        """From push to the last byte in the receivers' memory."""
+        """The time from push to the last byte in the receivers' memory."""
         return self.received - self.began
 
 

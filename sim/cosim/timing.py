@@ -12,7 +12,7 @@ FRAME_OVERHEAD = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Of one NIC, in clocks.
+    """Latencies of one NIC, in clocks.
 
     Attributes:
         heartbeat: between heartbeats: a quarter of the time to send a window (LuWu, section 7).
@@ -27,7 +27,7 @@ class Timing:
 
     @staticmethod
     def of(link: LinkModel, switch: SwitchModel, *, lanes: int, slots: int, depth: int) -> Timing:
-        """For a path through `depth` switches.
+        """The sum for a path through `depth` switches.
 
         max(4 round trips, 2 heartbeats), as the endpoint in software begins.
         """

@@ -70,7 +70,7 @@ class Clockwork:
         self._hooks.append(hook)
 
     def fail(self, error: BaseException) -> None:
-        """From now on every call fails."""
+        """Make every call fail from now on."""
         self._failure = self._failure or error
 
     def call(self, work: Callable[[], Any]) -> Any:
@@ -80,7 +80,7 @@ class Clockwork:
             return work()
 
     def wait(self, done: Callable[[], bool]) -> None:
-        """Until `done`.
+        """Wait until `done`.
 
         Raises:
             CosimError: somebody failed, or it takes too long.
@@ -104,7 +104,7 @@ class Clockwork:
 
 
 class _Completion:
-    """As host.Request: waits for room in the NIC's queue, is under way, then done.
+    """A request like host.Request: it waits for room in the NIC's queue, is under way, then done.
 
     A pull's bytes go to the caller's buffer when it is done.
     """
@@ -180,13 +180,13 @@ class MachinePort:
         clockwork.after_each_stretch(self._post)
 
     def push(self, array: Any, exponent: int | None = None) -> _Completion:
-        """As host.Endpoint.push; the data are taken at once."""
+        """Push as host.Endpoint does; the data are taken at once."""
         buffer = (bytes_of if self._root else lanes_of)(array, writable=False)
         raw = _view(buffer.address, array).tobytes()
         return self._add(self._pushes, lambda: self._host.push(raw, buffer.dtype, exponent or 0), None)
 
     def pull(self, array: Any) -> _Completion:
-        """As host.Endpoint.pull."""
+        """Pull as host.Endpoint does."""
         buffer = (lanes_of if self._root else bytes_of)(array, writable=True)
         into = _view(buffer.address, array)
         return self._add(self._pulls, lambda: self._host.pull(into.size, buffer.dtype), into)

@@ -1,4 +1,4 @@
-"""Where the workers are: hosts in Mininet, or processes on shared-memory ports; one switch that runs p4sgd.p4."""
+"""Labs of workers: hosts in Mininet, or processes on shared-memory ports; one switch that runs p4sgd.p4."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SLOTS = 64
 
 
 class LabKind(StrEnum):
-    """Where the workers of a training are."""
+    """The kind of lab that a training's workers run in."""
 
     MININET = "mininet"
     """Real packets between network namespaces; needs root."""

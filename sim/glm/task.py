@@ -45,7 +45,7 @@ class Task:
     spin: float
 
     def write(self, path: Path) -> None:
-        """As JSON."""
+        """The task as JSON."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
@@ -60,7 +60,7 @@ class Task:
         return [Step(multiplier, shift) for multiplier, shift in self.steps]
 
     def weights_after(self, epoch: int) -> Path:
-        """Where its weights are after an epoch (0 is the first)."""
+        """The file of its weights after an epoch (0 is the first)."""
         return Path(self.weights) / f"{self.wid}-{epoch}.npy"
 
     def open_share(self) -> Share:

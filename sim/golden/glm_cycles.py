@@ -46,7 +46,7 @@ class Network:
     bandwidth: float = 100e9
 
     def seconds(self, elements: int) -> float:
-        """Of an all-reduce of 32-bit elements."""
+        """The time of an all-reduce of 32-bit elements."""
         return elements * WEIGHT_BITS / self.bandwidth + self.latency
 
 
@@ -200,7 +200,7 @@ def mini_batches(sizes: list[int], slots: int, bits: int, all_reduce: int, pipel
 
 
 def _room_from(replays: list[_Replay], slots: int, bits: int, replay_words: int) -> int:
-    """When the next micro-batch may begin so that each of its planes finds the place of one that was replayed."""
+    """The first clock of the next micro-batch at which each of its planes finds the place of a replayed one."""
     planes = slots * bits
     first = len(replays) * planes - max(planes, replay_words)  # the plane whose place its first one takes
     edge = -first % planes  # its plane that takes the place of a micro-batch's first
@@ -232,5 +232,5 @@ def steady_iteration(
 
 
 def epoch_seconds(workload: Workload, setting: Setting, iteration: float) -> float:
-    """Of all samples, at so many seconds a mini-batch."""
+    """The time of an epoch of all samples, at so many seconds a mini-batch."""
     return -(-workload.samples // setting.batch) * iteration

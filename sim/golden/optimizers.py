@@ -26,7 +26,7 @@ class Moments:
 
     @staticmethod
     def zeros(count: int) -> Moments:
-        """Before the first step."""
+        """The state before the first step."""
         return Moments(np.zeros(count, np.float32), np.zeros(count, np.float32))
 
 

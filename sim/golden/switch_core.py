@@ -179,7 +179,7 @@ class SwitchCore(ABC):
         return list(self.tables.groups.get(group, ()))
 
     def send(self, ports: list[int], frame: bytes) -> Output:
-        """To each port with its receiver's addresses."""
+        """Send to each port with its receiver's addresses."""
         gen = Header.unpack(frame, frames.HEADER_OFFSET).gen
         out: Output = []
         for port in ports:

@@ -153,7 +153,7 @@ def _header_fault(header: Header, payload: int, lanes: int, type_fault: TypeFaul
 
 
 def stream_fault(header: Header, payload: int) -> DropReason:
-    """Beside vectors luwu.p4 takes parameters and heartbeats."""
+    """Handle what luwu.p4 takes beside vectors: parameters and heartbeats."""
     if header.type == PacketType.PARAM:
         return DropReason.NONE if payload == header.lanes else DropReason.BAD_LENGTH
     if header.type in _HEARTBEAT_TYPES:
@@ -164,7 +164,7 @@ def stream_fault(header: Header, payload: int) -> DropReason:
 
 
 def round_fault(header: Header, payload: int) -> DropReason:
-    """Beside vectors p4sgd.p4 takes acknowledgements and confirmations."""
+    """Handle what p4sgd.p4 takes beside vectors: acknowledgements and confirmations."""
     if header.type not in (PacketType.ACK, PacketType.CNF):
         return DropReason.BAD_TYPE
     return DropReason.BAD_LENGTH if header.lanes or payload else DropReason.NONE

@@ -79,7 +79,7 @@ class ProcessMember:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The number of the process."""
         return self._process.pid
 
     def go(self) -> None:

@@ -154,11 +154,11 @@ class MemoryPort:
         self._index = index
 
     def push(self, array: Any, exponent: int | None = None) -> _Transfer:
-        """As Endpoint.push; the data are taken when everyone's are there."""
+        """Push as Endpoint does; the data are taken when every worker's are there."""
         return self._fabric.submit(_Transfer(_numpy(array), exponent or 0), self._index, push=True)
 
     def pull(self, array: Any) -> _Transfer:
-        """As Endpoint.pull."""
+        """Pull as Endpoint does."""
         return self._fabric.submit(_Transfer(_numpy(array)), self._index, push=False)
 
 

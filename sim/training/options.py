@@ -179,7 +179,7 @@ class Plan:
 
     @property
     def path(self) -> Path:
-        """Where `write` puts it: every process of the run is given this."""
+        """The path that `write` writes: every process of the run is given it."""
         return self.options.output.resolve() / "plan.json"
 
     def write(self) -> None:

@@ -28,7 +28,7 @@ class ExactSum:
     """Sums of one tensor as worker, switch and optimizer node make them together."""
 
     def __init__(self, name: str, workers: int) -> None:
-        """With the optimizer node's default scaling."""
+        """The sum with the optimizer node's default scaling."""
         self._workers = workers
         self._scaling = DelayedScaling(name, workers, ScalingOptions())
 

@@ -1,4 +1,4 @@
-"""From preprocessed text to tokens, following `# line "file"` markers."""
+"""Turns preprocessed text into tokens, following `# line "file"` markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a piece of a P4 program was written."""
+"""The position at which a piece of a P4 program was written."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Calls(Expressions):
         return 0  # an extern object: its methods are called by name
 
     def copy_out(self, variables: Variables, outs: list[tuple[ir.Param, Place]]) -> None:
-        """In the order of the parameters."""
+        """Copy the arguments out, in the order of the parameters."""
         for param, place in outs:
             value = variables[param]
             assert not isinstance(value, PacketIn | BitWriter)

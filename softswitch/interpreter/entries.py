@@ -71,7 +71,7 @@ class TableState:
 
     @classmethod
     def of(cls, name: str, owner: ir.Instance, table: ir.Table, profile: ProfileState | None) -> TableState:
-        """With the entries and the default action of the program."""
+        """Make a table with the entries and the default action of the program."""
         state = cls(name, owner, table, key_fields(table), profile, _bound(table.default_action))
         places = [_annotated(entry, i + 1) for i, entry in enumerate(table.entries)]
         for entry, place in zip(table.entries, places, strict=True):

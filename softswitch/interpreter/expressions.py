@@ -125,7 +125,7 @@ class Expressions(ABC):
         raise InterpreterError(f"{expr.loc}: expression {type(expr).__name__}")
 
     def number(self, expr: ir.Expr) -> int:
-        """Of a scalar expression."""
+        """Evaluate a scalar expression."""
         value = self.value(expr)
         assert isinstance(value, int), expr
         return value
@@ -186,7 +186,7 @@ class Expressions(ABC):
         return value
 
     def place(self, expr: ir.Expr) -> Place:
-        """Where `expr` is, its indices evaluated now."""
+        """The place that `expr` names, its indices evaluated now."""
         match expr:
             case ir.VarRef():
                 return VariablePlace(self.frame.variables, expr.variable)

@@ -48,7 +48,7 @@ class Field:
         return self.ones & ~((1 << (self.width - length)) - 1)
 
     def want(self, match: Match | None, where: str) -> Want:
-        """From the control plane's match; None: any value. Raises SwitchError."""
+        """Make a match from the control plane's; None matches any value. Raises SwitchError."""
         where = f"{where}.{self.name}"
         if match is None:
             if self.kind == "exact":
@@ -100,7 +100,7 @@ def _number(expr: ir.Expr, t: Type) -> int:
 
 
 def program_match(field: Field, match: ir.Match) -> Want:
-    """From an entry that was written in the program."""
+    """Make a match from an entry that was written in the program."""
     if match.kind is MatchValueKind.ANY:
         return Want(field.ones, 0, field.ones) if field.kind == "range" else Want(0, 0, 0)
     if match.first is None:

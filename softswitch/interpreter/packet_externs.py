@@ -66,7 +66,7 @@ def advance(machine: ParserStates, call: ir.ExternCall) -> None:
 
 
 def length(machine: ParserStates, call: ir.ExternCall) -> Value:
-    """Of the whole packet, in bytes."""
+    """Length of the whole packet, in bytes."""
     return len(_packet_in(machine, call).data)
 
 

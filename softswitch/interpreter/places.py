@@ -1,4 +1,4 @@
-"""Where a value can be written: what an lvalue becomes once its indices are known."""
+"""A place that a value can be written to: an lvalue becomes one once its indices are known."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Tables(ParserStates):
         return row is not None, bound.choice.action
 
     def _key(self, key: ir.Key) -> int:
-        """As bits; a field of an invalid header counts as zero."""
+        """The key as bits; a field of an invalid header counts as zero."""
         expr = key.expr
         if isinstance(expr, ir.FieldRef) and isinstance(expr.base.type, HeaderType):
             header = self.composite(expr.base)

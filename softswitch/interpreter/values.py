@@ -202,7 +202,7 @@ def from_bits(number: int, t: Type) -> Value:
 
 
 def show(value: Value, t: Type | None = None) -> str:
-    """For people: numbers in hexadecimal from 10 on, headers with their validity."""
+    """Write a value for people: numbers in hexadecimal from 10 on, headers with their validity."""
     if isinstance(value, Struct):
         return "{" + ", ".join(f"{name}={show(v)}" for name, v in value.fields.items()) + "}"
     if isinstance(value, Header):

@@ -17,7 +17,7 @@ from catchment.softswitch.stf.runner import run
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one test: "passed", "failed" (an expectation), "refused" (the program) or "error" (the test), and why."""
+    """One test's result: "passed", "failed" (an expectation), "refused" (the program) or "error" (the test); why."""
 
     program: Path
     test: Path

@@ -124,7 +124,7 @@ class OpenDevice:
         return self.read(0, PAGE)[: len(manifest.MAGIC)] == manifest.MAGIC
 
     def erase_manifest(self) -> None:
-        """Until a new one is written there is no store here."""
+        """Erase the manifest: until a new one is written there is no store here."""
         if self.file.size >= PAGE:
             self.write(0, bytes(PAGE))
 

@@ -1,4 +1,4 @@
-"""Where everything lies: sections of a layer, shards of a section, planes of a store.
+"""Places everything: sections of a layer, shards of a section, planes of a store.
 
 A layer has sections: its parameters as they are sent, fp32 master weights, one or two moments. In memory a section
 is one flat array, padded to whole units of 2048 elements. On disk its units are dealt out to the devices, a contiguous
@@ -88,7 +88,7 @@ class Geometry:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """In the order in which they lie on disk."""
+        """All of them, in the order in which they lie on disk."""
         own = (Section("parameters", 0, 2),) if self.parameters is Precision.BF16 else ()
         moments = (Section("first", 2, self.moments.size), Section("second", 3, self.moments.size))
         return (*own, Section("master", 1, 4), *moments[: self.rule.moments])

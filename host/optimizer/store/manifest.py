@@ -44,21 +44,21 @@ class Manifest:
 
     @cached_property
     def commit_offsets(self) -> tuple[int, int]:
-        """Where the two commit records are (on device 0)."""
+        """Offsets of the two commit records (on device 0)."""
         start = len(self.encode())
         return start, start + self.commit_bytes
 
     @cached_property
     def data_offset(self) -> int:
-        """Where plane 0 begins, on every device."""
+        """Offset of plane 0 on every device."""
         return self.commit_offsets[1] + self.commit_bytes
 
     def plane_offset(self, device: int, plane: int) -> int:
-        """Where a plane begins."""
+        """Offset of a plane."""
         return self.data_offset + plane * self.geometry.plane_bytes(device)
 
     def encode(self) -> bytes:
-        """As it lies on the device, whole pages."""
+        """The manifest as it lies on the device, whole pages."""
         from catchment.host import _optimizer  # noqa: PLC0415  the error for a missing build belongs to the first use
 
         geometry = self.geometry

@@ -140,7 +140,7 @@ class Store:
 
     @property
     def state(self) -> ModelState:
-        """As of the last commit."""
+        """The state as of the last commit."""
         return self._commit.state
 
     @property
@@ -155,7 +155,7 @@ class Store:
 
     @property
     def snapshots(self) -> Mapping[str, ModelState]:
-        """By name, oldest first."""
+        """The snapshots by name, oldest first."""
         return MappingProxyType(dict(self._commit.snapshots))
 
     @property

@@ -67,5 +67,5 @@ class Transfer:
 
     @property
     def span(self) -> tuple[float, float]:
-        """When the first part began and the last ended, seconds of the monotonic clock; after `wait`."""
+        """Begin of the first part and end of the last, seconds of the monotonic clock; after `wait`."""
         return min(t.started for t, _, _ in self._parts), max(t.ended for t, _, _ in self._parts)

@@ -59,7 +59,7 @@ class GlobalNorm:
 
     @property
     def factor(self) -> float:
-        """Of the norm known last."""
+        """The factor on the gradients that follows from the norm known last."""
         if self._clip is None or self.last is None:
             return 1.0
         return min(1.0, self._clip.norm / (self.last + _TINY))

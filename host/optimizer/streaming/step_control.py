@@ -39,7 +39,7 @@ class StepControl:
 
     @property
     def factor(self) -> float:
-        """On this step's sums: of their mean, and of clipping."""
+        """The factor on this step's sums: of their mean, and of clipping."""
         return self.mean * self.norm.factor
 
     def begin(self) -> None:
@@ -72,5 +72,5 @@ class StepControl:
         return record, undo
 
     def notes(self) -> dict[str, Any]:
-        """To go on from, for the commit."""
+        """The state to go on from, for the commit."""
         return {"norm": self.norm.last, "loss_scale": self.loss_scale.notes()}

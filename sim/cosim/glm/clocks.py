@@ -38,7 +38,7 @@ class Clocks:
 
 
 def of_paper(workload: Workload, setting: Setting) -> Clocks:
-    """At a worker's share of a paper's workload, in hardware of full size."""
+    """Measure a worker's share of a paper's workload in hardware of full size."""
     chunks = setting.shares(workload).engine_chunks
     return measure(chunks, setting.bits, Build(engines=setting.engines), PAPER_HOP)
 

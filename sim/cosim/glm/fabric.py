@@ -23,7 +23,7 @@ SWITCH_IP = 0x0A_00_00_FE
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """Of a hop: probabilities of loss and of a second copy; its clocks, for one in five up to `tail` times more."""
+    """Faults of a hop: probabilities of loss and of a second copy; clocks, for one in five up to `tail` times more."""
 
     loss: float = 0.0
     duplicate: float = 0.0
@@ -143,7 +143,7 @@ class GlmFabric:
                 self._hop(due, out, False, answer)
 
     def settle(self, patience: int = 2_000_000, on_sums: Callable[[int], None] | None = None) -> None:
-        """Until no worker is busy; `on_sums` hears how many sums the slowest has had since it began.
+        """Run until no worker is busy; `on_sums` hears how many sums the slowest has had since it began.
 
         Raises:
             StalledError: no sum for `patience` clocks.

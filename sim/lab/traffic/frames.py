@@ -34,7 +34,7 @@ class Sender:
 
     @classmethod
     def of(cls, told: Mapping[str, Any], mac: str, switch_mac: str) -> Sender:
-        """From what a job tells a member (`JobPlan.describe`)."""
+        """Read what a job tells a member (`JobPlan.describe`)."""
         return cls(mac, told["local"][0], told["local"][1], switch_mac, told["switch"][0])
 
     def frame(self, payload: Packet | None = None, **fields: int) -> Packet:

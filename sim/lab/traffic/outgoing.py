@@ -69,7 +69,7 @@ class Outgoing:
         self._credit = later(heard.credit, self._credit)
 
     def send_again(self) -> None:
-        """After a while without progress: everything that not every receiver has.
+        """Retransmit, after a while without progress, everything that not every receiver has.
 
         Raises:
             TimeoutError: no progress for longer than patience.

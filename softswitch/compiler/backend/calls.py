@@ -16,7 +16,7 @@ Path = tuple[object, ...]
 
 
 def path(expr: ir.Expr) -> Path | None:
-    """Where an lvalue lies: its variable, then fields. None if it has no address that a reference could take."""
+    """The place of an lvalue: its variable, then fields. None if it has no address that a reference could take."""
     if isinstance(expr, ir.VarRef):
         return (id(expr.variable),)
     if isinstance(expr, ir.FieldRef):
@@ -42,7 +42,7 @@ def _in_union(expr: ir.Expr) -> bool:
 
 
 def is_big(t: object) -> bool:
-    """Of types that are passed by reference even to `in` parameters."""
+    """Whether a type is passed by reference even to `in` parameters."""
     return isinstance(t, FieldsType | StackType | TupleType)
 
 

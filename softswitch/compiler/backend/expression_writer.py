@@ -121,7 +121,7 @@ class ExpressionWriter(ABC):
         self.after_write(target, place)
 
     def after_write(self, target: ir.Expr, place: str) -> None:
-        """Of a union's header that has just been written: when it is valid, the others are not."""
+        """Keep a union's rule after one of its headers was written: when it is valid, the others are not."""
         if isinstance(target, ir.FieldRef) and isinstance(target.base.type, UnionType):
             member = self.scope.program.types.member(target.base.type, target.name)
             union = place[: -len(member) - 1]

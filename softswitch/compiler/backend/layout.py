@@ -121,7 +121,7 @@ class Types:
         return self.tuples[t]
 
     def runs(self, header: HeaderType) -> dict[str, tuple[Run, int]]:
-        """By field name: the run a field is part of, and its place there."""
+        """Maps a field's name to the run that it is part of, and its place there."""
         if id(header) not in self._runs:
             found: dict[str, tuple[Run, int]] = {}
             offset = start = 0

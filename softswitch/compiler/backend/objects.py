@@ -68,7 +68,7 @@ class Objects:
 
 
 def action_full_name(owner: ir.Instance, action: ir.Action) -> str:
-    """Of an action as used by a table of `owner`."""
+    """The name of an action as used by a table of `owner`."""
     return ir.full_name("" if action.is_global else owner.path, action.cp_name)
 
 

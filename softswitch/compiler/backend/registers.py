@@ -1,4 +1,4 @@
-"""Where registers lie in memory.
+"""Places registers in memory.
 
 Arrays of one size in one block of the pipeline are taken to share an index: their cells of one index lie side by side
 (a slot), the cells of sibling instances (the lanes) next to each other at the slot's beginning, so that one packet
@@ -54,7 +54,7 @@ def array_size(extern: ir.ExternInstance) -> int:
 def place(
     pipeline: Mapping[str, ir.Instance], global_externs: Sequence[ir.ExternInstance]
 ) -> tuple[dict[int, Place], int]:
-    """By id of the ExternInstance; and the bytes in all."""
+    """Offsets by id of the ExternInstance, and the bytes in all."""
     groups: dict[tuple[str, int], dict[tuple[int, str], list[ir.ExternInstance]]] = {}
     seen: set[int] = set()
 

@@ -84,7 +84,7 @@ def _reads(expr: object, place: Path) -> bool:
 
 
 def _arguments(types: Types, calls: Sequence[ir.UnitApply]) -> list[Walk | ir.Expr] | None:
-    """For each parameter the walk or the common expression; None when the calls do not fit together."""
+    """Give for each parameter the walk or the common expression; None when the calls do not fit together."""
     unit = calls[0].instance.unit
     assert unit is not None
     out: list[Walk | ir.Expr] = []

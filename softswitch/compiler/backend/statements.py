@@ -50,7 +50,7 @@ class Statements:
         self.scope.out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)}{initial};")
 
     def declare_member(self, stmt: ir.Declare) -> None:
-        """Of a variable that is a member of the unit: sets it anew."""
+        """Initialise a variable that is a member of the unit anew."""
         cpp = self.ex.cpp(stmt.variable.type, stmt)
         initial = self.ex.value(stmt.init) if stmt.init is not None else f"{cpp}{{}}"
         self.scope.out.line(f"{variable_name(stmt.variable)} = {initial};")

@@ -1,4 +1,4 @@
-"""From syntax to IR: names, types, constants, instances."""
+"""Checks the syntax tree and makes the IR: names, types, constants, instances."""
 
 from __future__ import annotations
 

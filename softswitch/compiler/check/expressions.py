@@ -31,7 +31,7 @@ from catchment.softswitch.compiler.types import (
 
 
 class ExpressionChecker(OperatorChecker):
-    """From written expressions to typed ones."""
+    """Turns written expressions into typed ones."""
 
     @abstractmethod
     def call_expression(self, call: ast.Call) -> ir.Expr:

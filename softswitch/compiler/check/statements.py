@@ -28,7 +28,7 @@ from catchment.softswitch.compiler.types import (
 
 
 class StatementChecker(CallChecker):
-    """From written statements to typed ones; an error in one does not hide those in the next."""
+    """Turns written statements into typed ones; an error in one does not hide those in the next."""
 
     def block(self, written: ast.Block) -> ir.Block:
         """A block, in a scope of its own."""
@@ -50,7 +50,7 @@ class StatementChecker(CallChecker):
         return tuple(result)
 
     def _declare_anyway(self, statement: ast.Stmt) -> None:
-        """After an error in a declaration: declares the name if its type is good, so that its uses are not errors
+        """Declare the name after an error in its declaration if its type is good, so that its uses are not errors
         too."""
         if isinstance(statement, ast.VarDecl) and statement.name not in self.scope.names:
             try:

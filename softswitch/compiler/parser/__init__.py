@@ -1,4 +1,4 @@
-"""From tokens to the abstract syntax tree, by recursive descent."""
+"""Turns tokens into the abstract syntax tree, by recursive descent."""
 
 from __future__ import annotations
 

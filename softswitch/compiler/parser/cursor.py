@@ -32,7 +32,7 @@ class Cursor:
 
     @property
     def loc(self) -> Location:
-        """Where the token not yet read stands."""
+        """The source position of the token not yet read."""
         return self.token.loc
 
     def peek(self, ahead: int = 1) -> Token:
