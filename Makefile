@@ -30,7 +30,7 @@ setup: packages $(VENV)/.installed native ## install everything and build the na
 packages:
 	@tools/install-packages.sh
 
-$(VENV)/.installed: requirements.txt hls/requirements.txt pyproject.toml | packages
+$(VENV)/.installed: requirements.txt hls/requirements.txt controlplane/shell/requirements.txt pyproject.toml | packages
 	@$(PYTHON) -c 'import sys; sys.exit("setup: Python 3.11 or later is needed, this is " + sys.version if sys.version_info < (3, 11) else 0)'
 	@echo "setup: Python environment in $(VENV)/"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ $(VENV)/.installed: requirements.txt hls/requirements.txt pyproject.toml | packa
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m pip check -q
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target $(VENV)/hls -r hls/requirements.txt
+	@test -x $(VENV)/shell/bin/python || $(PYTHON) -m venv --without-pip $(VENV)/shell
+	@$(BIN)/python -m pip --python $(VENV)/shell/bin/python install -q --disable-pip-version-check -r controlplane/shell/requirements.txt
+	@$(BIN)/python -m pip --python $(VENV)/shell/bin/python check -q
 	@touch $@
 
 .PHONY: native
@@ -107,7 +110,7 @@ synth: $(VENV)/.installed ## area and logic depth of every hardware module
 protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
 	@$(BIN)/python -m catchment.sim.protocol
 
-wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml
+wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml, controller.proto and the P4Runtime package
 	@$(BIN)/python -m catchment.wire.generate
 
 .PHONY: registers

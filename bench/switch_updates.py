@@ -19,12 +19,12 @@ from statistics import median
 
 import grpc
 from google.protobuf import text_format
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.softswitch.build import build
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 ENTRIES, GOAL = 4000, 100_000
 BATCHES = (1, 100, 1000)

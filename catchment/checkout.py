@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -11,3 +12,6 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 
 NATIVE: Final = Path(os.environ.get("CATCHMENT_NATIVE_DIR", ROOT / "build" / "native"))
 """What CMake built; the environment's CATCHMENT_NATIVE_DIR names another folder."""
+
+SHELL: Final = Path(sys.prefix) / "shell"
+"""The environment of p4runtime-shell, which `make setup` makes: it needs an older protobuf than everything else."""

@@ -9,6 +9,7 @@ import typer
 
 from catchment.cli.target import DeviceOption, TopologyOption, find_place, patience
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.shell import run
 
 
 def shell(
@@ -25,6 +26,4 @@ def shell(
     # The shell exits without a word when nothing answers; ask first.
     name = switch if ":" not in switch else None
     SwitchClient.connect(address, device_id, name=name, timeout=patience(), read_only=True).close()
-    from catchment.controlplane.client.interactive import run_shell  # noqa: PLC0415  IPython takes a second to import
-
-    sys.exit(run_shell(address, device_id))
+    sys.exit(run(address, device_id))

@@ -22,9 +22,9 @@ def _packet_types() -> tuple[Any, Any]:
             message.field.add(name=field, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    factory = message_factory.MessageFactory(pool)
     request, response = (
-        factory.GetPrototype(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}")) for way in ("Request", "Response")
+        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"p4.bm.PacketStream{way}"))
+        for way in ("Request", "Response")
     )
     return request, response
 

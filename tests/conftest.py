@@ -6,10 +6,13 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from catchment.checkout import ROOT
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 
@@ -24,9 +27,25 @@ settings.register_profile("catchment", deadline=None, suppress_health_check=[Hea
 settings.load_profile("catchment")
 
 
+def _stale_packages() -> list[str]:
+    """Packages of the environment that are not as requirements.txt pins them."""
+    pins = (line.split("==") for line in (ROOT / "requirements.txt").read_text().split() if "==" in line)
+    wrong = []
+    for name, wanted in pins:
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found = "none"
+        if found.partition("+")[0] != wanted:
+            wrong.append(f"{name} {found}, not {wanted}")
+    return wrong
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hypothesis draws from the run's seed, too, unless --hypothesis-seed gives another."""
+    """Old packages end the run; hypothesis draws from the run's seed, too, unless --hypothesis-seed gives another."""
+    if stale := _stale_packages():
+        raise pytest.UsageError(f"requirements.txt has changed, run `make setup`: {'; '.join(stale)}")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
 

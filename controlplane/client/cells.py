@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from p4.v1 import p4runtime_pb2
-
 from catchment.controlplane.client.entries import meter_values, to_message
 from catchment.controlplane.client.switch import SwitchClient
+from catchment.wire.generated import p4runtime_pb2
 
 
 def clear_counter(client: SwitchClient, name: str, indices: Iterable[int]) -> None:

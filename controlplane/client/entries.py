@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
-
 from catchment.controlplane.client.errors import SwitchError
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.values import Value, decode, encode, readable, to_int
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2
 
 _MatchType = p4info_pb2.MatchField
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import grpc
 from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2
 
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.wire.generated import p4runtime_pb2
 
 _DETAILS_KEY = "grpc-status-details-bin"
 

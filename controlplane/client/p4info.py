@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from catchment.controlplane.client.errors import SwitchError
+from catchment.wire.generated import p4info_pb2
 
 
 class P4Info:

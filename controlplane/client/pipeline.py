@@ -8,12 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 
 import grpc
-from p4.v1 import p4runtime_pb2
-from p4runtime_sh.p4runtime import P4RuntimeException
 
 from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.session import Session
+from catchment.wire.generated import p4runtime_pb2
+
+_NO_GROUPS = (
+    grpc.StatusCode.FAILED_PRECONDITION,  # no pipeline yet
+    grpc.StatusCode.UNIMPLEMENTED,  # BMv2 has no read of clone sessions
+    grpc.StatusCode.NOT_FOUND,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,11 @@ def clear_replication(session: Session) -> None:
         entity = p4runtime_pb2.Entity()
         getattr(entity.packet_replication_engine_entry, kind).SetInParent()
         try:
-            for reply in session.read_one(entity):
-                updates += [
-                    p4runtime_pb2.Update(type=p4runtime_pb2.Update.DELETE, entity=found) for found in reply.entities
-                ]
-        except (grpc.RpcError, P4RuntimeException) as error:
-            if not _has_no_groups(error):
+            updates += [
+                p4runtime_pb2.Update(type=p4runtime_pb2.Update.DELETE, entity=found) for found in session.read(entity)
+            ]
+        except grpc.RpcError as error:
+            if error.code() not in _NO_GROUPS:
                 raise from_rpc(session.where, "reading the replication engine", error) from None
     if not updates:
         return
@@ -108,12 +112,3 @@ def clear_replication(session: Session) -> None:
         session.write(p4runtime_pb2.WriteRequest(updates=updates))
     except grpc.RpcError as error:
         raise from_rpc(session.where, "clearing the replication engine", error) from None
-
-
-def _has_no_groups(error: grpc.RpcError | P4RuntimeException) -> bool:
-    rpc = error.grpc_error if isinstance(error, P4RuntimeException) else error
-    return rpc.code() in (
-        grpc.StatusCode.FAILED_PRECONDITION,  # no pipeline yet
-        grpc.StatusCode.UNIMPLEMENTED,  # BMv2 has no read of clone sessions
-        grpc.StatusCode.NOT_FOUND,
-    )

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
-
 from catchment.controlplane.client.entries import from_action, port_bytes, port_of, to_action
 from catchment.controlplane.client.switch import SwitchClient, UpdateKind
 from catchment.controlplane.client.values import Value
+from catchment.wire.generated import p4runtime_pb2
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from p4.v1 import p4runtime_pb2
-
 from catchment.controlplane.client.switch import SwitchClient, UpdateKind
+from catchment.wire.generated import p4runtime_pb2
 
 
 @dataclass(frozen=True, slots=True)

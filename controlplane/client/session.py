@@ -1,10 +1,4 @@
-"""p4runtime-shell's client, without its defects.
-
-`P4RuntimeClient` of p4runtime-shell 0.0.6 calls `sys.exit` when a switch does not answer, prints to
-the terminal, never sets a deadline, joins its reader thread for ever, and its error iterator does
-not end on a partly accepted batch. The class here keeps its requests and queues, so that the
-interactive shell can run on it, and replaces those parts.
-"""
+"""One connection to a P4Runtime server: deadlines, the control stream, and who is primary."""
 
 from __future__ import annotations
 
@@ -18,16 +12,15 @@ from typing import Any
 
 import grpc
 from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
-from p4runtime_sh.p4runtime import P4RuntimeClient
 
 from catchment.controlplane.client.errors import SwitchError, from_rpc
+from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 ELECTION_HIGH = 1
 """Upper half of our election ids: with p4runtime-shell's default (1, 0) below all of ours."""
 
 _SLOW_METHODS = {"SetForwardingPipelineConfig": 60.0}
-_STREAM_KINDS = ("arbitration", "packet", "digest", "idle_timeout_notification", "unknown")
+_STREAM_KINDS = ("arbitration", "packet", "digest", "idle_timeout_notification", "error")
 
 _CallDetails = namedtuple(
     "_CallDetails", ("method", "timeout", "metadata", "credentials", "wait_for_ready", "compression")
@@ -57,8 +50,8 @@ def new_election_id() -> tuple[int, int]:
     return (ELECTION_HIGH, time.time_ns())
 
 
-class Session(P4RuntimeClient):  # type: ignore[misc]
-    """One connection to one switch; raises `SwitchError` where the base class exits.
+class Session:
+    """One connection to one switch.
 
     Args:
         where: the switch in words, for messages.
@@ -67,64 +60,68 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         timeout: seconds for the connection and for each request.
         primary: take the switch over for writing; otherwise only requests that read are possible
             and whoever is primary stays so.
+
+    Attributes:
+        stub: the service; each of its requests has a deadline.
+
+    Raises:
+        SwitchError: nothing answers at the address in time, or the switch refuses or keeps another primary.
     """
 
     def __init__(self, where: str, device_id: int, address: str, *, timeout: float, primary: bool) -> None:
         self.where = where
+        self.device_id = device_id
         self.address = address
         self.timeout = timeout
         self.primary = primary
-        self.stream: Any = None
-        self.stream_recv_thread: threading.Thread | None = None
+        self.election_id = new_election_id()
+        self._stream: Any = None
+        self._receiver: threading.Thread | None = None
         self._stream_error: SwitchError | None = None
         self._closing = False
         self._ended = threading.Event()
         self._on_end: Callable[[], None] | None = None
         self._election = threading.RLock()
-        try:
-            super().__init__(device_id, address, new_election_id())
-        except SystemExit:
-            raise SwitchError(f"{where}: {address!r} is not a gRPC address such as 127.0.0.1:9559") from None
+        self._outbox: queue.Queue[Any] = queue.Queue()
+        self._inboxes: dict[str, queue.Queue[Any]] = {kind: queue.Queue() for kind in _STREAM_KINDS}
+        self._channel = grpc.insecure_channel(address)
+        self._wait_until_ready()
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(grpc.intercept_channel(self._channel, _Deadline(timeout)))
+        if primary:
+            self._open_stream()
 
-    def set_up_stream(self) -> None:
-        """Wait for the server, then open the arbitration stream (called by the base class)."""
-        self.stream_out_q: queue.Queue[Any] = queue.Queue()
-        self.stream_in_q: dict[str, queue.Queue[Any]] = {k: queue.Queue() for k in _STREAM_KINDS}
+    def _wait_until_ready(self) -> None:
         try:
-            grpc.channel_ready_future(self.channel).result(timeout=self.timeout)
+            grpc.channel_ready_future(self._channel).result(timeout=self.timeout)
         except grpc.FutureTimeoutError:
-            self.channel.close()
+            self._channel.close()
             raise SwitchError(
                 f"{self.where}: no P4Runtime server answers at {self.address} within "
                 f"{self.timeout:g} s; start the switch (`catchment net up` or `catchment switch "
                 "run`) or correct its grpc address in the topology",
                 code="UNAVAILABLE",
             ) from None
-        timed = grpc.intercept_channel(self.channel, _Deadline(self.timeout))
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(timed)
-        if not self.primary:
-            return
-        raw = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.stream = raw.StreamChannel(iter(self.stream_out_q.get, None))
-        self.stream_recv_thread = threading.Thread(
-            target=self._receive, args=(self.stream,), name=f"p4runtime-{self.where}", daemon=True
-        )
-        self.stream_recv_thread.start()
+
+    def _open_stream(self) -> None:
+        raw = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._stream = raw.StreamChannel(iter(self._outbox.get, None))
+        self._receiver = threading.Thread(target=self._receive, name=f"p4runtime-{self.where}", daemon=True)
+        self._receiver.start()
         try:
-            self.handshake()
+            self._handshake()
         except SwitchError:
-            self.tear_down()
+            self.close()
             raise
 
-    def _receive(self, stream: Iterator[Any]) -> None:
+    def _receive(self) -> None:
         try:
-            for message in stream:
+            for message in self._stream:
                 kind = message.WhichOneof("update")
-                self.stream_in_q[kind if kind in self.stream_in_q else "unknown"].put(message)
+                self._inboxes[kind if kind in self._inboxes else "error"].put(message)
         except grpc.RpcError as error:
             if not self._closing:
                 self._stream_error = from_rpc(self.where, "the control stream", error)
-        for waiting in self.stream_in_q.values():
+        for waiting in self._inboxes.values():
             waiting.put(None)
         self._ended.set()
         if self._on_end is not None and not self._closing:
@@ -136,7 +133,7 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         if self._ended.is_set():
             callback()
 
-    def handshake(self) -> None:
+    def _handshake(self) -> None:
         """Become the primary controller of the switch.
 
         Raises:
@@ -145,10 +142,10 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self.device_id
         request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
-        self.stream_out_q.put(request)
+        self._outbox.put(request)
         deadline = time.monotonic() + self.timeout
         while True:
-            reply = self.get_stream_packet("arbitration", timeout=max(0.0, deadline - time.monotonic()))
+            reply = self._next("arbitration", timeout=max(0.0, deadline - time.monotonic()))
             if reply is None:
                 raise self._stream_error or SwitchError(
                     f"{self.where}: no answer to the request to become its controller within "
@@ -169,36 +166,45 @@ class Session(P4RuntimeClient):  # type: ignore[misc]
     def take_over(self) -> None:
         """Become primary again after another controller took the switch over."""
         with self._election:
-            while not self.stream_in_q["arbitration"].empty():
-                self.stream_in_q["arbitration"].get_nowait()
+            while not self._inboxes["arbitration"].empty():
+                self._inboxes["arbitration"].get_nowait()
             self.election_id = new_election_id()
-            self.handshake()
+            self._handshake()
 
-    def get_stream_packet(self, type_: str, timeout: float | None = 1) -> Any:
-        """The next stream message of one kind, or None when none arrives in time."""
+    def _next(self, kind: str, timeout: float | None) -> Any:
+        """The next stream message of one kind; None when none arrives in time or the stream has ended."""
         try:
-            return self.stream_in_q[type_].get(timeout=timeout)
+            return self._inboxes[kind].get(timeout=timeout)
         except queue.Empty:
             return None
 
-    def write(self, req: Any) -> Any:
+    def write(self, request: Any) -> None:
         """Send a write; the caller reads the refused updates out of the `grpc.RpcError`."""
-        req.device_id = self.device_id
-        req.election_id.high, req.election_id.low = self.election_id
-        return self.stub.Write(req)
+        request.device_id = self.device_id
+        request.election_id.high, request.election_id.low = self.election_id
+        self.stub.Write(request)
 
-    def write_update(self, update: Any) -> Any:
-        """Send one update (used by the interactive shell)."""
-        return self.write(p4runtime_pb2.WriteRequest(updates=[update]))
+    def read(self, query: Any) -> Iterator[Any]:
+        """The entities that a query selects, as they arrive; a broken request is a `grpc.RpcError`."""
+        for reply in self.stub.Read(p4runtime_pb2.ReadRequest(device_id=self.device_id, entities=[query])):
+            yield from reply.entities
 
-    def tear_down(self) -> None:
+    def p4info(self) -> Any:
+        """The P4Info of the program that the switch runs; a broken request is a `grpc.RpcError`."""
+        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            response_type=p4runtime_pb2.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+        )
+        return self.stub.GetForwardingPipelineConfig(request).config.p4info
+
+    def close(self) -> None:
         """Close the stream and the channel; returns even when the switch hangs."""
         self._closing = True
-        self.stream_out_q.put(None)
-        if self.stream_recv_thread is not None:
-            self.stream_recv_thread.join(timeout=1.0)
-            if self.stream_recv_thread.is_alive():
-                self.stream.cancel()
-                self.stream_recv_thread.join(timeout=1.0)
+        self._outbox.put(None)
+        if self._receiver is not None:
+            self._receiver.join(timeout=1.0)
+            if self._receiver.is_alive():
+                self._stream.cancel()
+                self._receiver.join(timeout=1.0)
         with contextlib.suppress(ValueError):  # closed twice
-            self.channel.close()
+            self._channel.close()

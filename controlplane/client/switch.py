@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import grpc
-from p4.v1 import p4runtime_pb2
-from p4runtime_sh.p4runtime import P4RuntimeException
 
 from catchment.controlplane.client import entries, pipeline
 from catchment.controlplane.client.entries import TableEntry
@@ -19,6 +17,7 @@ from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.client.session import Session
 from catchment.controlplane.client.values import Value, from_data, to_data
+from catchment.wire.generated import p4runtime_pb2
 
 UpdateKind = Literal["insert", "modify", "delete"]
 _BATCH = 64
@@ -75,7 +74,7 @@ class SwitchClient:
 
     def close(self) -> None:
         """Close the connection; the switch keeps its entries."""
-        self._session.tear_down()
+        self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -98,9 +97,9 @@ class SwitchClient:
         """The P4Info of the program; asked from the switch on first use."""
         if self._p4info is None:
             try:
-                message = self._session.get_p4info()
-            except P4RuntimeException as error:
-                raise from_rpc(self.where, "reading its P4Info", error.grpc_error) from None
+                message = self._session.p4info()
+            except grpc.RpcError as error:
+                raise from_rpc(self.where, "reading its P4Info", error) from None
             if not message.tables and not message.pkg_info.name:
                 raise SwitchError(f"{self.where} has no program yet; push a pipeline first")
             self._p4info = P4Info(message, self.where)
@@ -337,10 +336,7 @@ class SwitchClient:
     def read_entities(self, query: Any, what: str) -> Iterator[Any]:
         """The P4Runtime entities that a query selects; `what` says in errors what was tried."""
         try:
-            for reply in self._session.read_one(query):
-                yield from reply.entities
-        except P4RuntimeException as error:
-            raise from_rpc(self.where, what, error.grpc_error) from None
+            yield from self._session.read(query)
         except grpc.RpcError as error:
             raise from_rpc(self.where, what, error) from None
 

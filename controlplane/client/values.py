@@ -6,9 +6,8 @@ import ipaddress
 import re
 from typing import Any
 
-from p4.v1 import p4data_pb2
-
 from catchment.controlplane.client.errors import SwitchError
+from catchment.wire.generated import p4data_pb2
 
 Value = int | str
 """What people write: 7, "0x7f", "10.0.0.1", "02:00:00:00:00:01"."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4.config.v1 import p4info_pb2
+from catchment.wire.generated import p4info_pb2
 
 Match = p4info_pb2.MatchField
 _ACTION, _TABLE, _COUNTER, _DIRECT, _REGISTER = 0x01, 0x02, 0x12, 0x13, 0x16

@@ -11,9 +11,9 @@ from typing import Any
 
 import grpc
 from google.rpc import code_pb2, status_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from catchment.sim.lab.held_address import HeldAddress
+from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _DETAILS = "grpc-status-details-bin"
 

@@ -14,6 +14,7 @@ import typer
 from fake_switch import FakeSwitch, RunningFake
 
 from catchment.checkout import ROOT
+from catchment.controlplane import shell
 from catchment.controlplane.client import SwitchClient
 from catchment.wire.generated.constants import Mode
 
@@ -321,3 +322,10 @@ def test_topology_files_are_checked_and_drawn(run: Run, tmp_path: Path, topology
     assert (tmp_path / "lab.svg").read_text() == run("topology", "draw", str(topology))
     topology.write_text(topology.read_text().replace("link: s1:2", "link: s2:2"))
     assert "lab.yaml:6: hosts.w1.link: no switch 's2'" in run("topology", "draw", str(topology), code=1)
+
+
+def test_a_missing_shell_says_how_to_install_it(
+    topology: Path, client: SwitchClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "SHELL", topology.with_name("nothing"))
+    assert "run `make setup`" in run("shell", "s1", code=1)

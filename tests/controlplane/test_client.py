@@ -13,11 +13,11 @@ from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake, entity_key
 from google.protobuf import text_format
 from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
 
 from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import from_message, to_message
 from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.wire.generated import p4runtime_pb2
 
 INFO = P4Info(fake_p4info())
 

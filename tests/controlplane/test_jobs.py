@@ -8,7 +8,6 @@ import random
 import pytest
 from fake_switch import RunningFake, entity_key
 from google.rpc import code_pb2
-from p4.v1 import p4runtime_pb2
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
@@ -20,6 +19,7 @@ from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, re
 from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, Share
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Link, PortRef, Topology, racks, star
+from catchment.wire.generated import p4runtime_pb2
 from catchment.wire.generated.constants import Mode, PacketType
 
 PROGRAM = ROOT / "p4src" / "luwu.p4"

@@ -17,8 +17,6 @@ import grpc
 from bmv2_packets import PacketStream
 from frame_builder import SWITCH_IP, arp
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4runtime_rows import Names
 from scenarios import Build
 from switch_rows import rows
@@ -26,6 +24,7 @@ from targets import Output
 
 from catchment.sim.golden.switch_tables import Tables
 from catchment.sim.lab.held_address import HeldAddress
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2, p4runtime_pb2_grpc
 
 DEVICE = 1
 FENCE_PORTS = range(500, 504)  # egress thread of a port: port mod 4

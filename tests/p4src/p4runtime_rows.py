@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
 from switch_rows import Row
+
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2
 
 
 def canonical(value: int) -> bytes:

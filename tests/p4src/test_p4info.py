@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from bmv2_target import compile_program, missing_compiler
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 from scenarios import ROOT, Build
 
 from catchment.softswitch.compiler.driver import compile_program as compile_embedded
+from catchment.wire.generated import p4info_pb2
 
 GOLDEN = ROOT / "p4src/p4info"
 CONTRACT = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4.config.v1 import p4types_pb2
-
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.p4info.annotate import add_annotations
 from catchment.softswitch.compiler.types import (
@@ -27,6 +25,7 @@ from catchment.softswitch.compiler.types import (
     VarbitType,
     bit_width,
 )
+from catchment.wire.generated import p4types_pb2
 
 
 def cp_name(name: str, annotations: tuple[ir.Annotation, ...]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.diagnostics import CompileError, Diagnostic
@@ -27,6 +26,7 @@ from catchment.softswitch.compiler.p4info.typespec import (
 )
 from catchment.softswitch.compiler.p4info.visible import action_name, digest_name, visible
 from catchment.softswitch.compiler.types import BitType, EnumType, HeaderType, SerEnumType, StructType, bit_width
+from catchment.wire.generated import p4info_pb2
 
 DEFAULT_TABLE_SIZE = 1024
 _MATCH_TYPES = {"exact": "EXACT", "lpm": "LPM", "ternary": "TERNARY", "range": "RANGE", "optional": "OPTIONAL"}

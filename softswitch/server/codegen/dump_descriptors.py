@@ -1,6 +1,6 @@
-"""Writes the FileDescriptorSet of P4Runtime, from the descriptors inside the installed Python packages.
+"""Writes the FileDescriptorSet of P4Runtime, from the descriptors inside the generated Python modules.
 
-`p4runtime` and `googleapis-common-protos` carry the serialized descriptors of every message we need, so no `.proto`
+wire/generated/ and `googleapis-common-protos` carry the serialized descriptors of every message we need, so no `.proto`
 file is vendored: `protoc --descriptor_set_in=OUTPUT` generates the C++ from them. Debian's protoc (3.21) reads
 exactly the same wire format.
 """
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
-from p4.v1 import p4runtime_pb2
+
+from catchment.wire.generated import p4runtime_pb2
 
 
 def with_dependencies(root: FileDescriptor) -> FileDescriptorSet:

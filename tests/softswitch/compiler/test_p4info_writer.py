@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 from p4_programs import program
 
 from catchment.checkout import ROOT
 from catchment.softswitch.compiler import CompileError, compile_program
 from catchment.softswitch.compiler.p4info.jenkins import one_at_a_time
 from catchment.softswitch.compiler.p4info.symbols import IdKind, SymbolTable
+from catchment.wire.generated import p4info_pb2
 
 
 def info_of(tmp_path: Path, source: str) -> Any:

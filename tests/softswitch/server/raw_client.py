@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import grpc
 from google.rpc import status_pb2
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2, p4runtime_pb2_grpc
 
 TIMEOUT = 60.0
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2
 
 from catchment.softswitch.build import build
 from catchment.softswitch.process import DEFAULT_EXECUTABLE
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2
 
 EXECUTABLE = Path(os.environ.get("CATCHMENT_SWITCH", DEFAULT_EXECUTABLE))
 

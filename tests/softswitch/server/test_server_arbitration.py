@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 OK, NOT_FOUND, ALREADY_EXISTS = 0, 5, 6
 ROUTE = {1: ("lpm", 0x0A000000, 8)}

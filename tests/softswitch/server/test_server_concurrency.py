@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError
 
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 BATCH = 50
 

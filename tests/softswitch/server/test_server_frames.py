@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from frame_ports import FramePorts, probe, results
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 from server_programs import Program
 
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

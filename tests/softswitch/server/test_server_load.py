@@ -14,12 +14,12 @@ from pathlib import Path
 import grpc
 import pytest
 from frame_ports import FramePorts, probe
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
 from server_programs import Program
 
 from catchment.checkout import ROOT
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 LONG = "CATCHMENT_LONG_LOAD" in os.environ  # set by the sanitizer run below
 CLIENTS = 8

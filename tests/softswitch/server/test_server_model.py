@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 from google.protobuf.message import DecodeError
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
+
+from catchment.wire.generated import p4runtime_pb2
 
 OK, NOT_FOUND, ALREADY_EXISTS = 0, 5, 6
 Key = tuple[object, ...]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 from server_programs import Program
 
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 Config = p4runtime_pb2.ForwardingPipelineConfig
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
 from test_server_state import cell, clone, counter, multicast
+
+from catchment.wire.generated import p4runtime_pb2
 
 ABORTED, ALREADY_EXISTS = 10, 6
 Entity = p4runtime_pb2.Entity

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
+
+from catchment.wire.generated import p4runtime_pb2
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, OUT_OF_RANGE = 3, 5, 6, 11
 Entity = p4runtime_pb2.Entity

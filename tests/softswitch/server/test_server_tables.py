@@ -6,8 +6,9 @@ import random
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, as_bytes, update
+
+from catchment.wire.generated import p4runtime_pb2
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 5, 6, 7
 RESOURCE_EXHAUSTED, OUT_OF_RANGE, UNIMPLEMENTED = 8, 11, 12

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import grpc
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 from server_programs import EXECUTABLE, Program
 
 from catchment.softswitch.process import SwitchProcess, SwitchProcessError
+from catchment.wire.generated import p4runtime_pb2
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

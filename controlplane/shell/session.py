@@ -1,0 +1,27 @@
+"""p4runtime-shell as it is, but for one defect; runs in its own environment (requirements.txt), which has no catchment.
+
+p4runtime-shell 0.0.6 never ends when it lists the refused updates of a batch whose first one was accepted.
+
+usage: python session.py OPTION OF p4runtime-shell...
+"""
+
+from __future__ import annotations
+
+from p4runtime_sh import p4runtime, shell
+
+
+def _next_error(self: p4runtime.P4RuntimeErrorIterator) -> tuple[int, object]:
+    """The next refused update; the original stops advancing at the first accepted one."""
+    while self.idx < len(self.errors):
+        index, self.idx = self.idx, self.idx + 1
+        error = p4runtime.p4runtime_pb2.Error()
+        if not self.errors[index].Unpack(error):
+            raise p4runtime.P4RuntimeErrorFormatException("Cannot convert Any message to p4.Error")
+        if error.canonical_code != p4runtime.code_pb2.OK:
+            return index, error
+    raise StopIteration
+
+
+if __name__ == "__main__":
+    p4runtime.P4RuntimeErrorIterator.__next__ = _next_error
+    shell.main()
