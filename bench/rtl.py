@@ -16,7 +16,8 @@ from catchment.rtl.driver.memory import PAGE, PinnedMemory
 from catchment.rtl.driver.nic import Nic
 from catchment.rtl.driver.request import Request
 from catchment.rtl.driver.settings import NicSettings, StreamSettings
-from catchment.rtl.harness.verilated_nic import Pace, Top, VerilatedNic
+from catchment.rtl.generated.nic_regs import Role
+from catchment.rtl.harness.verilated_nic import Pace, VerilatedNic
 from catchment.sim.golden.switch_frames import HEADER_OFFSET
 from catchment.wire.generated.constants import DataType, Flag, PacketType
 
@@ -73,11 +74,11 @@ class Machine:
         return [(through(f.data), f.first, f.last) for f in self.nic.frames() if len(f.data) > 64]
 
 
-def machine(top: Top) -> Machine:
+def machine(role: Role) -> Machine:
     array = np.zeros(4 * PAGE, np.uint8)
     array.view(np.float32)[:] = np.random.default_rng(1).normal(size=array.size // 4) / 8
     memory = PinnedMemory(array, 1 << 40, tuple(range(0, array.size, PAGE)))
-    nic = VerilatedNic(top, array, relax=4)
+    nic = VerilatedNic(role, array, relax=4)
     nic.pace(Pace(latency=LATENCY))
     return Machine(nic, Nic(nic, memory), memory)
 
@@ -179,7 +180,7 @@ def small_pushes(worker: Machine) -> float:
 
 
 def main() -> None:
-    worker, root = machine("worker_nic"), machine("agg_nic")
+    worker, root = machine(Role.WORKER), machine(Role.ROOT)
     gradients = sustained(worker, root, DataType.FP32, DataType.FP32, VECTOR)
     halves = sustained(worker, root, DataType.BF16, DataType.BF16, VECTOR // 2)
     parameters = sustained(root, worker, DataType.BYTES, DataType.BYTES, VECTOR)

@@ -28,8 +28,7 @@ LINT_RULES = RTL / "lint.vlt"
 
 def modules() -> list[Path]:
     """Every module, one a file."""
-    folders = [*(RTL / folder for folder in FOLDERS), RTL]
-    return [path for folder in folders for path in sorted(folder.glob("*.sv")) if path not in PACKAGES]
+    return [p for folder in FOLDERS for p in sorted((RTL / folder).glob("*.sv")) if p not in PACKAGES]
 
 
 def closure(top: str, extra: tuple[Path, ...] = ()) -> list[Path]:

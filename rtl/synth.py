@@ -54,10 +54,10 @@ TARGETS = (
     Target("16 lanes, all types", "float_to_int"),
     Target("16 lanes back, fp32", "int_to_float", {"HALVES": 0}, lut_aim=2700),
     Target("16 lanes back, all types", "int_to_float"),
-    Target("transport, window 1024", "worker_transport"),
+    Target("transport, window 1024", "transport"),
     Target("host access", "host_access"),
-    Target("WorkerNIC", "worker_nic", lut_aim=25_000, ff_aim=40_000),
-    Target("AggNIC", "agg_nic"),
+    Target("WorkerNIC", "nic", {"ROLE": 0}, lut_aim=25_000, ff_aim=40_000),
+    Target("AggNIC", "nic", {"ROLE": 1}),
     # Table III of P4SGD: the network transport, and an eighth of 8 engines.
     Target("P4SGD rounds", "round_client", lut_aim=10_000, ff_aim=27_000),
     Target("P4SGD engine", "engine", lut_aim=188_000 // 8, ff_aim=904_000 // 8),

@@ -120,6 +120,12 @@ constexpr std::uint32_t kStatisticsStride = 8;
 constexpr std::uint32_t kHostStatistics = 0x600;
 constexpr std::uint32_t kHostStatisticsStride = 8;
 
+// which end of a job a NIC is: its parameter ROLE, and BUILD.root
+enum class Role : std::uint8_t {
+  kWorker = 0,  // pushes gradients; pulls parameters, or sums in all-reduce
+  kRoot = 1,  // pushes parameters, pulls sums
+};
+
 // counters of the transport: the index into STATISTICS
 enum class Statistic : std::uint8_t {
   kTxVectors = 0,  // sent for the first time

@@ -438,6 +438,13 @@ STATISTICS = Table('STATISTICS', 0x400, 2, 64, 'Statistic', '48-bit counters of 
 HOST_STATISTICS = Table('HOST_STATISTICS', 0x600, 2, 64, 'HostStatistic', '48-bit counters of the host side; reading the low word holds the high one for the next read')
 
 
+class Role(IntEnum):
+    """which end of a job a NIC is: its parameter ROLE, and BUILD.root"""
+
+    WORKER = 0  # pushes gradients; pulls parameters, or sums in all-reduce
+    ROOT = 1  # pushes parameters, pulls sums
+
+
 class Statistic(IntEnum):
     """counters of the transport: the index into STATISTICS"""
 

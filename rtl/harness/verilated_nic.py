@@ -8,15 +8,15 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catchment.rtl.driver.bus import BusError
+from catchment.rtl.generated.nic_regs import Role
 from catchment.rtl.verilate import build
 
-Top = Literal["worker_nic", "agg_nic"]
 _ROOM = 16384
 _OKAY = 0
 _NO_ANSWER = 0xFF
@@ -64,9 +64,9 @@ class SentFrame:
 
 
 @cache
-def _library(top: Top, parameters: tuple[tuple[str, int], ...], waves: bool) -> ctypes.CDLL:
+def _library(parameters: tuple[tuple[str, int], ...], waves: bool) -> ctypes.CDLL:
     bench = Path(__file__).with_name("nic_harness.cpp")
-    library = ctypes.CDLL(str(build(top, bench, dict(parameters), waves=waves)))
+    library = ctypes.CDLL(str(build("nic", bench, dict(parameters), waves=waves)))
     for name in ("nic_new", "catchment_device"):
         getattr(library, name).restype = ctypes.c_void_p
     for name in ("nic_now", "nic_waiting"):
@@ -80,6 +80,7 @@ class VerilatedNic:
     """A WorkerNIC or AggNIC; a context manager, and the `RegisterBus` of its driver.
 
     Args:
+        role: which of the two NICs it is.
         memory: bytes of the host, shared with the NIC; its first byte is at physical address `base`.
         parameters: of the module, as WINDOW.
         relax: clocks that pass while the driver waits.
@@ -87,10 +88,10 @@ class VerilatedNic:
     """
 
     def __init__(
-        self, top: Top, memory: NDArray[np.uint8], *, base: int = 0, seed: int = 1,
+        self, role: Role, memory: NDArray[np.uint8], *, base: int = 0, seed: int = 1,
         parameters: Mapping[str, int] | None = None, relax: int = 32, waves: Path | None = None,
     ) -> None:  # fmt: skip
-        self._library = _library(top, tuple(sorted((parameters or {}).items())), waves is not None)
+        self._library = _library(tuple(sorted({**(parameters or {}), "ROLE": role.value}.items())), waves is not None)
         self._memory = memory  # the NIC has its address: it must live as long
         self._relax = relax
         self._nic = ctypes.c_void_p(

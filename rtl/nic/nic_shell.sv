@@ -9,8 +9,8 @@ module nic_shell
     parameter int unsigned VECTOR_BYTES = 256,
     // frames of the transport's rings
     parameter int unsigned WINDOW = 1024,
-    // AggNIC: pushes bytes and pulls sums; else pushes gradients and pulls bytes, or sums in all-reduce
-    parameter bit ROOT = 1'b0,
+    // a root pushes bytes and pulls sums; a worker pushes gradients and pulls bytes, or sums in all-reduce
+    parameter bit ROLE = ROLE_WORKER,
     // WorkerNIC: can pull sums
     parameter bit ALL_REDUCE = 1'b1,
     // registers of a converter's lane
@@ -107,6 +107,8 @@ module nic_shell
     output logic                         m_axis_frame_tvalid,
     input  logic                         m_axis_frame_tready
 );
+
+  localparam bit Root = ROLE == ROLE_ROOT;
 
   // ---- registers and resets -------------------------------------------------------------------------------
   nic_control_t                 control;
@@ -219,8 +221,8 @@ module nic_shell
     status.id                 = 32'h4843_5443;
     status.version_map        = 16'd1;
     status.version_protocol   = 8'(Version);
-    status.build_root         = ROOT;
-    status.build_all_reduce   = ALL_REDUCE && !ROOT;
+    status.build_root         = Root;
+    status.build_all_reduce   = ALL_REDUCE && !Root;
     status.build_vector_bytes = 16'(VECTOR_BYTES);
     status.capacity_window    = 16'(WINDOW);
     status.capacity_queue     = 8'(QUEUE_DEPTH);
@@ -284,8 +286,8 @@ module nic_shell
   type_set_t pull_types;
 
   // An AggNIC pushes bytes and pulls sums.  A WorkerNIC pushes gradients; what it pulls depends on the mode.
-  localparam type_set_t PushTypes = ROOT ? ByteTypes : LaneTypes;
-  assign pull_types = ROOT || (ALL_REDUCE && control.control_all_reduce) ? LaneTypes : ByteTypes;
+  localparam type_set_t PushTypes = Root ? ByteTypes : LaneTypes;
+  assign pull_types = Root || (ALL_REDUCE && control.control_all_reduce) ? LaneTypes : ByteTypes;
 
   always_comb begin
     push_request = '{
@@ -310,8 +312,8 @@ module nic_shell
 
   host_datapath #(
       .VECTOR_BYTES(VECTOR_BYTES),
-      .PUSH_CONVERT(!ROOT),
-      .PULL_CONVERT(ROOT || ALL_REDUCE),
+      .PUSH_CONVERT(!Root),
+      .PULL_CONVERT(Root || ALL_REDUCE),
       .STAGES(STAGES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .TLB_ENTRIES(TLB_ENTRIES),

@@ -1,4 +1,4 @@
-// What WorkerNIC and AggNIC share: a sender and a consumer over one MAC (LuWu, section 3.2.3; docs/protocol.md).
+// The transport of a WorkerNIC or an AggNIC: a sender and a consumer over one MAC (LuWu, section 3.2.3; docs/protocol.md).
 //
 //   host -> tx_ring -> frame_sender -> MAC         tx_ring keeps [ma, next) for retransmission
 //               sender --^     ^-- heartbeat_gen
@@ -12,29 +12,33 @@ module transport
     parameter int unsigned VECTOR_BYTES = 256,
     // places of each ring, a power of two
     parameter int unsigned WINDOW = 1024,
-    // sends PARAM and takes FA, as the root; else sends PA and takes PARAM, or FA in all-reduce
-    parameter bit ROOT = 1'b0
+    // a root sends PARAM and takes FA; a worker sends PA and takes PARAM, or FA in all-reduce
+    parameter bit ROLE = ROLE_WORKER
 ) (
     input  logic                     clk,
     input  logic                     rst,
 
     input  transport_settings_t      settings,
     output transport_status_t        status,
+    // the counter stat_index of the clock before the last
     input  logic [StatIndexBits-1:0] stat_index,
     output logic [StatBits-1:0]      stat_value,
 
+    // vectors from the host, VECTOR_BYTES / 64 beats each; while the stream is disabled they are dropped
     input  logic [511:0]             s_axis_tx_tdata,
     input  logic                     s_axis_tx_tlast,
     input  tx_meta_t                 s_axis_tx_tuser,
     input  logic                     s_axis_tx_tvalid,
     output logic                     s_axis_tx_tready,
 
+    // vectors to the host, in order
     output logic [511:0]             m_axis_rx_tdata,
     output logic                     m_axis_rx_tlast,
     output rx_meta_t                 m_axis_rx_tuser,
     output logic                     m_axis_rx_tvalid,
     input  logic                     m_axis_rx_tready,
 
+    // frames from the MAC, without FCS; tuser with tlast: damaged.  tready is always high
     input  logic [511:0]             s_axis_net_tdata,
     input  logic [63:0]              s_axis_net_tkeep,
     input  logic                     s_axis_net_tlast,
@@ -42,6 +46,7 @@ module transport
     input  logic                     s_axis_net_tvalid,
     output logic                     s_axis_net_tready,
 
+    // frames to the MAC, without gaps inside a frame
     output logic [511:0]             m_axis_net_tdata,
     output logic [63:0]              m_axis_net_tkeep,
     output logic                     m_axis_net_tlast,
@@ -49,6 +54,7 @@ module transport
     input  logic                     m_axis_net_tready
 );
 
+  localparam bit          Root      = ROLE == ROLE_ROOT;
   localparam int unsigned Beats     = VECTOR_BYTES / 64;
   localparam int unsigned PlaceBits = $clog2(WINDOW);
   localparam int unsigned IndexBits  = Beats > 1 ? $clog2(Beats) : 1;
@@ -65,7 +71,7 @@ module transport
   logic tx_idle;  // no vector is being read for a frame
   logic rx_run;
 
-  wire all_reduce = !ROOT && settings.all_reduce;
+  wire all_reduce = !Root && settings.all_reduce;
   wire carry      = all_reduce && rx_run;
   wire [15:0] tx_window = window_of(settings.tx.window, 16'(WINDOW));
   wire [15:0] rx_window = window_of(settings.rx.window, 16'(WINDOW));
@@ -105,7 +111,7 @@ module transport
       .rx_gen(settings.rx.gen),
       .tx_run(tx_run_reg),
       .rx_run,
-      .sums(ROOT || all_reduce),
+      .sums(Root || all_reduce),
       .carry(all_reduce),
       .s_axis_tdata(s_axis_net_tdata),
       .s_axis_tkeep(s_axis_net_tkeep),
@@ -299,7 +305,7 @@ module transport
       .data
   );
 
-  frame_sender #(.VECTOR_BYTES(VECTOR_BYTES), .WINDOW(WINDOW), .PARAMETERS(ROOT)) frames (
+  frame_sender #(.VECTOR_BYTES(VECTOR_BYTES), .WINDOW(WINDOW), .PARAMETERS(Root)) frames (
       .clk,
       .rst,
       .address(settings.address),

@@ -27,7 +27,7 @@ from catchment.controlplane.jobs import Allocator, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import PortRef, Topology, star
 from catchment.controlplane.topology import Switch as PlannedSwitch
-from catchment.rtl.harness.verilated_nic import Top
+from catchment.rtl.generated.nic_regs import Role
 from catchment.sim.cosim.cable import Cable, write_capture
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.member_host import MemberHost, MemberTransfer
@@ -47,8 +47,8 @@ Transfer = NicTransfer | MemberTransfer
 class Kind(StrEnum):
     """What a host has: a WorkerNIC, an AggNIC, or the endpoint of host/ for either role."""
 
-    WORKER = "worker_nic"
-    ROOT = "agg_nic"
+    WORKER = "WorkerNIC"
+    ROOT = "AggNIC"
     SOFTWARE = "software"
 
 
@@ -263,9 +263,9 @@ class Machine:
             self.hosts[name] = member
             end = self._native.Socket(member.device)
         else:
-            top: Top = "agg_nic" if kind is Kind.ROOT else "worker_nic"
+            role = Role.ROOT if kind is Kind.ROOT else Role.WORKER
             nic = NicHost(
-                self._world, where, top, number=number, model=self._host_model, seed=self._bits(32),
+                self._world, where, role, number=number, model=self._host_model, seed=self._bits(32),
                 parameters=self._parameters, waves=self._waves and self._waves / f"{name}.fst",
             )  # fmt: skip
             self._exits.callback(nic.close)

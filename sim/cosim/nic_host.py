@@ -16,7 +16,8 @@ from catchment.rtl.driver.memory import PAGE, PinnedMemory
 from catchment.rtl.driver.nic import Nic
 from catchment.rtl.driver.request import Request
 from catchment.rtl.driver.settings import NicSettings, StreamSettings
-from catchment.rtl.harness.verilated_nic import Top, VerilatedNic
+from catchment.rtl.generated.nic_regs import Role
+from catchment.rtl.harness.verilated_nic import VerilatedNic
 from catchment.sim.cosim.bus import ClockedBus
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel
@@ -89,15 +90,15 @@ class NicHost:
     """
 
     def __init__(
-        self, world: Any, host: Host, top: Top, *, number: int, model: HostModel,
+        self, world: Any, host: Host, role: Role, *, number: int, model: HostModel,
         seed: int, parameters: Mapping[str, int] | None, waves: Path | None = None,
     ) -> None:  # fmt: skip
         self.name = host.name
         self.where = host
-        self.top = top
+        self.role = role
         self._array = np.zeros(PAGE * model.pages, np.uint8)
         base = (number + 1) << 32
-        self.nic = VerilatedNic(top, self._array, base=base, seed=seed, parameters=parameters, waves=waves)
+        self.nic = VerilatedNic(role, self._array, base=base, seed=seed, parameters=parameters, waves=waves)
         self.nic.pace(model.pace)
         self.device = world.add_device(*self.nic.device, model.mac_fifo_bytes)
         self.bus = ClockedBus(world, self.device)
@@ -116,9 +117,11 @@ class NicHost:
     def join(self, job: JobPlan, switch: Switch, timing: Timing) -> None:
         """Start this host's streams of a job."""
         told = job.describe(self.name)
-        wants = {"worker": "worker_nic", "peer": "worker_nic", "root": "agg_nic"}.get(told["role"])
-        if wants != self.top:
-            raise CosimError(f"{self.name} is {told['role']} of job {job.name}, and its NIC is a {self.top}")
+        wants = {"worker": Role.WORKER, "peer": Role.WORKER, "root": Role.ROOT}.get(told["role"])
+        if wants != self.role:
+            raise CosimError(
+                f"{self.name} is {told['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
+            )
         streams = {
             name: StreamSettings(told[name]["gen"], told[name]["base_seq"], told[name]["slots"])
             for name in (_GRADIENTS, _PARAMETERS, _SUMS)

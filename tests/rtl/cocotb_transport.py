@@ -1,4 +1,4 @@
-"""Runs inside the simulator: the ports of worker_transport as AXI-Streams, frames by scapy, gaps on every port."""
+"""Runs inside the simulator: the ports of a worker's transport as AXI-Streams, frames by scapy, gaps on every port."""
 
 from __future__ import annotations
 

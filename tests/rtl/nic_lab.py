@@ -27,6 +27,7 @@ from catchment.rtl.driver.memory import PAGE, Buffer, PinnedMemory
 from catchment.rtl.driver.nic import Nic
 from catchment.rtl.driver.request import Request
 from catchment.rtl.driver.settings import NicSettings, StreamSettings
+from catchment.rtl.generated.nic_regs import Role
 from catchment.rtl.harness.verilated_nic import Pace, VerilatedNic
 from catchment.wire.generated.constants import DataType
 
@@ -134,7 +135,7 @@ class Lab:
         array = np.zeros(PAGE * self.pages, np.uint8)
         base = (port + 1) << 32
         nic = VerilatedNic(
-            "agg_nic" if port == ROOT_PORT else "worker_nic", array, base=base, seed=self.rng.getrandbits(32)
+            Role.ROOT if port == ROOT_PORT else Role.WORKER, array, base=base, seed=self.rng.getrandbits(32)
         )
         self._stack.enter_context(nic)
         nic.pace(self.pace)

@@ -1,4 +1,4 @@
-"""worker_transport under cocotb: idle x back-pressure on every stream, frames built and parsed by scapy."""
+"""A worker's transport under cocotb: idle x back-pressure on every stream, frames built and parsed by scapy."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import pytest
 from cocotb_run import run_cocotb
 
 
-def test_worker_transport_under_cocotb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_cocotb("worker_transport", "cocotb_transport", seed=seed, monkeypatch=monkeypatch) == 9
+def test_transport_under_cocotb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_cocotb("transport", "cocotb_transport", seed=seed, monkeypatch=monkeypatch) == 9

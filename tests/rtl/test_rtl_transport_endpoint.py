@@ -15,6 +15,7 @@ from transport_frames import colons, dots
 from transport_nic import VECTOR_BYTES, Meta, Nic, StreamSettings
 
 from catchment.host import Endpoint, Stream
+from catchment.rtl.generated.nic_regs import Role
 from catchment.wire.generated.constants import UDP_PORT, DataType, Mode
 
 LANES = VECTOR_BYTES // 4
@@ -113,7 +114,7 @@ def test_all_reduce_of_a_nic_and_an_endpoint(loss: float, rng: random.Random) ->
     job = Job(gen=11, mode=Mode.ALLREDUCE, workers=2)
     stream = StreamSettings(gen=11, base_seq=BASE, window=64, slots=64)
     mine, theirs = numbers(rng, count * LANES), numbers(rng, count * LANES)
-    nic = Nic("worker_transport", settings_of(0, stream, stream, all_reduce=True, rto=20_000), rng.getrandbits(32))
+    nic = Nic(Role.WORKER, settings_of(0, stream, stream, all_reduce=True, rto=20_000), rng.getrandbits(32))
     with job_of({0: nic}, (job,), 1, rng, loss) as bridge:
         where = bridge.socket.getsockname()
         shared = Stream(gen=11, workers=2, slots=64, base_seq=BASE)
@@ -145,7 +146,7 @@ def test_gradients_and_parameters_between_nics_and_endpoints(root_is_nic: bool, 
     software = 1 if root_is_nic else ROOT_PORT
     nics = {
         port: Nic(
-            "agg_transport" if port == ROOT_PORT else "worker_transport",
+            Role.ROOT if port == ROOT_PORT else Role.WORKER,
             settings_of(port, *((weights, sums) if port == ROOT_PORT else (sums, weights)), rto=20_000),
             rng.getrandbits(32),
         )

@@ -10,6 +10,7 @@ import pytest
 from transport_frames import LANES, Judge, frame_to, merged_frame, parameter_frame, parsed, sum_frame
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, Settings, StreamSettings
 
+from catchment.rtl.generated.nic_regs import Role
 from catchment.wire.generated.constants import DataType, Flag, PacketType
 
 BASE = 0xFFFF_FFFD
@@ -19,15 +20,15 @@ SHARED = Settings(UP, UP, all_reduce=True)
 WORKER = Settings(UP, DOWN)
 ROOT = Settings(DOWN, UP)
 ROLES = {
-    "worker": ("worker_transport", WORKER),
-    "all_reduce": ("worker_transport", SHARED),
-    "agg": ("agg_transport", ROOT),
+    "worker": (Role.WORKER, WORKER),
+    "all_reduce": (Role.WORKER, SHARED),
+    "agg": (Role.ROOT, ROOT),
 }
 
 
 def started(role: str, rng: random.Random, **changes: int) -> Nic:
-    top, settings = ROLES[role]
-    nic = Nic(top, replace(settings, **changes), rng.getrandbits(32))  # type: ignore[arg-type]
+    end, settings = ROLES[role]
+    nic = Nic(end, replace(settings, **changes), rng.getrandbits(32))  # type: ignore[arg-type]
     nic.start()
     return nic
 

@@ -10,6 +10,8 @@ import pytest
 from transport_fabric import ROOT_PORT, settings_of
 from transport_nic import REJECTS, STATS, Settings, StreamSettings, library
 
+from catchment.rtl.generated.nic_regs import Role
+
 STAT_COUNT = 38
 
 
@@ -90,7 +92,7 @@ def run(job: Job, seed: int) -> dict[str, int]:
     )  # fmt: skip
     outcome = _Outcome()
     build = (("VECTOR_BYTES", job.vector_bytes), ("WINDOW", job.places)) if job.places != 1024 else ()
-    worker, root = library("worker_transport", build), library("agg_transport", build)
+    worker, root = library(Role.WORKER, build), library(Role.ROOT, build)
     worker.network_run(
         ctypes.byref(scenario), (ctypes.c_uint32 * len(words))(*words), (ctypes.c_uint16 * len(gens))(*gens),
         ctypes.cast(root.nic_new, ctypes.c_void_p), ctypes.byref(outcome),

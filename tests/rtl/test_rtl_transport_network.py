@@ -19,6 +19,7 @@ from transport_fabric import (
 )
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, StreamSettings
 
+from catchment.rtl.generated.nic_regs import Role
 from catchment.wire.generated.constants import DataType, Mode
 
 SWITCHES = {"model": model_switch, "embedded": embedded_switch}
@@ -80,7 +81,7 @@ def all_reduce(inject: Inject, job: Job, rng: random.Random, *, base: int, weath
         nics = {}
         for port in range(job.workers):
             how = settings_of(port, stream, stream, all_reduce=True, resend_delay=200 * port)
-            nics[port] = stack.enter_context(Nic("worker_transport", how, rng.getrandbits(32)))
+            nics[port] = stack.enter_context(Nic(Role.WORKER, how, rng.getrandbits(32)))
             nics[port].start()
             nics[port].gaps(some_gaps(rng))
             for index in range(count):
@@ -118,12 +119,12 @@ def push_and_pull(inject: Inject, up: Job, down: Job, rng: random.Random, weathe
         nics = {}
         for port in range(up.workers):
             how = settings_of(port, gradients, weights, resend_delay=200 * port)
-            nics[port] = stack.enter_context(Nic("worker_transport", how, rng.getrandbits(32)))
+            nics[port] = stack.enter_context(Nic(Role.WORKER, how, rng.getrandbits(32)))
             nics[port].start()
             for index in range(count):
                 nics[port].push(contribution(port, index).tobytes(), meta_of(port, index, count))
         root = stack.enter_context(
-            Nic("agg_transport", settings_of(ROOT_PORT, weights, gradients), rng.getrandbits(32))
+            Nic(Role.ROOT, settings_of(ROOT_PORT, weights, gradients), rng.getrandbits(32))
         )  # fmt: skip
         nics[ROOT_PORT] = root
         root.start()

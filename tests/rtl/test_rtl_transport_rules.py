@@ -10,6 +10,7 @@ import pytest
 from transport_frames import LANES, M32, merged_frame, parsed, sum_frame
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, Settings, StreamSettings
 
+from catchment.rtl.generated.nic_regs import Role
 from catchment.wire.generated.constants import Flag, PacketType
 
 BASE = 0xFFFF_FFFA
@@ -20,8 +21,8 @@ SILENT = Settings(STREAM, STREAM, all_reduce=True, rto=QUIET, rto_most=QUIET, he
 GRADIENTS = replace(SILENT, rx=replace(STREAM, gen=10), all_reduce=False)
 
 
-def nic_of(settings: Settings, rng: random.Random, top: str = "worker_transport") -> Nic:
-    nic = Nic(top, settings, rng.getrandbits(32))
+def nic_of(settings: Settings, rng: random.Random, role: Role = Role.WORKER) -> Nic:
+    nic = Nic(role, settings, rng.getrandbits(32))
     nic.start()
     nic.run(50)  # the first heartbeat
     nic.frames()
@@ -162,7 +163,7 @@ def test_a_missing_frame_is_sent_again_once(rng: random.Random) -> None:
 
 def test_a_receiver_asks_for_what_is_missing(rng: random.Random) -> None:
     settings = replace(GRADIENTS, tx=GRADIENTS.rx, rx=GRADIENTS.tx)  # the root takes sums
-    with nic_of(settings, rng, "agg_transport") as nic:
+    with nic_of(settings, rng, Role.ROOT) as nic:
         for offset in (0, 3, 1, 6):
             nic.receive(sum_frame(settings, (BASE + offset) % M32))
         asked = [what for _, _, _, what in beats(nic, 500) if what >= 0]
@@ -183,7 +184,7 @@ def test_a_peer_asks_by_sending_its_own_part_again(rng: random.Random) -> None:
 def test_heartbeats_each_interval_and_at_once_when_senders_wait(rng: random.Random) -> None:
     settings = replace(GRADIENTS, tx=GRADIENTS.rx, rx=replace(GRADIENTS.tx, window=16))
     settings = replace(settings, heartbeat_interval=1024)
-    with nic_of(settings, rng, "agg_transport") as nic:
+    with nic_of(settings, rng, Role.ROOT) as nic:
         idle = beats(nic, 6000)
         gaps = {b[0] - a[0] for a, b in pairwise(idle)}
         assert len(idle) >= 5 and all(abs(gap - 1090) <= 3 for gap in gaps), gaps
@@ -221,7 +222,7 @@ def test_a_window_that_cannot_be_is_the_largest(window: int, rng: random.Random)
 
 def test_generation_0_never_begins(rng: random.Random) -> None:
     nothing = replace(STREAM, gen=0)
-    with Nic("worker_transport", replace(SILENT, tx=nothing, rx=nothing), rng.getrandbits(32)) as nic:
+    with Nic(Role.WORKER, replace(SILENT, tx=nothing, rx=nothing), rng.getrandbits(32)) as nic:
         nic.push(bytes(VECTOR_BYTES), Meta())
         nic.receive(sum_frame(nic.settings, BASE))
         nic.run(3000)

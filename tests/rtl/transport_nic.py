@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from catchment.rtl.generated.nic_regs import Role
 from catchment.rtl.sources import RTL
 from catchment.rtl.verilate import build
 from catchment.wire.generated.constants import UDP_PORT, DataType
@@ -129,9 +130,15 @@ class Status:
 
 
 @cache
-def library(top: str, parameters: tuple[tuple[str, int], ...] = ()) -> ctypes.CDLL:
-    """The transport `top` behind C functions."""
-    lib = ctypes.CDLL(str(build(top, Path(__file__).with_name("transport_bench.cpp"), dict(parameters))))
+def library(role: Role, parameters: tuple[tuple[str, int], ...] = ()) -> ctypes.CDLL:
+    """The transport of `role` behind C functions."""
+    lib = ctypes.CDLL(
+        str(
+            build(
+                "transport", Path(__file__).with_name("transport_bench.cpp"), {**dict(parameters), "ROLE": role.value}
+            )
+        )
+    )
     for name in ("nic_unsent", "nic_stat", "nic_now", "nic_broken_laws"):
         getattr(lib, name).restype = ctypes.c_uint64
     lib.nic_new.restype = ctypes.c_void_p
@@ -141,8 +148,8 @@ def library(top: str, parameters: tuple[tuple[str, int], ...] = ()) -> ctypes.CD
 class Nic:
     """One NIC's transport; a context manager."""
 
-    def __init__(self, top: str, settings: Settings, seed: int = 1, parameters: Mapping[str, int] = {}) -> None:
-        self._lib = library(top, tuple(sorted(parameters.items())))
+    def __init__(self, role: Role, settings: Settings, seed: int = 1, parameters: Mapping[str, int] = {}) -> None:
+        self._lib = library(role, tuple(sorted(parameters.items())))
         self._beats = dict(parameters).get("VECTOR_BYTES", VECTOR_BYTES)
         self._nic = ctypes.c_void_p(
             self._lib.nic_new(ctypes.c_uint32(self._beats), ctypes.c_uint32(seed & 0xFFFF_FFFF))

@@ -1,13 +1,18 @@
-// LuWu's AggNIC: the optimizer node's parameters out of its memory to all workers, the sums of their gradients to its
-// memory (LuWu, section 3.2; docs/nic.md).
-module agg_nic
+// LuWu's two NICs (section 3.2; docs/nic.md).  ROLE_WORKER is the WorkerNIC: it sends a GPU's gradients out of its memory to the
+// switch and writes parameters, or in all-reduce sums, to its memory.  ROLE_ROOT is the AggNIC: it sends the optimizer
+// node's parameters to all workers and writes the sums of their gradients to its memory.
+module nic
   import nic_regs_pkg::AddressBits;
   import transport_pkg::*;
 #(
+    // a role_t; a plain bit, since Yosys gives an enumeration no value from outside
+    parameter bit ROLE = ROLE_WORKER,
     // bytes of a vector, a power of two, 64..8192
     parameter int unsigned VECTOR_BYTES = 256,
     // frames of each ring, a power of two
     parameter int unsigned WINDOW = 1024,
+    // 0: a worker is never in all-reduce; leaves out the conversion back
+    parameter bit ALL_REDUCE = 1'b1,
     // registers of a converter's lane, 1..3
     parameter int unsigned STAGES = 3,
     // requests that wait in each direction, a power of two
@@ -135,9 +140,10 @@ module agg_nic
   wire unused = &{1'b0, m_axi_bid, m_axi_rid};
 
   nic_shell #(
-      .ROOT(1'b1),
+      .ROLE(ROLE),
       .VECTOR_BYTES(VECTOR_BYTES),
       .WINDOW(WINDOW),
+      .ALL_REDUCE(ALL_REDUCE),
       .STAGES(STAGES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .TLB_ENTRIES(TLB_ENTRIES),
@@ -224,10 +230,11 @@ module agg_nic
       .m_axis_frame_tready(in_tready)
   );
 
-  agg_transport #(
+  transport #(
+      .ROLE(ROLE),
       .VECTOR_BYTES(VECTOR_BYTES),
       .WINDOW(WINDOW)
-  ) transport (
+  ) streams (
       .clk,
       .rst(core_rst),
       .settings,
@@ -257,4 +264,4 @@ module agg_nic
       .m_axis_net_tready(out_tready)
   );
 
-endmodule : agg_nic
+endmodule : nic
