@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bench.report import Figure, publish, rate
 from catchment.host import _native
-from catchment.host.buffers import ITEM_BYTES
+from catchment.host.transport.buffers import ITEM_BYTES
 from catchment.wire.generated.constants import DataType
 
 SIZES = {"256 KiB": 1 << 18, "64 MiB": 1 << 26}  # in a core's cache, and in memory

@@ -1,4 +1,4 @@
-"""Types of the native endpoint (host/native); `host.Endpoint` is the interface to use."""
+"""Types of the native endpoint (host/transport/native); `host.Endpoint` is the interface to use."""
 
 from typing import Any, final
 

@@ -1,4 +1,4 @@
-"""Types of the process group in C++ (host/torch_distributed/native)."""
+"""Types of the process group in C++ (host/torch/distributed/native)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
@@ -7,7 +7,7 @@ TORCH_VERSION: Final[str]
 
 @final
 class SwitchBackend:
-    """A c10d::Backend: see host.torch_distributed.native_group."""
+    """A c10d::Backend: see host.torch.distributed.native_group."""
 
     def __init__(
         self,

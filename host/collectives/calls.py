@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from catchment.host.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Call
 from catchment.host.errors import EndpointError
+from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
 from catchment.wire.generated.constants import DataType
 
 ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER = range(1, 7)

@@ -10,8 +10,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, final
 
-from catchment.host.addresses import Address, checked_address
-from catchment.host.buffers import Buffer
 from catchment.host.collectives import calls
 from catchment.host.collectives.calls import Manner, Numbers, Operation, told, wrong
 from catchment.host.collectives.errors import CollectiveError
@@ -23,7 +21,9 @@ from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from catchment.host.collectives.work import Work
 from catchment.host.errors import EndpointError
 from catchment.host.membership.description import Description
-from catchment.host.stream import Stream
+from catchment.host.transport.addresses import Address, checked_address
+from catchment.host.transport.buffers import Buffer
+from catchment.host.transport.stream import Stream
 from catchment.wire.generated.constants import DataType
 
 

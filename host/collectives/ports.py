@@ -6,9 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-from catchment.host.addresses import shm_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.errors import EndpointError
+from catchment.host.transport.addresses import shm_path
 
 ENVIRONMENT = "CATCHMENT_SHM_PORT"
 """Path of the shared-memory port of this rank; ``{rank}`` in it is replaced."""

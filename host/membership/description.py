@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from catchment.host.addresses import Address
-from catchment.host.all_reducer import AllReducer
-from catchment.host.endpoint import Endpoint
 from catchment.host.membership.errors import MembershipError
-from catchment.host.stream import Stream
+from catchment.host.transport.addresses import Address
+from catchment.host.transport.all_reducer import AllReducer
+from catchment.host.transport.endpoint import Endpoint
+from catchment.host.transport.stream import Stream
 
 _SLOTS = "slots"
 

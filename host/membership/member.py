@@ -11,12 +11,12 @@ from typing import Any, Protocol, Self, TypeVar, final
 
 import grpc
 
-from catchment.host.all_reducer import AllReducer
-from catchment.host.endpoint import Endpoint
 from catchment.host.errors import EndpointError
 from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
 from catchment.host.membership.errors import MembershipError
+from catchment.host.transport.all_reducer import AllReducer
+from catchment.host.transport.endpoint import Endpoint
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 

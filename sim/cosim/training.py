@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from catchment.host.buffers import bytes_of, lanes_of
+from catchment.host.transport.buffers import bytes_of, lanes_of
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Machine, Transfer
 from catchment.sim.cosim.models import CLOCK_NS, Faults, HostModel

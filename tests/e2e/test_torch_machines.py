@@ -16,7 +16,7 @@ from lab import ROOT
 
 from catchment.controlplane.controller import messages
 
-CASES = ROOT / "tests" / "host" / "torch_distributed"
+CASES = ROOT / "tests" / "host" / "torch" / "distributed"
 PATIENCE = 480.0
 # What needs no second switch: with a job that exists, groups of some of the ranks are gloo's.
 CHOSEN = (

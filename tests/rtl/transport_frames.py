@@ -74,7 +74,7 @@ def parsed(frame: bytes) -> tuple[Catchment, list[int] | bytes]:
 
 @dataclass(frozen=True)
 class Judge:
-    """The reasons to refuse a frame, in their order, as docs/protocol.md and host/native/frame_check.cpp have them."""
+    """The reasons to refuse a frame, in the order of docs/protocol.md and host/transport/native/frame_check.cpp."""
 
     settings: Settings
     sums: bool  # data are FA, else PARAM

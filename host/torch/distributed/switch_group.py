@@ -12,9 +12,9 @@ import torch
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
-from catchment.host.torch_distributed.ranks import RankOrder
-from catchment.host.torch_distributed.seat import Loss, Seat
-from catchment.host.torch_distributed.work import Completions, SwitchWork
+from catchment.host.torch.distributed.ranks import RankOrder
+from catchment.host.torch.distributed.seat import Loss, Seat
+from catchment.host.torch.distributed.work import Completions, SwitchWork
 
 # How long what is under way may go on when somebody is gone: their last vectors may be all that was needed.
 _GRACE: Final = 1.0

@@ -36,7 +36,7 @@ def test_the_demo_trains_under_torchrun() -> None:
 
 @pytest.mark.slow
 def test_fsdp2_on_a_mesh_trains_under_torchrun() -> None:
-    said = torchrun("tests/host/torch_distributed/sharded.py", ranks=4)
+    said = torchrun("tests/host/torch/distributed/sharded.py", ranks=4)
     losses = [float(loss) for loss in re.findall(r"loss (\S+)", said)]
     assert len(losses) == 2 and losses[1] < 0.8 * losses[0], said
     norms = re.findall(r"rank \d: norm (\S+)", said)

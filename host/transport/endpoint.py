@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-from catchment.host.addresses import Address, cannot_open, checked_address, shm_path
-from catchment.host.buffers import bytes_of, lanes_of
 from catchment.host.errors import EndpointError
-from catchment.host.request import Request
+from catchment.host.transport.addresses import Address, cannot_open, checked_address, shm_path
+from catchment.host.transport.buffers import bytes_of, lanes_of
+from catchment.host.transport.request import Request
 from catchment.wire.generated.constants import DataType
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from catchment.host.buffers import Buffer
-    from catchment.host.stream import Stream
+    from catchment.host.transport.buffers import Buffer
+    from catchment.host.transport.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)

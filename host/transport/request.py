@@ -9,7 +9,7 @@ from catchment.wire.generated.constants import Flag
 
 if TYPE_CHECKING:
     from catchment.host import _native
-    from catchment.host.buffers import Buffer
+    from catchment.host.transport.buffers import Buffer
 
 
 @final

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from catchment.host.collectives import Block, CollectiveError, Fixed
-from catchment.host.torch_distributed.file_seat import FileSeat
-from catchment.host.torch_distributed.ranks import RankOrder
-from catchment.host.torch_distributed.settings import Settings
+from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.ranks import RankOrder
+from catchment.host.torch.distributed.settings import Settings
 
 CONTROLLER = {
     "CATCHMENT_CONTROLLER": "10.1.0.1:50061",

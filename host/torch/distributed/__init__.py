@@ -6,8 +6,8 @@ torch finds the backend by itself (entry point `torch.backends`); where that is 
 
 from __future__ import annotations
 
-from catchment.host.torch_distributed.name import BACKEND
-from catchment.host.torch_distributed.registration import register
+from catchment.host.torch.distributed.name import BACKEND
+from catchment.host.torch.distributed.registration import register
 
 register()
 

@@ -1,4 +1,4 @@
-"""The process group in C++ (host/torch_distributed/native) around the one in Python, where it can be used."""
+"""The process group in C++ (host/torch/distributed/native) around the one in Python, where it can be used."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 import torch
 
 from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
-from catchment.host.torch_distributed.process_group import SwitchProcessGroup
-from catchment.host.torch_distributed.settings import PROCESS_GROUP
-from catchment.host.torch_distributed.switch_group import SwitchGroup
+from catchment.host.torch.distributed.process_group import SwitchProcessGroup
+from catchment.host.torch.distributed.settings import PROCESS_GROUP
+from catchment.host.torch.distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
 _MODULE: Final = "catchment.host._torch_group"

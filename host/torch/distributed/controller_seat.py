@@ -9,8 +9,8 @@ from typing import Final, final
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.membership import Credentials, Membership, MembershipError
-from catchment.host.torch_distributed.seat import Loss
-from catchment.host.torch_distributed.settings import ControllerAccess
+from catchment.host.torch.distributed.seat import Loss
+from catchment.host.torch.distributed.settings import ControllerAccess
 
 _POLL_SECONDS: Final = 0.5
 

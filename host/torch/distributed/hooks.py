@@ -11,7 +11,7 @@ from torch._C._distributed_c10d import GradBucket
 from torch.futures import Future
 
 from catchment.host.collectives import CollectiveError, Delayed, Scaling
-from catchment.host.torch_distributed.native_group import switch_of
+from catchment.host.torch.distributed.native_group import switch_of
 
 _WIRES = (None, torch.float32, torch.float16, torch.bfloat16)
 

@@ -14,10 +14,10 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import AllgatherOptions, Store
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch_distributed.companion import Companion
-from catchment.host.torch_distributed.name import BACKEND
-from catchment.host.torch_distributed.switch_group import SwitchGroup, Tensors, operation_of
-from catchment.host.torch_distributed.work import SwitchWork, Together
+from catchment.host.torch.distributed.companion import Companion
+from catchment.host.torch.distributed.name import BACKEND
+from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, operation_of
+from catchment.host.torch.distributed.work import SwitchWork, Together
 
 _UNSET: Final = timedelta(milliseconds=-1)
 

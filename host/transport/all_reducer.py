@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, final
 
-from catchment.host.addresses import Address, cannot_open, checked_address, shm_path
-from catchment.host.buffers import lanes_of
-from catchment.host.endpoint import Stall
 from catchment.host.errors import EndpointError
+from catchment.host.transport.addresses import Address, cannot_open, checked_address, shm_path
+from catchment.host.transport.buffers import lanes_of
+from catchment.host.transport.endpoint import Stall
 from catchment.wire.generated.constants import DataType, Flag
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from catchment.host import _native
-    from catchment.host.stream import Stream
+    from catchment.host.transport.stream import Stream
 
 
 @final

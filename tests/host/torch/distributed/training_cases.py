@@ -15,7 +15,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from catchment.host.torch_distributed.hooks import SwitchHook, switch_hook
+from catchment.host.torch.distributed.hooks import SwitchHook, switch_hook
 from catchment.sim.training.data import Shard as TextShard
 from catchment.sim.training.data import load_corpus
 from catchment.sim.training.model import PRESETS, Decoder, initialise, next_byte_loss

@@ -1,4 +1,4 @@
-// What an endpoint is told about a stream; checked by host/stream.py.
+// What an endpoint is told about a stream; checked by host/transport/stream.py.
 #pragma once
 
 #include <cstdint>

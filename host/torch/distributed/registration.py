@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from catchment.host.torch_distributed.name import BACKEND
+from catchment.host.torch.distributed.name import BACKEND
 
 
 def register() -> None:
@@ -17,6 +17,6 @@ def register() -> None:
 
 def _create(place: Any, options: Any) -> Any:
     """A process group. `place`: torch's store, rank and so on; `options`: what the caller gave as `pg_options`."""
-    from catchment.host.torch_distributed.creation import create  # noqa: PLC0415  only who uses it pays for it
+    from catchment.host.torch.distributed.creation import create  # noqa: PLC0415  only who uses it pays for it
 
     return create(place, options)

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, final
 
 from catchment.checkout import ROOT
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
-from catchment.host.torch_distributed.seat import Loss
+from catchment.host.torch.distributed.seat import Loss
 
 SERVICE: Final = "catchment.sim.lab.local_switch"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -16,17 +16,17 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch_distributed import local_seat
-from catchment.host.torch_distributed.companion import Companion
-from catchment.host.torch_distributed.controller_seat import ControllerSeat
-from catchment.host.torch_distributed.file_seat import FileSeat
-from catchment.host.torch_distributed.local_seat import LocalSeat
-from catchment.host.torch_distributed.native_group import in_native
-from catchment.host.torch_distributed.process_group import SwitchProcessGroup
-from catchment.host.torch_distributed.ranks import RankOrder
-from catchment.host.torch_distributed.seat import Seat
-from catchment.host.torch_distributed.settings import Settings
-from catchment.host.torch_distributed.switch_group import SwitchGroup
+from catchment.host.torch.distributed import local_seat
+from catchment.host.torch.distributed.companion import Companion
+from catchment.host.torch.distributed.controller_seat import ControllerSeat
+from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.local_seat import LocalSeat
+from catchment.host.torch.distributed.native_group import in_native
+from catchment.host.torch.distributed.process_group import SwitchProcessGroup
+from catchment.host.torch.distributed.ranks import RankOrder
+from catchment.host.torch.distributed.seat import Seat
+from catchment.host.torch.distributed.settings import Settings
+from catchment.host.torch.distributed.switch_group import SwitchGroup
 
 _LOG: Final = logging.getLogger("catchment.torch")
 _JOIN_SECONDS: Final = 60.0
@@ -63,7 +63,7 @@ def create(place: Any, options: Any) -> Any:
     """
     if options is not None and not isinstance(options, Settings):
         raise CollectiveError(
-            f"pg_options is a {type(options).__name__}", kind="argument", hint="give a host.torch_distributed.Settings"
+            f"pg_options is a {type(options).__name__}", kind="argument", hint="give a host.torch.distributed.Settings"
         )
     settings = options or Settings.of_environment()
     rank, size, timeout = int(place.group_rank), int(place.group_size), place.timeout

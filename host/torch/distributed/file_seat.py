@@ -10,7 +10,7 @@ from typing import Any, final
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.collectives.ports import is_socket
-from catchment.host.torch_distributed.seat import Loss
+from catchment.host.torch.distributed.seat import Loss
 
 
 @final
