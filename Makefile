@@ -65,15 +65,18 @@ e2e: setup ## the end-to-end tests in Mininet
 bench-%: setup ## measure one thing against its limit: bench-convert, bench-switch, ...
 	@$(ROOT) $(BIN)/python -m bench.$(subst -,_,$*)
 
+# Two processes: one for tests that compute alone, one for those with servers, namespaces and ports (tests/conftest.py).
+SIDE_BY_SIDE := -n 2 --dist loadgroup
+
 # ---- checks ------------------------------------------------------------------------------------
 .PHONY: test test-full lint format wire protocol-check
 test: setup lint ## lint, then every fast test and a sample of the long ones
 	@echo "test: SEED=$(SEED)"
-	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest -m "not slow"
+	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow"
 
 test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
-	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest
+	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 PYTHON_DIRS := catchment/*.py wire softswitch controlplane host sim rtl hls cli demo tests bench
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')

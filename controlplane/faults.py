@@ -21,14 +21,14 @@ class Direction(StrEnum):
     EGRESS = "egress"
 
 
-class PortDoor(Protocol):
+class PortFaults(Protocol):
     """Reaches the ports of switches on this machine, whose faults lie below their programs."""
 
     def read(self, address: str) -> dict[int, str]:
-        """The faults in force of the switch with this gRPC address; none where it has no such door."""
+        """The faults in force of the switch with this gRPC address; none where it has no admin socket."""
 
     def write(self, address: str, faults: Mapping[int, str]) -> None:
-        """Put faults of some ports in force; ControlPlaneError when there is no door, or no such fault."""
+        """Put faults of some ports in force; ControlPlaneError when it has no admin socket, or no such fault."""
 
 
 def set_loss(

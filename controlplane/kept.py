@@ -16,7 +16,7 @@ from catchment.controlplane.desired import FIRST_HAND_GROUP, SwitchConfig, is_ou
 from catchment.controlplane.dump.apply import apply_document
 from catchment.controlplane.dump.document import FORMAT, SECTIONS
 from catchment.controlplane.dump.read import read_document
-from catchment.controlplane.faults import PortDoor
+from catchment.controlplane.faults import PortFaults
 
 _GROUPS = "multicast_groups"
 
@@ -47,7 +47,7 @@ class Kept:
         return cls(data["document"], {int(port): spec for port, spec in data["port_faults"].items()})
 
 
-def read_kept(client: SwitchClient, parts: Iterable[SwitchConfig], address: str, ports: PortDoor | None) -> Kept:
+def read_kept(client: SwitchClient, parts: Iterable[SwitchConfig], address: str, ports: PortFaults | None) -> Kept:
     """What a switch holds beside these parts.
 
     Raises:
@@ -66,7 +66,7 @@ def read_kept(client: SwitchClient, parts: Iterable[SwitchConfig], address: str,
     return Kept(document, ports.read(address) if ports is not None else {})
 
 
-def put_back(kept: Kept, client: SwitchClient, address: str, ports: PortDoor | None) -> None:
+def put_back(kept: Kept, client: SwitchClient, address: str, ports: PortFaults | None) -> None:
     """Give a restarted switch what is kept of it.
 
     Raises:

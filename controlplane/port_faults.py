@@ -12,7 +12,7 @@ OFF = "off"
 
 
 class SwitchPorts:
-    """A `catchment.controlplane.faults.PortDoor`."""
+    """A `catchment.controlplane.faults.PortFaults`."""
 
     def read(self, address: str) -> dict[int, str]:
         """Port -> faults in force, of the switch with this gRPC address."""
@@ -34,7 +34,7 @@ class SwitchPorts:
         path = admin_socket(address)
         if path is None or not path.is_socket():
             raise ControlPlaneError(
-                f"the switch at {address} has no door to its ports on this machine (BMv2 never has): duplication, "
+                f"the switch at {address} has no admin socket on this machine (BMv2 never has): duplication, "
                 "reordering and delay are faults of the embedded switch's ports; --loss alone works on every switch"
             )
         try:

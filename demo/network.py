@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ThreadMember
-from catchment.sim.lab.memory_switch import MemoryFabric
+from catchment.sim.lab.memory_switch import MemorySwitch
 from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
 from catchment.sim.training.root import initial_layers, serve
 from catchment.sim.training.worker import prepare, train
@@ -37,14 +37,14 @@ class DemoNetwork(Protocol):
 
 
 class MemoryNetwork:
-    """No switch at all: threads of this process on a `MemoryFabric`."""
+    """No switch at all: threads of this process on a `MemorySwitch`."""
 
     def __init__(self, options: TrainingOptions) -> None:
         """`loss` has no meaning here and is refused."""
         if options.loss:
             raise LabError("network=memory has no switch that could lose packets: leave loss at 0")
         self._options = options
-        self._fabric = MemoryFabric(options.workers)
+        self._fabric = MemorySwitch(options.workers)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""The operator's door of a running switch: statistics of its ports, and faults that they inflict on frames."""
+"""The admin socket of a running switch: statistics of its ports, and faults that they inflict on frames."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.desired import SwitchConfig
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.faults import PortDoor
+from catchment.controlplane.faults import PortFaults
 from catchment.controlplane.kept import Kept, put_back, read_kept
 from catchment.controlplane.store import Transactions
 
@@ -25,7 +25,7 @@ class Keeper:
         ports: reaches its ports' faults; None where nothing does.
     """
 
-    def __init__(self, switch: str, address: str, store: Transactions, ports: PortDoor | None) -> None:
+    def __init__(self, switch: str, address: str, store: Transactions, ports: PortFaults | None) -> None:
         self._switch = switch
         self._address = address
         self._store = store

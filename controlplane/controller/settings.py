@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from catchment.controlplane.faults import PortDoor
+from catchment.controlplane.faults import PortFaults
 from catchment.controlplane.topology import Topology
 
 
@@ -55,4 +55,4 @@ class Settings:
     certificates: Path
     listen: tuple[str, ...]
     timing: Timing = Timing()
-    ports: PortDoor | None = None
+    ports: PortFaults | None = None

@@ -51,7 +51,7 @@ class _Transfer:
         return self._ready.is_set()
 
 
-class MemoryFabric:
+class MemorySwitch:
     """The two streams of a LuWu job between `workers` workers and one root."""
 
     def __init__(self, workers: int) -> None:
@@ -146,9 +146,9 @@ def largest_sum(lanes: formats.Lanes, exponent: int, workers: int) -> float:
 
 
 class MemoryPort:
-    """One end of a MemoryFabric; the same calls as `host.Endpoint`."""
+    """One end of a MemorySwitch; the same calls as `host.Endpoint`."""
 
-    def __init__(self, fabric: MemoryFabric, index: int | None) -> None:
+    def __init__(self, fabric: MemorySwitch, index: int | None) -> None:
         """`index` None is the root."""
         self._fabric = fabric
         self._index = index

@@ -67,11 +67,11 @@ def is_ready(line: str) -> bool:
 
 def splitting_ports(address: str) -> set[int]:
     """The ports of a switch that take UDP which its hosts leave merged; none unless the switch says so."""
-    door = admin_socket(address)
-    if door is None:
+    path = admin_socket(address)
+    if path is None:
         return set()
     try:
-        with SwitchAdmin(door) as admin:
+        with SwitchAdmin(path) as admin:
             return {port["port"] for port in admin.ports() if port["merged_udp"]}
     except SwitchAdminError:  # another kind of switch
         return set()

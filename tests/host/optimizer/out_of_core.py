@@ -21,7 +21,7 @@ from catchment.host.layers import LayerSpec, LayerTable, ParamHeader, WireType, 
 from catchment.host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
 from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
-from catchment.sim.lab.memory_switch import MemoryFabric, MemoryPort
+from catchment.sim.lab.memory_switch import MemoryPort, MemorySwitch
 
 TABLE = LayerTable(
     (
@@ -122,7 +122,7 @@ def train(
 ) -> tuple[StreamingNode, list[Worker]]:
     """Go on until the store has `steps` training passes (or through `passes`)."""
     options = node_options() if options is None else options
-    fabric = MemoryFabric(WORKERS)
+    fabric = MemorySwitch(WORKERS)
     first = store.state.trained
     chosen = [True] * (steps - first) if passes is None else passes
     node = StreamingNode(fabric.root(), store, options, streaming, on_pass=on_pass)

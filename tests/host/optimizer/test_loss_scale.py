@@ -25,7 +25,7 @@ from catchment.host.optimizer.store.check import check
 from catchment.host.optimizer.streaming import Clip, StreamingOptions
 from catchment.host.optimizer.streaming.clipping import Clipping
 from catchment.sim.golden import optimizers
-from catchment.sim.lab.memory_switch import MemoryFabric
+from catchment.sim.lab.memory_switch import MemorySwitch
 
 STEPS = 9
 CHOSEN = DynamicLossScale(initial=2.0**16, growth=2)
@@ -130,7 +130,7 @@ def _bytes_of(store: Store) -> str:
 
 
 def _in_memory(records: list[PassRecord]) -> list[torch.Tensor]:
-    fabric, passes = MemoryFabric(WORKERS), [True] * STEPS
+    fabric, passes = MemorySwitch(WORKERS), [True] * STEPS
     options = _options()
     weights = [initial(layer) for layer in range(len(TABLE))]
     node = OptimizerNode(fabric.root(), TABLE, weights, options, on_pass=records.append)

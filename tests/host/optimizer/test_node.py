@@ -13,7 +13,7 @@ import torch
 from catchment.host import EndpointError
 from catchment.host.layers import LayerSpec, LayerTable, Phase, TrainingError, WireType, message_size, open_message
 from catchment.host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, ScalingOptions
-from catchment.sim.lab.memory_switch import MemoryFabric, MemoryPort
+from catchment.sim.lab.memory_switch import MemoryPort, MemorySwitch
 
 TABLE = LayerTable(
     (
@@ -77,7 +77,7 @@ class Worker(threading.Thread):
 def _run(
     passes: Sequence[bool], gradient: Gradient, workers: int = 3, scaling: ScalingOptions | None = None
 ) -> tuple[OptimizerNode, list[Worker], list[PassRecord]]:
-    fabric = MemoryFabric(workers)
+    fabric = MemorySwitch(workers)
     generator = torch.Generator().manual_seed(4)
     weights = [torch.randn(layer.numel, generator=generator) for layer in TABLE]
     records: list[PassRecord] = []
@@ -183,7 +183,7 @@ def test_gradients_that_are_never_finite_end_the_run_by_name() -> None:
 
 
 def test_a_failing_network_ends_both_flows() -> None:
-    fabric = MemoryFabric(2)
+    fabric = MemorySwitch(2)
     weights = [torch.ones(layer.numel) for layer in TABLE]
     node = OptimizerNode(fabric.root(), TABLE, weights, NodeOptions(2))
     threading.Timer(0.05, fabric.fail, [EndpointError("switch gone", kind="stalled")]).start()
@@ -192,7 +192,7 @@ def test_a_failing_network_ends_both_flows() -> None:
 
 
 def test_weights_must_match_the_table() -> None:
-    port = MemoryFabric(1).root()
+    port = MemorySwitch(1).root()
     with pytest.raises(TrainingError, match="1 layers of weights"):
         OptimizerNode(port, TABLE, [torch.ones(30)], NodeOptions(1))
     with pytest.raises(TrainingError, match="first: 29 weights"):

@@ -24,7 +24,7 @@ from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOpti
 from catchment.host.optimizer.streaming import Arena, Clip, Clipping, StreamingNode, StreamingOptions
 from catchment.host.optimizer.streaming.task import Buffers, Work
 from catchment.sim.golden import optimizers
-from catchment.sim.lab.memory_switch import MemoryFabric
+from catchment.sim.lab.memory_switch import MemorySwitch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -34,7 +34,7 @@ PASSES = [False, True, True, False, True, True]
 
 
 def _in_memory(rule: UpdateRule | None, wire: WireType) -> tuple[OptimizerNode, list[Worker], list[PassRecord]]:
-    fabric, records = MemoryFabric(WORKERS), []
+    fabric, records = MemorySwitch(WORKERS), []
     node = OptimizerNode(
         fabric.root(), TABLE, [initial(i) for i in range(len(TABLE))], node_options(rule, wire), on_pass=records.append
     )
@@ -175,7 +175,7 @@ def test_a_step_waits_for_the_states_that_the_one_before_wrote(tmp_path: Path) -
     table = _long(1)
     finals = []
     for number, options in enumerate((StoreOptions(rate=1e6), StoreOptions())):
-        fabric = MemoryFabric(1)
+        fabric = MemorySwitch(1)
         geometry = Geometry(table, 1)
         with Store.create([tmp_path / str(number)], geometry, lambda _layer: torch.zeros(3000), options) as store:
             node = StreamingNode(fabric.root(), store, NodeOptions(1), StreamingOptions(arena=1 << 22))
@@ -196,7 +196,7 @@ def _long(layers: int) -> LayerTable:
 class PushOnes(threading.Thread):
     """A worker for any table: a layer's gradients follow its parameters."""
 
-    def __init__(self, fabric: MemoryFabric, table: LayerTable, steps: int) -> None:
+    def __init__(self, fabric: MemorySwitch, table: LayerTable, steps: int) -> None:
         super().__init__(daemon=True)
         self._port, self._table, self._steps = fabric.worker(0), table, steps
 
@@ -217,7 +217,7 @@ def test_memory_does_not_grow_with_the_model(tmp_path: Path, layers: int) -> Non
     table = _long(layers)
     geometry = Geometry(table, 1)
     largest = Buffers.size(geometry, 0, Work.BACKWARD)
-    fabric = MemoryFabric(1)
+    fabric = MemorySwitch(1)
     arena = 2 * largest
     with Store.create([tmp_path / "s"], geometry, lambda _layer: torch.zeros(3000)) as store:
         node = StreamingNode(fabric.root(), store, NodeOptions(1), StreamingOptions(arena=arena))
@@ -231,7 +231,7 @@ def test_memory_does_not_grow_with_the_model(tmp_path: Path, layers: int) -> Non
 
 
 def test_an_arena_that_is_too_small_is_refused(tmp_path: Path) -> None:
-    fabric = MemoryFabric(WORKERS)
+    fabric = MemorySwitch(WORKERS)
     with create([tmp_path / "s"]) as store:
         with pytest.raises(TrainingError, match="an arena of 4096 bytes: one layer needs"):
             StreamingNode(fabric.root(), store, node_options(), StreamingOptions(arena=4096))
@@ -308,7 +308,7 @@ def test_a_step_overlaps_disk_network_and_update(tmp_path: Path) -> None:
     """On a slow device the timeline shows the disk at work on one layer, network or processor on another."""
     table = _long(12)
     timeline = Timeline(enabled=True)
-    fabric = MemoryFabric(1)
+    fabric = MemorySwitch(1)
     with Store.create(
         [tmp_path / "s"], Geometry(table, 1), lambda _layer: torch.zeros(3000), StoreOptions(rate=20e6)
     ) as store:
@@ -354,7 +354,7 @@ def test_slow_devices_hold_the_network_back_and_lose_nothing(tmp_path: Path) -> 
 
 
 def test_a_failing_network_ends_every_step(tmp_path: Path) -> None:
-    fabric = MemoryFabric(WORKERS)
+    fabric = MemorySwitch(WORKERS)
     with create([tmp_path / "a"]) as store:
         node = StreamingNode(fabric.root(), store, node_options())
         threading.Timer(0.05, fabric.fail, [EndpointError("switch gone", kind="stalled")]).start()
