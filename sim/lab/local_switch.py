@@ -1,6 +1,6 @@
 """A switch for the processes of one machine, for as long as they live: what torchrun's processes use by default.
 
-    python -m catchment.sim.lab.local_switch --ranks 4
+    catchment-local-switch --ranks 4
 
 starts an embedded switch with a shared-memory port for each rank and an all-reduce job for all of them, prints one
 line of JSON that names its socket, and serves it.  A rank connects, says who it is, and is told its part of the job;
@@ -129,7 +129,9 @@ def rings(lanes: int, slots: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one."""
-    parser = argparse.ArgumentParser(description="a switch for the processes of one machine")
+    parser = argparse.ArgumentParser(
+        prog="catchment-local-switch", description="a switch for the processes of one machine"
+    )
     parser.add_argument("--ranks", type=int, required=True, help=f"1 to {MAX_WORKERS}")
     parser.add_argument("--slots", type=int, default=SLOTS, help="vectors in flight, a power of two")
     parser.add_argument("--lanes", type=int, default=LANES, choices=SUPPORTED_LANES, help="elements of a vector")

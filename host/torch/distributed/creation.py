@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Store
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch.distributed import local_seat
+from catchment.host.torch.distributed import local_seat, switch_command
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.controller_seat import ControllerSeat
 from catchment.host.torch.distributed.file_seat import FileSeat
@@ -180,5 +180,5 @@ def _seat(agreement: _Agreement, settings: Settings) -> Seat:
             peers=others,
             hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/pytorch.md",
         )
-    path = agreement.of_first("switch", lambda: local_seat.start(agreement.size))
+    path = agreement.of_first("switch", lambda: switch_command.start(agreement.size, settings.local_switch))
     return LocalSeat(path, agreement.rank)

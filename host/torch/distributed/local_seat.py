@@ -1,66 +1,24 @@
-"""A place at a switch of this machine that the first rank starts for the group (sim/lab/local_switch.py)."""
+"""A rank's place at a switch of this machine that the first rank has started for the group (switch_command.py)."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, Final, final
+from typing import Any, Final, final
 
-from catchment.checkout import ROOT
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.torch.distributed.seat import Loss
 
-SERVICE: Final = "catchment.sim.lab.local_switch"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_QUOTED = 2000
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 def machine() -> str:
     """What tells machines apart."""
     return _BOOT_ID.read_text(encoding="ascii").strip()
-
-
-def start(ranks: int) -> str:
-    """Start a switch for so many ranks and give the path of its socket; it ends with the last rank's process.
-
-    Compiles the switch program first, if nobody has yet.
-
-    Raises:
-        CollectiveError: kind ``system``: it does not start; quotes what it said.
-    """
-    log = tempfile.TemporaryFile()  # noqa: SIM115  the switch keeps it
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    # It has no use for torch's or the launcher's variables, and must outlive whoever dies of Ctrl-C.
-    process = subprocess.Popen(
-        [sys.executable, "-m", SERVICE, "--ranks", str(ranks)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        cwd="/",
-        env=environment,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    with process.stdout as output:
-        line = output.readline()
-    if not line:
-        raise _unavailable(f"the switch for {ranks} ranks does not start", _said(process, log))
-    threading.Thread(target=process.wait, name="end of the switch", daemon=True).start()
-    return str(json.loads(line)["socket"])
-
-
-def _said(process: subprocess.Popen[bytes], log: IO[bytes]) -> str:
-    code = process.wait()
-    log.seek(0)
-    return f"code {code}: {log.read()[-_QUOTED:].decode(errors='replace').strip() or 'it wrote nothing'}"
 
 
 @final

@@ -11,7 +11,7 @@ from typing import Self
 
 from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
 
-JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP = (
+JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP, LOCAL_SWITCH = (
     f"CATCHMENT_{name}"
     for name in (
         "JOB",
@@ -23,6 +23,7 @@ JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROC
         "SCALING",
         "COMPANION",
         "PROCESS_GROUP",
+        "LOCAL_SWITCH",
     )
 )
 
@@ -52,6 +53,7 @@ class Settings:
         host: this host's name in the job file, where its addresses do not tell.
         companion: have gloo do what does not go through the switch; otherwise that raises.
         native: the process group in C++ (True), in Python (False), or C++ where it is built (None).
+        local_switch: the command, with arguments, that starts a switch on this machine; the installed one unless given.
 
     Without job and controller the ranks are on one machine, and a switch is started for them.
     """
@@ -62,6 +64,7 @@ class Settings:
     host: str | None = None
     companion: bool = True
     native: bool | None = None
+    local_switch: str | None = None
 
     def __post_init__(self) -> None:
         if self.job is not None and self.controller is not None:
@@ -83,6 +86,7 @@ class Settings:
             host=environment.get(HOST),
             companion=_flag(environment, COMPANION, default=True),
             native=_native(environment.get(PROCESS_GROUP)),
+            local_switch=environment.get(LOCAL_SWITCH),
         )
 
 

@@ -1,0 +1,79 @@
+"""Starts the local switch of a group, which is a command that this package knows by its name alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, Final
+
+from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.settings import LOCAL_SWITCH
+
+COMMAND: Final = "catchment-local-switch"
+_QUOTED = 2000
+
+
+def find(given: str | None) -> list[str]:
+    """The words of the command: `given`, or the script beside this Python, or the one on the PATH.
+
+    Raises:
+        CollectiveError: kind ``system``: there is none.
+    """
+    words = shlex.split(given) if given else [str(Path(sys.executable).parent / COMMAND)]
+    found = shutil.which(words[0]) or (None if given else shutil.which(COMMAND))
+    if found is None:
+        where = f"{LOCAL_SWITCH}={given} is no command" if given else f"neither beside {sys.executable} nor on the PATH"
+        hint = f"install catchment (`make setup`, or `pip install -e .`), or set {LOCAL_SWITCH} to a command"
+        raise CollectiveError(f"there is no `{COMMAND}`, {where}", kind="system", hint=hint)
+    return [found, *words[1:]]
+
+
+def start(ranks: int, given: str | None = None) -> str:
+    """Start a switch for so many ranks and give the path of its socket; it ends with the last rank's process.
+
+    The command compiles the switch program first, if nobody has yet.
+
+    Args:
+        ranks: how many processes will connect.
+        given: the command and its first arguments as one line, instead of the installed one.
+
+    Raises:
+        CollectiveError: kind ``system``: there is no such command, or it does not start; quotes what it said.
+    """
+    command = [*find(given), "--ranks", str(ranks)]
+    log = tempfile.TemporaryFile()  # noqa: SIM115  the switch keeps it
+    # A session of its own: the switch must outlive a rank that dies of Ctrl-C.
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, cwd="/", start_new_session=True
+        )
+    except OSError as error:
+        raise _does_not_start(ranks, command, str(error)) from None
+    assert process.stdout is not None
+    with process.stdout as output:
+        line = output.readline()
+    try:
+        socket = str(json.loads(line)["socket"])
+    except (ValueError, KeyError, TypeError):
+        process.kill()
+        raise _does_not_start(ranks, command, _said(process, log, line)) from None
+    threading.Thread(target=process.wait, name="end of the switch", daemon=True).start()
+    return socket
+
+
+def _said(process: subprocess.Popen[bytes], log: IO[bytes], line: bytes) -> str:
+    code = process.wait()
+    log.seek(0)
+    said = (line + log.read())[-_QUOTED:].decode(errors="replace").strip()
+    return f"code {code}: {said or 'it wrote nothing'}"
+
+
+def _does_not_start(ranks: int, command: list[str], reason: str) -> CollectiveError:
+    message = f"the switch for {ranks} ranks does not start (`{shlex.join(command)}`)"
+    return CollectiveError(message, kind="system", hint=reason)

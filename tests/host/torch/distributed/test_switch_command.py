@@ -1,0 +1,75 @@
+"""How the command that starts a switch on this machine is found, started, and complained of."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed import switch_command
+from catchment.host.torch.distributed.settings import Settings
+
+
+def command(path: Path, body: str) -> Path:
+    """An executable at `path` that runs the Python `body`."""
+    path.write_text(f"#!{sys.executable}\nimport json, sys\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_installed_command_is_found_beside_the_python_that_runs() -> None:
+    assert switch_command.find(None) == [str(Path(sys.executable).parent / switch_command.COMMAND)]
+
+
+def test_the_path_is_searched_where_the_python_has_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = command(tmp_path / switch_command.COMMAND, "")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "empty" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert switch_command.find(None) == [str(elsewhere)]
+
+
+def test_no_command_is_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CollectiveError, match=r"make setup.*CATCHMENT_LOCAL_SWITCH") as raised:
+        switch_command.find(None)
+    assert raised.value.kind == "system"
+
+
+def test_a_given_command_that_is_none_does_not_fall_back_to_the_installed_one() -> None:
+    given = Settings.of_environment({"CATCHMENT_LOCAL_SWITCH": "/nowhere/switch --slots 4"}).local_switch
+    with pytest.raises(CollectiveError, match="CATCHMENT_LOCAL_SWITCH=/nowhere/switch --slots 4"):
+        switch_command.start(2, given)
+
+
+def test_a_given_command_keeps_its_arguments_and_is_told_the_ranks(tmp_path: Path) -> None:
+    given = command(tmp_path / "a switch", 'print(json.dumps({"socket": " ".join(sys.argv[1:])}))')
+    assert switch_command.start(3, f"{shlex.quote(str(given))} --slots 4") == "--slots 4 --ranks 3"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("sys.exit('no room')", "code 1: no room"),
+        ("print('hello', flush=True)", "hello"),
+        ("print('[1]', flush=True)", "1"),
+        ("print('{}', flush=True)", "{}"),
+    ],
+)
+def test_a_command_that_is_no_switch_is_quoted(tmp_path: Path, body: str, said: str) -> None:
+    given = command(tmp_path / "switch", body)
+    with pytest.raises(CollectiveError, match="the switch for 2 ranks does not start") as raised:
+        switch_command.start(2, str(given))
+    assert said in str(raised.value)
+
+
+def test_a_file_that_cannot_be_run_is_named(tmp_path: Path) -> None:
+    given = tmp_path / "switch"
+    given.write_text("neither a script nor a program")
+    given.chmod(0o755)
+    with pytest.raises(CollectiveError, match="does not start") as raised:
+        switch_command.start(2, str(given))
+    assert str(given) in str(raised.value)
