@@ -1,0 +1,54 @@
+"""Pages hold what they say: links lead somewhere, the README stays short, and its program runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from catchment.checkout import ROOT
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as repository hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", _CODE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    wrong = []
+    for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not link.startswith("http") and (not target.exists() or (anchor and anchor not in _anchors(target))):
+            wrong.append(link)
+    assert not wrong, f"{page.name} links to what is not there: {', '.join(wrong)}"
+
+
+def test_the_readme_is_short() -> None:
+    prose = _CODE.sub("", PAGES[0].read_text("utf-8"))
+    assert len(re.findall(r"\w[\w'-]*", re.sub(r"\]\([^)]*\)", "]", prose))) <= 500
+
+
+def test_the_program_of_the_readme_trains(tmp_path: Path) -> None:
+    (program,) = (code for language, code in _CODE.findall(PAGES[0].read_text("utf-8")) if language == "python")
+    (tmp_path / "train.py").write_text(program)
+    # Files of a user's own whose names are those of our folders must not stand in the way.
+    for name in ("host.py", "wire.py", "sim.py"):
+        (tmp_path / name).write_text("raise RuntimeError('this is the file of a user')\n")
+    torchrun = Path(sys.executable).with_name("torchrun")
+    run = subprocess.run(
+        [torchrun, "--nproc-per-node", "2", "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    said = dict(line.split() for line in run.stdout.splitlines())
+    assert set(said) == {"0", "1"}
+    assert all(float(loss) < 10 for loss in said.values())
