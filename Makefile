@@ -116,6 +116,16 @@ protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
 wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml, controller.proto and the P4Runtime package
 	@$(BIN)/python -m catchment.wire.generate
 
+$(VENV)/docs/.installed: docs/requirements.txt
+	@$(PYTHON) -m venv $(VENV)/docs
+	@$(VENV)/docs/bin/python -m pip install -q --disable-pip-version-check -r docs/requirements.txt
+	@touch $@
+
+.PHONY: docs
+docs: $(VENV)/docs/.installed ## build the pages as a site with search, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --strict --quiet
+	@echo "docs: build/site/index.html"
+
 .PHONY: registers
 registers: $(VENV)/.installed ## regenerate rtl/generated/ and docs/registers.md from rtl/registers.toml
 	@$(BIN)/python -m catchment.rtl.generate_registers

@@ -33,6 +33,11 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not wrong, f"{page.name} links to what is not there: {', '.join(wrong)}"
 
 
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r"^\s+- ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    assert listed == {page.name for page in PAGES[1:]}
+
+
 def test_the_readme_is_short() -> None:
     prose = _CODE.sub("", PAGES[0].read_text("utf-8"))
     assert len(re.findall(r"\w[\w'-]*", re.sub(r"\]\([^)]*\)", "]", prose))) <= 500
