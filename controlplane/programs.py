@@ -100,7 +100,7 @@ def _compile(target: Target, program: Path, defines: Mapping[str, str], folder: 
     flags = [f"-D{name}={value}" for name, value in sorted(defines.items())]
     if target is Target.EMBEDDED:
         command = [
-            sys.executable, "-m", "softswitch", str(program), *flags,
+            sys.executable, "-m", "catchment.softswitch", str(program), *flags,
             "--p4info", str(results.p4info), "--output", str(results.device_config),
         ]  # fmt: skip
     else:
