@@ -10,8 +10,7 @@ from catchment.cli import complete
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.ranges import cells
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
-from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.client.cells import clear_counter, clear_direct_counter
+from catchment.controlplane.client import CounterCell, DirectCounterCell, SwitchClient, SwitchError
 
 app = typer.Typer(help="Counters of any program, indexed ones and those of tables.", no_args_is_help=True)
 
@@ -91,9 +90,10 @@ def clear(
         if _is_direct(client, name):
             if which is not None:
                 raise SwitchError(f"{name} is a table: its counters are cleared together")
-            clear_direct_counter(client, name)
+            client.modify(*(DirectCounterCell(entry) for entry in client.direct_counters(name)))
         else:
-            clear_counter(client, name, cells(which, client.p4info.find("counter", name).size, f"counter {name}"))
+            wanted = cells(which, client.p4info.find("counter", name).size, f"counter {name}")
+            client.modify(*(CounterCell(name, index) for index in wanted))
 
 
 def _is_direct(client: SwitchClient, name: str) -> bool:

@@ -9,16 +9,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
-from catchment.controlplane.client import SwitchError
-from catchment.controlplane.client.replication import (
-    CloneSession,
-    MulticastGroup,
-    Replica,
-    read_groups,
-    read_sessions,
-    write_groups,
-    write_sessions,
-)
+from catchment.controlplane.client import CloneSession, MulticastGroup, Replica, SwitchError
 
 group_app = typer.Typer(help="Multicast groups.", no_args_is_help=True)
 clone_app = typer.Typer(help="Clone sessions.", no_args_is_help=True)
@@ -36,7 +27,7 @@ def list_groups(
 ) -> None:
     """The multicast groups of a switch."""
     with connect(switch, topology, device_id, read_only=True) as client:
-        groups = read_groups(client)
+        groups = sorted(client.each(MulticastGroup()), key=lambda group: group.number)
     if as_json:
         print_json([{"group": group.number, "replicas": _json(group.replicas)} for group in groups])
     else:
@@ -51,7 +42,7 @@ def create_group(
 ) -> None:  # fmt: skip
     """Create a group: `group create s1 7 1 2 3:5`."""
     with connect(switch, topology, device_id) as client:
-        write_groups(client, "insert", [MulticastGroup(number, _replicas(ports))])
+        client.insert(MulticastGroup(number, _replicas(ports)))
 
 
 @group_app.command("modify")
@@ -61,7 +52,7 @@ def modify_group(
 ) -> None:  # fmt: skip
     """Give a group other ports."""
     with connect(switch, topology, device_id) as client:
-        write_groups(client, "modify", [MulticastGroup(number, _replicas(ports))])
+        client.modify(MulticastGroup(number, _replicas(ports)))
 
 
 @group_app.command("delete")
@@ -70,7 +61,7 @@ def delete_group(
 ) -> None:
     """Delete a group; frames for it are dropped from then on."""
     with connect(switch, topology, device_id) as client:
-        write_groups(client, "delete", [MulticastGroup(number)])
+        client.delete(MulticastGroup(number))
 
 
 @clone_app.command("list")
@@ -79,7 +70,7 @@ def list_sessions(
 ) -> None:
     """The clone sessions of a switch."""
     with connect(switch, topology, device_id, read_only=True) as client:
-        sessions = read_sessions(client)
+        sessions = sorted(client.each(CloneSession()), key=lambda session: session.number)
     if as_json:
         print_json(
             [{"session": s.number, "replicas": _json(s.replicas), "packet_length": s.packet_length} for s in sessions]
@@ -96,7 +87,7 @@ def create_session(
 ) -> None:  # fmt: skip
     """Create a session: `clone create s1 5 3 --length 64`."""
     with connect(switch, topology, device_id) as client:
-        write_sessions(client, "insert", [CloneSession(number, _replicas(ports), length)])
+        client.insert(CloneSession(number, _replicas(ports), length))
 
 
 @clone_app.command("modify")
@@ -106,7 +97,7 @@ def modify_session(
 ) -> None:  # fmt: skip
     """Give a session other ports or another length."""
     with connect(switch, topology, device_id) as client:
-        write_sessions(client, "modify", [CloneSession(number, _replicas(ports), length)])
+        client.modify(CloneSession(number, _replicas(ports), length))
 
 
 @clone_app.command("delete")
@@ -115,7 +106,7 @@ def delete_session(
 ) -> None:
     """Delete a session; nothing is cloned to it from then on."""
     with connect(switch, topology, device_id) as client:
-        write_sessions(client, "delete", [CloneSession(number)])
+        client.delete(CloneSession(number))
 
 
 def _replicas(words: Iterable[str]) -> tuple[Replica, ...]:

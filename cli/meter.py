@@ -10,7 +10,7 @@ from catchment.cli import complete
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.ranges import cells
 from catchment.cli.target import DeviceOption, SwitchArgument, TopologyOption, connect
-from catchment.controlplane.client.cells import read_meters, write_meters
+from catchment.controlplane.client import MeterCell
 
 app = typer.Typer(help="Meters of any program.", no_args_is_help=True)
 
@@ -25,8 +25,12 @@ def show(
 ) -> None:
     """The meters of a switch, and the cells that are configured; all others mark everything green."""
     with connect(switch, topology, device_id, read_only=True) as client:
-        found = {client.p4info.short_name("meter", name): read_meters(client, name)
-                 for name in client.p4info.names("meter")}  # fmt: skip
+        found = {
+            client.p4info.short_name("meter", name): {
+                cell.index: cell.config for cell in client.each(MeterCell(name)) if cell.config
+            }
+            for name in client.p4info.names("meter")
+        }
     if as_json:
         print_json(found)
         return
@@ -52,7 +56,7 @@ def configure(
               "pburst": cburst if pburst is None else pburst}  # fmt: skip
     with connect(switch, topology, device_id) as client:
         wanted = cells(which, client.p4info.find("meter", name).size, f"meter {name}")
-        write_meters(client, name, dict.fromkeys(wanted, config))
+        client.modify(*(MeterCell(name, index, config) for index in wanted))
 
 
 @app.command("clear")
@@ -66,4 +70,4 @@ def clear(
     """Take the configuration off cells: they mark everything green."""
     with connect(switch, topology, device_id) as client:
         wanted = cells(which, client.p4info.find("meter", name).size, f"meter {name}")
-        write_meters(client, name, dict.fromkeys(wanted))
+        client.modify(*(MeterCell(name, index) for index in wanted))

@@ -82,9 +82,8 @@ class SwitchStats:
 def drops(client: SwitchClient) -> dict[str, int]:
     """Packets dropped by reason; only reasons that happened."""
     names = {int(reason): reason.name for reason in DropReason}
-    return {
-        names.get(cell.index, f"reason {cell.index}"): cell.packets for cell in client.counter(DROPS) if cell.packets
-    }
+    counted = ((cell.index or 0, cell.packets) for cell in client.counter(DROPS))
+    return {names.get(index, f"reason {index}"): packets for index, packets in counted if packets}
 
 
 def switch_stats(topology: Topology, switch: str, client: SwitchClient, jobs: Iterable[JobPlan] = ()) -> SwitchStats:

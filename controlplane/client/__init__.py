@@ -1,8 +1,31 @@
 """P4Runtime client: names and readable values on any target (see docs/control-plane.md)."""
 
-from catchment.controlplane.client.entries import TableEntry
+from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, MeterCell, RegisterCell
+from catchment.controlplane.client.entity import Entity, Update
+from catchment.controlplane.client.entries import Choice, TableEntry
 from catchment.controlplane.client.errors import SwitchError, UpdateFailure
 from catchment.controlplane.client.p4info import P4Info
-from catchment.controlplane.client.switch import CounterValue, SwitchClient
+from catchment.controlplane.client.profiles import GroupMember, Member, MemberGroup
+from catchment.controlplane.client.replication import CloneSession, MulticastGroup, Replica
+from catchment.controlplane.client.switch import SwitchClient
 
-__all__ = ["CounterValue", "P4Info", "SwitchClient", "SwitchError", "TableEntry", "UpdateFailure"]
+__all__ = [
+    "Choice",
+    "CloneSession",
+    "CounterCell",
+    "DirectCounterCell",
+    "Entity",
+    "GroupMember",
+    "Member",
+    "MemberGroup",
+    "MeterCell",
+    "MulticastGroup",
+    "P4Info",
+    "RegisterCell",
+    "Replica",
+    "SwitchClient",
+    "SwitchError",
+    "TableEntry",
+    "Update",
+    "UpdateFailure",
+]

@@ -18,6 +18,7 @@ class P4Info:
     def __init__(self, message: Any, source: str = "the switch") -> None:
         self.message = message
         self.source = source
+        self.shapes: dict[tuple[Any, ...], Any] = {}  # of table entries; encoding.py keeps them here
         self._kinds: dict[str, dict[str, Any]] = {
             "table": _by_name(message.tables),
             "action": _by_name(message.actions),
@@ -30,6 +31,8 @@ class P4Info:
             "value set": _by_name(message.value_sets),
             "digest": _by_name(message.digests),
         }
+        self._counted = {counter.direct_table_id for counter in message.direct_counters}
+        self._metered = {meter.direct_table_id for meter in message.direct_meters}
         self._found: dict[tuple[str | int, str], Any] = {}
         self._by_id = {entry.preamble.id: entry for kind in self._kinds.values() for entry in kind.values()}
 
@@ -96,6 +99,14 @@ class P4Info:
 
     def _actions_of(self, table: Any) -> list[str]:
         return [self.by_id(reference.id).preamble.name for reference in table.action_refs]
+
+    def is_counted(self, table: Any) -> bool:
+        """Whether the entries of a table have direct counters."""
+        return table.preamble.id in self._counted
+
+    def is_metered(self, table: Any) -> bool:
+        """Whether the entries of a table have direct meters."""
+        return table.preamble.id in self._metered
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the program has exactly one such object."""

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from catchment.controlplane.client.entries import from_action, port_bytes, port_of, to_action
-from catchment.controlplane.client.switch import SwitchClient, UpdateKind
+from catchment.controlplane.client.encoding import fill_action, port_bytes, port_of
+from catchment.controlplane.client.entity import Entity, UpdateKind
+from catchment.controlplane.client.entries import from_action
+from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.values import Value
-from catchment.wire.generated import p4runtime_pb2
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """An action with its parameters that entries refer to by number."""
+class Member(Entity):
+    """An action with parameters that entries refer to by number; as a pattern: that one, or (0) all of a profile."""
 
     profile: str
-    number: int
+    number: int = 0
     action: str = ""
     params: Mapping[str, Value] = field(default_factory=dict)
+
+    def key(self) -> str:
+        return f"member {self.number} of {self.profile}"
+
+    def subject(self) -> str:
+        return f"the members of {self.profile}"
+
+    def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
+        self.select(message, p4info)
+        if kind != "delete":
+            table = _table(p4info, p4info.find("action profile", self.profile))
+            fill_action(self.action, self.params, table, p4info, self.key(), into=message.action_profile_member.action)
+
+    def select(self, message: Any, p4info: P4Info) -> None:
+        out = message.action_profile_member
+        out.action_profile_id = p4info.find("action profile", self.profile).preamble.id
+        out.member_id = self.number
+
+    @classmethod
+    def decode(cls, message: Any, p4info: P4Info) -> Member:
+        found = message.action_profile_member
+        info = p4info.by_id(found.action_profile_id)
+        action, params = from_action(found.action, _table(p4info, info), p4info)
+        return cls(p4info.short_name("action profile", info.preamble.name), found.member_id, action, params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,88 +57,40 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberGroup:
-    """Members among which a selector chooses."""
+class MemberGroup(Entity):
+    """Members among which a selector chooses; as a pattern: that group, or (0) all of a profile."""
 
     profile: str
-    number: int
+    number: int = 0
     members: tuple[GroupMember, ...] = ()
     max_size: int = 0
 
+    def key(self) -> str:
+        return f"group {self.number} of {self.profile}"
 
-def read_members(client: SwitchClient, profile: str) -> list[Member]:
-    """The members of a profile, by number."""
-    info = client.p4info.find("action profile", profile)
-    query = p4runtime_pb2.Entity()
-    query.action_profile_member.action_profile_id = info.preamble.id
-    name = client.p4info.short_name("action profile", info.preamble.name)
-    table = _table(client, info)
-    found = [
-        Member(
-            name,
-            entity.action_profile_member.member_id,
-            *from_action(entity.action_profile_member.action, table, client.p4info),
-        )
-        for entity in client.read_entities(query, f"reading the members of {profile}")
-    ]
-    return sorted(found, key=lambda member: member.number)
+    def subject(self) -> str:
+        return f"the groups of {self.profile}"
 
+    def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
+        self.select(message, p4info)
+        out = message.action_profile_group
+        out.max_size = self.max_size
+        for one in self.members:
+            out.members.add(member_id=one.member, weight=one.weight, watch_port=port_bytes(one.watch_port))
 
-def write_members(client: SwitchClient, kind: UpdateKind, members: Iterable[Member]) -> None:
-    """Insert, modify or delete members.
+    def select(self, message: Any, p4info: P4Info) -> None:
+        out = message.action_profile_group
+        out.action_profile_id = p4info.find("action profile", self.profile).preamble.id
+        out.group_id = self.number
 
-    Raises:
-        SwitchError: with each member that the switch refuses.
-    """
-    updates = []
-    for member in members:
-        info = client.p4info.find("action profile", member.profile)
-        words = f"{kind} member {member.number} of {member.profile}"
-        entity = p4runtime_pb2.Entity()
-        message = entity.action_profile_member
-        message.action_profile_id, message.member_id = info.preamble.id, member.number
-        if kind != "delete":
-            table = _table(client, info)
-            message.action.CopyFrom(to_action(member.action, member.params, table, client.p4info, words))
-        updates.append((kind, entity, words))
-    client.write_entities(updates)
+    @classmethod
+    def decode(cls, message: Any, p4info: P4Info) -> MemberGroup:
+        found = message.action_profile_group
+        name = p4info.short_name("action profile", p4info.by_id(found.action_profile_id).preamble.name)
+        members = (GroupMember(one.member_id, one.weight, port_of(one.watch_port)) for one in found.members)
+        return cls(name, found.group_id, tuple(sorted(members, key=lambda one: one.member)), found.max_size)
 
 
-def read_member_groups(client: SwitchClient, profile: str) -> list[MemberGroup]:
-    """The groups of a selector, by number; none when the profile is no selector."""
-    info = client.p4info.find("action profile", profile)
-    if not info.with_selector:
-        return []
-    query = p4runtime_pb2.Entity()
-    query.action_profile_group.action_profile_id = info.preamble.id
-    name = client.p4info.short_name("action profile", info.preamble.name)
-    found = []
-    for entity in client.read_entities(query, f"reading the groups of {profile}"):
-        message = entity.action_profile_group
-        members = (GroupMember(one.member_id, one.weight, port_of(one.watch_port)) for one in message.members)
-        ordered = tuple(sorted(members, key=lambda one: one.member))
-        found.append(MemberGroup(name, message.group_id, ordered, message.max_size))
-    return sorted(found, key=lambda group: group.number)
-
-
-def write_member_groups(client: SwitchClient, kind: UpdateKind, groups: Iterable[MemberGroup]) -> None:
-    """Insert, modify or delete groups of a selector.
-
-    Raises:
-        SwitchError: with each group that the switch refuses.
-    """
-    updates = []
-    for group in groups:
-        entity = p4runtime_pb2.Entity()
-        message = entity.action_profile_group
-        message.action_profile_id = client.p4info.find("action profile", group.profile).preamble.id
-        message.group_id, message.max_size = group.number, group.max_size
-        for one in group.members:
-            message.members.add(member_id=one.member, weight=one.weight, watch_port=port_bytes(one.watch_port))
-        updates.append((kind, entity, f"{kind} group {group.number} of {group.profile}"))
-    client.write_entities(updates)
-
-
-def _table(client: SwitchClient, profile: Any) -> Any:
+def _table(p4info: P4Info, profile: Any) -> Any:
     """A table of the profile: all of them take the same actions."""
-    return client.p4info.by_id(profile.table_ids[0])
+    return p4info.by_id(profile.table_ids[0])

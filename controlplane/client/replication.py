@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from catchment.controlplane.client.switch import SwitchClient, UpdateKind
-from catchment.wire.generated import p4runtime_pb2
+from catchment.controlplane.client.entity import Entity, UpdateKind
+from catchment.controlplane.client.p4info import P4Info
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,78 +19,65 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class MulticastGroup:
-    """What the replication engine does with a frame of this `mcast_grp`."""
+class MulticastGroup(Entity):
+    """What the replication engine does with a frame of this `mcast_grp`; as a pattern: that group, or (0) all."""
 
-    number: int
+    number: int = 0
     replicas: tuple[Replica, ...] = ()
+
+    @classmethod
+    def of_ports(cls, number: int, ports: Iterable[int]) -> MulticastGroup:
+        """A group with one copy for each port, replica instance 1."""
+        return cls(number, tuple(Replica(port, 1) for port in sorted(set(ports))))
+
+    def key(self) -> str:
+        return f"multicast group {self.number}"
+
+    def subject(self) -> str:
+        return "the multicast groups"
+
+    def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
+        self.select(message, p4info)
+        if kind != "delete":
+            _add(message.packet_replication_engine_entry.multicast_group_entry, self.replicas)
+
+    def select(self, message: Any, p4info: P4Info) -> None:
+        message.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = self.number
+
+    @classmethod
+    def decode(cls, message: Any, p4info: P4Info) -> MulticastGroup:
+        found = message.packet_replication_engine_entry.multicast_group_entry
+        return cls(found.multicast_group_id, _replicas(found))
 
 
 @dataclass(frozen=True, slots=True)
-class CloneSession:
-    """What becomes of a clone: its copies, and how many bytes of it (0: all)."""
+class CloneSession(Entity):
+    """What becomes of a clone: copies, and how many bytes of it (0: all); as a pattern: that session, or (0) all."""
 
-    number: int
+    number: int = 0
     replicas: tuple[Replica, ...] = ()
     packet_length: int = 0
     class_of_service: int = 0
 
+    def key(self) -> str:
+        return f"clone session {self.number}"
 
-def read_groups(client: SwitchClient, number: int = 0) -> list[MulticastGroup]:
-    """One group, or (0) all of them, by number."""
-    query = p4runtime_pb2.Entity()
-    query.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = number
-    found = []
-    for entity in client.read_entities(query, "reading the multicast groups"):
-        message = entity.packet_replication_engine_entry.multicast_group_entry
-        found.append(MulticastGroup(message.multicast_group_id, _replicas(message)))
-    return sorted(found, key=lambda group: group.number)
+    def subject(self) -> str:
+        return "the clone sessions"
 
+    def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
+        self.select(message, p4info)
+        out = message.packet_replication_engine_entry.clone_session_entry
+        out.packet_length_bytes, out.class_of_service = self.packet_length, self.class_of_service
+        _add(out, self.replicas)
 
-def write_groups(client: SwitchClient, kind: UpdateKind, groups: Iterable[MulticastGroup]) -> None:
-    """Insert, modify or delete groups.
+    def select(self, message: Any, p4info: P4Info) -> None:
+        message.packet_replication_engine_entry.clone_session_entry.session_id = self.number
 
-    Raises:
-        SwitchError: with each group that the switch refuses.
-    """
-    updates = []
-    for group in groups:
-        entity = p4runtime_pb2.Entity()
-        message = entity.packet_replication_engine_entry.multicast_group_entry
-        message.multicast_group_id = group.number
-        _add(message, group.replicas)
-        updates.append((kind, entity, f"{kind} multicast group {group.number}"))
-    client.write_entities(updates)
-
-
-def read_sessions(client: SwitchClient, number: int = 0) -> list[CloneSession]:
-    """One clone session, or (0) all of them, by number."""
-    query = p4runtime_pb2.Entity()
-    query.packet_replication_engine_entry.clone_session_entry.session_id = number
-    found = []
-    for entity in client.read_entities(query, "reading the clone sessions"):
-        message = entity.packet_replication_engine_entry.clone_session_entry
-        found.append(
-            CloneSession(message.session_id, _replicas(message), message.packet_length_bytes, message.class_of_service)
-        )
-    return sorted(found, key=lambda session: session.number)
-
-
-def write_sessions(client: SwitchClient, kind: UpdateKind, sessions: Iterable[CloneSession]) -> None:
-    """Insert, modify or delete clone sessions.
-
-    Raises:
-        SwitchError: with each session that the switch refuses.
-    """
-    updates = []
-    for session in sessions:
-        entity = p4runtime_pb2.Entity()
-        message = entity.packet_replication_engine_entry.clone_session_entry
-        message.session_id = session.number
-        message.packet_length_bytes, message.class_of_service = session.packet_length, session.class_of_service
-        _add(message, session.replicas)
-        updates.append((kind, entity, f"{kind} clone session {session.number}"))
-    client.write_entities(updates)
+    @classmethod
+    def decode(cls, message: Any, p4info: P4Info) -> CloneSession:
+        found = message.packet_replication_engine_entry.clone_session_entry
+        return cls(found.session_id, _replicas(found), found.packet_length_bytes, found.class_of_service)
 
 
 def _replicas(message: Any) -> tuple[Replica, ...]:

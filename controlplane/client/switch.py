@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Self, TypeVar
 
 import grpc
 
-from catchment.controlplane.client import entries, pipeline
-from catchment.controlplane.client.entries import TableEntry
+from catchment.controlplane.client import pipeline
+from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, RegisterCell
+from catchment.controlplane.client.entity import Entity, Update
+from catchment.controlplane.client.entries import TableEntry, to_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.client.replication import MulticastGroup
+from catchment.controlplane.client.requests import Batch, batches, selection
 from catchment.controlplane.client.session import Session
-from catchment.controlplane.client.values import Value, from_data, to_data
+from catchment.controlplane.client.values import Value, from_data
 from catchment.wire.generated import p4runtime_pb2
 
-UpdateKind = Literal["insert", "modify", "delete"]
-_BATCH = 64
-"""Updates in a request: gRPC carries the refused ones in at most 16 KiB of metadata."""
-
-
-@dataclass(frozen=True, slots=True)
-class CounterValue:
-    """One cell of an indirect counter."""
-
-    index: int
-    packets: int
-    bytes: int
+_E = TypeVar("_E", bound=Entity)
 
 
 class SwitchClient:
@@ -117,19 +109,48 @@ class SwitchClient:
         """Call once, from another thread, when the switch ends its control stream: it died or was cut off."""
         self._session.call_at_end(callback)
 
+    # Any entity
+
+    def write(self, *updates: Update) -> None:
+        """Make changes in their order: `client.write(+entry, ~group, -member)`.
+
+        All are checked against the program before the first is sent.
+
+        Raises:
+            SwitchError: a name or value that the program does not have, or, in `failures`, each update that the switch
+                refuses (the others stay).
+        """
+        for batch in list(batches(updates, self.p4info)):
+            self._write_batch(batch)
+
+    def insert(self, *new: Entity) -> None:
+        """Insert entities; errors as `write`."""
+        self.write(*(+entity for entity in new))
+
+    def modify(self, *changed: Entity) -> None:
+        """Change entities that exist: an entry's action, a group's ports, a cell's value; errors as `write`."""
+        self.write(*(~entity for entity in changed))
+
+    def delete(self, *old: Entity) -> None:
+        """Delete entities: entries by table, key and priority, others by number; errors as `write`."""
+        self.write(*(-entity for entity in old))
+
+    def each(self, pattern: _E) -> Iterator[_E]:
+        """What the switch has, as it arrives: `client.each(TableEntry("l2"))`, `client.each(MulticastGroup())`.
+
+        Raises:
+            SwitchError: the program has no such name, or the switch refuses.
+        """
+        query = selection(pattern, self.p4info)
+        try:
+            for message in self._session.read(query):
+                found = pattern.decode(message, self.p4info)
+                if pattern.matches(found):
+                    yield found
+        except grpc.RpcError as error:
+            raise from_rpc(self.where, f"reading {pattern.subject()}", error) from None
+
     # Tables
-
-    def insert(self, *new: TableEntry) -> None:
-        """Insert entries; raises `SwitchError` with each refused one (the others stay)."""
-        self._write_entries("insert", new)
-
-    def modify(self, *changed: TableEntry) -> None:
-        """Change the action of entries that exist."""
-        self._write_entries("modify", changed)
-
-    def delete(self, *old: TableEntry) -> None:
-        """Delete entries by table, key and priority."""
-        self._write_entries("delete", old)
 
     def set_default(self, table: str, action: str, params: Mapping[str, Value]) -> None:
         """Set the default action of a table."""
@@ -137,23 +158,21 @@ class SwitchClient:
 
     def reset_default(self, table: str) -> None:
         """Give a table the default action of its program back."""
-        query = self._table_query(table)
-        query.table_entry.is_default_action = True
-        self.write_entities([("modify", query, f"reset {table}[default]")])
+        self.modify(TableEntry(table, is_default=True))
 
     def key(self, entry: TableEntry) -> bytes:
         """What tells an entry from others of this switch, however its values are spelled."""
-        message = entries.to_message(entry, self.p4info, with_action=False)
+        message = to_message(entry, self.p4info, with_action=False)
         return bytes(message.SerializeToString(deterministic=True))
 
     def value(self, entry: TableEntry) -> bytes:
         """Key, action and parameters, however they are spelled."""
-        return bytes(entries.to_message(entry, self.p4info).SerializeToString(deterministic=True))
+        return bytes(to_message(entry, self.p4info).SerializeToString(deterministic=True))
 
     def read(self, table: str | None = None) -> list[TableEntry]:
         """The entries of one table, or of all; direct counters where the table has them."""
         names = [table] if table is not None else self.p4info.names("table")
-        return [entry for name in names for entry in self._read_table(name)]
+        return [entry for name in names for entry in self.each(TableEntry(name))]
 
     def read_own(self, table: str) -> list[TableEntry]:
         """The entries of a table that a control plane wrote: not those that the program itself fixes."""
@@ -163,56 +182,11 @@ class SwitchClient:
 
     def read_default(self, table: str) -> TableEntry | None:
         """The default action of a table, or None when the target reports none."""
-        query = self._table_query(table)
-        query.table_entry.is_default_action = True
-        for entity in self.read_entities(query, f"reading the default action of {table}"):
-            return entries.from_message(entity.table_entry, self.p4info)
-        return None
+        return next(self.each(TableEntry(table, is_default=True)), None)
 
     def direct_counters(self, table: str) -> list[TableEntry]:
         """Keys of a table with the packets and bytes that hit each of them."""
-        query = p4runtime_pb2.Entity()
-        info = self.p4info.find("table", table)
-        query.direct_counter_entry.table_entry.table_id = info.preamble.id
-        found = []
-        for entity in self.read_entities(query, f"reading the direct counters of {table}"):
-            message = entity.direct_counter_entry.table_entry
-            message.counter_data.CopyFrom(entity.direct_counter_entry.data)
-            found.append(entries.from_message(message, self.p4info))
-        return found
-
-    def _table_query(self, table: str) -> Any:
-        query = p4runtime_pb2.Entity()
-        query.table_entry.table_id = self.p4info.find("table", table).preamble.id
-        return query
-
-    def _read_table(self, table: str) -> Iterator[TableEntry]:
-        query = self._table_query(table)
-        counted = any(
-            self.p4info.message.direct_counters[i].direct_table_id == query.table_entry.table_id
-            for i in range(len(self.p4info.message.direct_counters))
-        )
-        if counted:
-            query.table_entry.counter_data.SetInParent()
-        if any(meter.direct_table_id == query.table_entry.table_id for meter in self.p4info.message.direct_meters):
-            query.table_entry.meter_config.SetInParent()
-        for entity in self.read_entities(query, f"reading table {table}"):
-            if not entity.table_entry.is_default_action:
-                yield entries.from_message(entity.table_entry, self.p4info)
-
-    def _write_entries(self, kind: UpdateKind, items: Sequence[TableEntry]) -> None:
-        # Filled in place: a copy of a message costs as much as making it. All are made before the first is sent.
-        number = p4runtime_pb2.Update.Type.Value(kind.upper())
-        requests = []
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            request = p4runtime_pb2.WriteRequest()
-            for item in batch:
-                update = request.updates.add(type=number)
-                entries.to_message(item, self.p4info, with_action=kind != "delete", into=update.entity.table_entry)
-            requests.append((request, [f"{kind} {item.key()}" for item in batch]))
-        for request, words in requests:
-            self._write_batch(request, words)
+        return [cell.entry for cell in self.each(DirectCounterCell(TableEntry(table)))]
 
     # Multicast groups
 
@@ -230,56 +204,22 @@ class SwitchClient:
         if not groups:
             return
         existing = self.groups()
-        updates: list[tuple[UpdateKind, Any, str]] = []
-        for group, ports in groups.items():
-            entity = p4runtime_pb2.Entity()
-            message = entity.packet_replication_engine_entry.multicast_group_entry
-            message.multicast_group_id = group
-            for port in sorted(set(ports)):
-                message.replicas.add(egress_port=port, instance=1)
-            kind: UpdateKind = "modify" if group in existing else "insert"
-            updates.append((kind, entity, f"{kind} multicast group {group}"))
-        self.write_entities(updates)
-
-    def delete_group(self, group: int) -> None:
-        """Delete a multicast group."""
-        self.delete_groups([group])
+        wanted = (MulticastGroup.of_ports(number, ports) for number, ports in groups.items())
+        self.write(*(~group if group.number in existing else +group for group in wanted))
 
     def delete_groups(self, groups: Iterable[int]) -> None:
         """Delete multicast groups."""
-        updates: list[tuple[UpdateKind, Any, str]] = []
-        for group in sorted(groups):
-            entity = p4runtime_pb2.Entity()
-            entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = group
-            updates.append(("delete", entity, f"delete multicast group {group}"))
-        self.write_entities(updates)
+        self.delete(*(MulticastGroup(number) for number in sorted(groups)))
 
     def groups(self) -> dict[int, list[int]]:
         """Multicast group id -> egress ports."""
-        query = p4runtime_pb2.Entity()
-        query.packet_replication_engine_entry.multicast_group_entry.SetInParent()
-        found = {}
-        for entity in self.read_entities(query, "reading the multicast groups"):
-            message = entity.packet_replication_engine_entry.multicast_group_entry
-            found[message.multicast_group_id] = [copy.egress_port for copy in message.replicas]
-        return found
+        return {group.number: [copy.port for copy in group.replicas] for group in self.each(MulticastGroup())}
 
     # Counters and registers
 
-    def counter(self, name: str, index: int | None = None) -> list[CounterValue]:
+    def counter(self, name: str, index: int | None = None) -> list[CounterCell]:
         """The cells of an indirect counter; all of them when `index` is left out."""
-        query = p4runtime_pb2.Entity()
-        query.counter_entry.counter_id = self.p4info.find("counter", name).preamble.id
-        if index is not None:
-            query.counter_entry.index.index = index
-        return [
-            CounterValue(
-                entity.counter_entry.index.index,
-                entity.counter_entry.data.packet_count,
-                entity.counter_entry.data.byte_count,
-            )
-            for entity in self.read_entities(query, f"reading counter {name}")
-        ]
+        return list(self.each(CounterCell(name, index)))
 
     def register(self, name: str, index: int | None = None) -> dict[int, int]:
         """Cells of a register, index -> value.
@@ -287,28 +227,17 @@ class SwitchClient:
         Raises:
             SwitchError: code UNIMPLEMENTED on targets without it (BMv2).
         """
-        query = p4runtime_pb2.Entity()
-        info = self.p4info.find("register", name)
-        spec = info.type_spec
-        query.register_entry.register_id = info.preamble.id
-        if index is not None:
-            query.register_entry.index.index = index
-        return {
-            entity.register_entry.index.index: from_data(entity.register_entry.data, spec)
-            for entity in self.read_entities(query, f"reading register {name}")
-        }
+        return {cell.index or 0: cell.value for cell in self.each(RegisterCell(name, index))}
 
     def register_cells(self, name: str, indices: Iterable[int]) -> dict[int, int]:
         """Some cells of a register, in one request; errors as `register`."""
-        identifier = self.p4info.find("register", name).preamble.id
+        info = self.p4info.find("register", name)
         request = p4runtime_pb2.ReadRequest(device_id=self._session.device_id)
         for index in indices:
-            entry = request.entities.add().register_entry
-            entry.register_id = identifier
-            entry.index.index = index
+            RegisterCell(name, index).select(request.entities.add(), self.p4info)
         try:
             return {
-                entity.register_entry.index.index: int.from_bytes(entity.register_entry.data.bitstring, "big")
+                entity.register_entry.index.index: from_data(entity.register_entry.data, info.type_spec)
                 for reply in self._session.stub.Read(request)
                 for entity in reply.entities
             }
@@ -321,49 +250,24 @@ class SwitchClient:
 
     def write_registers(self, name: str, cells: Mapping[int, int]) -> None:
         """Set cells of a register, index -> value; UNIMPLEMENTED on BMv2."""
-        register = self.p4info.find("register", name)
-        updates: list[tuple[UpdateKind, Any, str]] = []
-        for index, value in cells.items():
-            entity = p4runtime_pb2.Entity()
-            entity.register_entry.register_id = register.preamble.id
-            entity.register_entry.index.index = index
-            entity.register_entry.data.CopyFrom(to_data(value, register.type_spec, f"{name}[{index}]"))
-            updates.append(("modify", entity, f"modify {name}[{index}]"))
-        self.write_entities(updates)
+        self.modify(*(RegisterCell(name, index, value) for index, value in cells.items()))
 
     # Requests
 
-    def read_entities(self, query: Any, what: str) -> Iterator[Any]:
-        """The P4Runtime entities that a query selects; `what` says in errors what was tried."""
-        try:
-            yield from self._session.read(query)
-        except grpc.RpcError as error:
-            raise from_rpc(self.where, what, error) from None
-
-    def write_entities(self, updates: Sequence[tuple[UpdateKind, Any, str]]) -> None:
-        """Write P4Runtime entities, each with its kind of update and what errors call it."""
-        for start in range(0, len(updates), _BATCH):
-            batch = updates[start : start + _BATCH]
-            request = p4runtime_pb2.WriteRequest()
-            for kind, entity, _ in batch:
-                update = request.updates.add(type=p4runtime_pb2.Update.Type.Value(kind.upper()))
-                update.entity.CopyFrom(entity)
-            self._write_batch(request, [word for _, _, word in batch])
-
-    def _write_batch(self, request: Any, words: Sequence[str]) -> None:
+    def _write_batch(self, batch: Batch) -> None:
         if not self._session.primary:
             raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
         try:
-            self._write_once(request)
+            self._write_once(batch)
         except grpc.RpcError as error:
-            raise from_write(self.where, words, error) from None
+            raise from_write(self.where, batch.words(), error) from None
 
-    def _write_once(self, request: Any) -> None:
+    def _write_once(self, batch: Batch) -> None:
         try:
-            self._session.write(request)
+            self._session.write(batch.request)
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.PERMISSION_DENIED:
                 raise
             # Another controller (a person's shell, say) has been here since: the newest wins.
             self._session.take_over()
-            self._session.write(request)
+            self._session.write(batch.request)

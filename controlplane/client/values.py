@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
+from collections.abc import Callable
 from typing import Any
 
 from catchment.controlplane.client.errors import SwitchError
@@ -50,10 +52,53 @@ def _parse(text: str, what: str) -> int:
         ) from None
 
 
+Encoder = Callable[[Value], bytes]
+"""From a readable value to its canonical byte string; raises `SwitchError` when it does not fit."""
+
+
 def encode(value: Value, bitwidth: int, what: str) -> bytes:
     """The canonical byte string (shortest, at least one byte) of a value."""
-    number = to_int(value, bitwidth, what)
-    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+    return _canonical(to_int(value, bitwidth, what))
+
+
+def _canonical(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 7) // 8 or 1, "big")
+
+
+def encoder(bitwidth: int, what: str) -> Encoder:
+    """`encode` for one field, made once for the many values that it gets."""
+    limit = 1 << bitwidth
+
+    def run(value: Value) -> bytes:
+        if value.__class__ is int and 0 <= value < limit:
+            return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
+        return _canonical(to_int(value, bitwidth, what))
+
+    def run_text(value: Value) -> bytes:
+        if value.__class__ is str and (packed := _PACKED[bitwidth](value)) is not None:
+            return packed.lstrip(b"\0") or b"\0"
+        return run(value)
+
+    return run_text if bitwidth in _PACKED else run
+
+
+def _packed_mac(text: str) -> bytes | None:
+    """The six bytes of a MAC address as people mostly write it; None for everything else."""
+    try:
+        return bytes.fromhex(text.replace(":", "")) if text[2::3] == ":::::" and len(text) == 17 else None
+    except ValueError:
+        return None
+
+
+def _packed_ipv4(text: str) -> bytes | None:
+    try:
+        return socket.inet_pton(socket.AF_INET, text)
+    except OSError:
+        return None
+
+
+_PACKED: dict[int, Callable[[str], bytes | None]] = {32: _packed_ipv4, 48: _packed_mac}
+"""Width in bits -> a short cut for the text that such fields mostly get."""
 
 
 def decode(data: bytes) -> int:

@@ -6,10 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.client.cells import read_meters, write_meters
-from catchment.controlplane.client.profiles import read_member_groups, read_members, write_member_groups, write_members
-from catchment.controlplane.client.replication import read_groups, read_sessions, write_groups, write_sessions
+from catchment.controlplane.client import CloneSession, Member, MeterCell, MulticastGroup, SwitchClient, TableEntry
 from catchment.controlplane.dump.entries import (
     clone_sessions_of,
     defaults_of,
@@ -19,7 +16,7 @@ from catchment.controlplane.dump.entries import (
     meters_of,
     multicast_groups_of,
 )
-from catchment.controlplane.dump.read import changed_default
+from catchment.controlplane.dump.read import changed_default, selector_groups
 
 _T = TypeVar("_T")
 
@@ -69,27 +66,24 @@ def apply_document(client: SwitchClient, document: Mapping[str, Any], *, replace
             tables[table] = _table_difference(client, table, [], replace)
     defaults = defaults_of(document, client)
     profiles = _profiles(client, document, replace)
-    groups = _difference(multicast_groups_of(document), read_groups(client), lambda one: one.number, replace)
-    sessions = _difference(clone_sessions_of(document), read_sessions(client), lambda one: one.number, replace)
+    groups = _difference(multicast_groups_of(document), client.each(MulticastGroup()), lambda one: one.number, replace)
+    sessions = _difference(clone_sessions_of(document), client.each(CloneSession()), lambda one: one.number, replace)
 
     # Room first; members before what refers to them, and gone after it.
     for difference in tables.values():
         client.delete(*difference.delete)
     for members, member_groups in profiles:
-        write_members(client, "insert", members.insert)
-        write_members(client, "modify", members.modify)
-        write_member_groups(client, "insert", member_groups.insert)
-        write_member_groups(client, "modify", member_groups.modify)
-    for kind in ("insert", "modify", "delete"):
-        write_groups(client, kind, getattr(groups, kind))
-        write_sessions(client, kind, getattr(sessions, kind))
+        client.insert(*members.insert, *member_groups.insert)
+        client.modify(*members.modify, *member_groups.modify)
+    client.insert(*groups.insert, *sessions.insert)
+    client.modify(*groups.modify, *sessions.modify)
+    client.delete(*groups.delete, *sessions.delete)
     for table, difference in tables.items():
         client.insert(*difference.insert)
         client.modify(*difference.modify)
         difference.count(changes, len(wanted.get(table, ())))
     for members, member_groups in profiles:
-        write_member_groups(client, "delete", member_groups.delete)
-        write_members(client, "delete", members.delete)
+        client.delete(*member_groups.delete, *members.delete)
     _apply_defaults(client, defaults, changes, replace)
     _apply_meters(client, document, changes, replace)
     groups.count(changes, len(document["multicast_groups"]))
@@ -142,11 +136,11 @@ def _profiles(client: SwitchClient, document: Mapping[str, Any], replace: bool) 
     result = []
     for profile in _profile_names(client, document):
         members = _difference(
-            members_of(document, profile), read_members(client, profile), lambda one: one.number, replace,
+            members_of(document, profile), client.each(Member(profile)), lambda one: one.number, replace,
             lambda one: (one.action, {name: str(value) for name, value in one.params.items()}),
         )  # fmt: skip
         groups = _difference(
-            member_groups_of(document, profile), read_member_groups(client, profile), lambda one: one.number, replace,
+            member_groups_of(document, profile), selector_groups(client, profile), lambda one: one.number, replace,
             lambda one: (one.members, one.max_size),
         )  # fmt: skip
         result.append((members, groups))
@@ -178,14 +172,12 @@ def _apply_meters(client: SwitchClient, document: Mapping[str, Any], changes: Ch
     named = {info.find("meter", name).preamble.name: name for name in document["meters"]}
     for name in info.names("meter"):
         wanted = meters_of(document, named[name]) if name in named else {}
-        present = read_meters(client, name)
-        cells: dict[int, dict[str, int] | None] = {
-            index: config for index, config in wanted.items() if present.get(index) != config
-        }
+        present = {cell.index: cell.config for cell in client.each(MeterCell(name)) if cell.config}
+        cells = [MeterCell(name, index, config) for index, config in wanted.items() if present.get(index) != config]
         changes.modified += len(cells)
         changes.unchanged += len(wanted) - len(cells)
         if replace:
             gone = set(present) - set(wanted)
-            cells |= dict.fromkeys(gone)
+            cells += (MeterCell(name, index) for index in gone)
             changes.deleted += len(gone)
-        write_meters(client, name, cells)
+        client.modify(*cells)

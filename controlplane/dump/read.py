@@ -6,10 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.client.cells import read_meters
-from catchment.controlplane.client.profiles import read_member_groups, read_members
-from catchment.controlplane.client.replication import Replica, read_groups, read_sessions
+from catchment.controlplane.client import (
+    CloneSession,
+    Member,
+    MemberGroup,
+    MeterCell,
+    MulticastGroup,
+    Replica,
+    SwitchClient,
+    TableEntry,
+)
 from catchment.controlplane.client.values import to_int
 from catchment.controlplane.dump.document import FORMAT, Line
 
@@ -43,14 +49,15 @@ def read_document(
         document |= {
             "profiles": _profiles(client),
             "multicast_groups": {
-                group.number: [Line(_replica(one)) for one in group.replicas] for group in read_groups(client)
+                group.number: [Line(_replica(one)) for one in group.replicas]
+                for group in sorted(client.each(MulticastGroup()), key=lambda one: one.number)
             },
             "clone_sessions": {
                 session.number: Line(
                     replicas=[Line(_replica(one)) for one in session.replicas],
                     **_given(packet_length=session.packet_length, class_of_service=session.class_of_service),
                 )
-                for session in read_sessions(client)
+                for session in sorted(client.each(CloneSession()), key=lambda one: one.number)
             },
             "meters": _meters(client),
         }
@@ -120,7 +127,7 @@ def _profiles(client: SwitchClient) -> dict[str, Any]:
     for name in client.p4info.names("action profile"):
         members = {
             member.number: Line(action=member.action, **_given(params=Line(member.params)))
-            for member in read_members(client, name)
+            for member in sorted(client.each(Member(name)), key=lambda one: one.number)
         }
         groups = {
             group.number: Line(
@@ -134,7 +141,7 @@ def _profiles(client: SwitchClient) -> dict[str, Any]:
                     for one in group.members
                 ],
             )
-            for group in read_member_groups(client, name)
+            for group in selector_groups(client, name)
         }
         if content := _given(members=members, groups=groups):
             result[client.p4info.short_name("action profile", name)] = content
@@ -144,6 +151,14 @@ def _profiles(client: SwitchClient) -> dict[str, Any]:
 def _meters(client: SwitchClient) -> dict[str, Any]:
     result = {}
     for name in client.p4info.names("meter"):
-        if cells := {index: Line(config) for index, config in sorted(read_meters(client, name).items())}:
+        configured = {cell.index: cell.config for cell in client.each(MeterCell(name)) if cell.config}
+        if cells := {index: Line(config) for index, config in sorted(configured.items())}:
             result[client.p4info.short_name("meter", name)] = cells
     return result
+
+
+def selector_groups(client: SwitchClient, profile: str) -> list[MemberGroup]:
+    """The groups of an action profile, by number; none where it has no selector."""
+    if not client.p4info.find("action profile", profile).with_selector:
+        return []
+    return sorted(client.each(MemberGroup(profile)), key=lambda one: one.number)

@@ -14,7 +14,7 @@ from fake_switch import FakeSwitch, RunningFake, entity_key
 from google.protobuf import text_format
 from google.rpc import code_pb2
 
-from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import from_message, to_message
 from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
@@ -28,6 +28,39 @@ def l2_entry(number: int, port: int = 3) -> TableEntry:
 
 def random_mac(rng: random.Random) -> str:
     return ":".join(f"{rng.randrange(256):02x}" for _ in range(6))
+
+
+# Updates
+
+
+def test_signs_say_what_to_do_and_updates_keep_their_order(client: SwitchClient) -> None:
+    client.write(+l2_entry(1), +MulticastGroup(7, (Replica(1), Replica(2))), ~l2_entry(1, port=4), +l2_entry(2))
+    assert {(e.match["dst"], e.params["port"]) for e in client.each(TableEntry("l2"))} == {
+        ("02:00:00:00:00:01", 4),
+        ("02:00:00:00:00:02", 3),
+    }
+    assert list(client.each(MulticastGroup())) == [MulticastGroup(7, (Replica(1), Replica(2)))]
+    client.write(-l2_entry(1), -MulticastGroup(7))
+    assert [e.match["dst"] for e in client.each(TableEntry("l2"))] == ["02:00:00:00:00:02"]
+    assert not list(client.each(MulticastGroup()))
+
+
+def test_a_wrong_update_leaves_the_others_unsent(client: SwitchClient, fake: RunningFake) -> None:
+    with pytest.raises(SwitchError, match="70000 does not fit"):
+        client.write(*(+l2_entry(n) for n in range(100)), +l2_entry(100, port=70000))
+    assert "write" not in fake.switch.log
+
+
+def test_thousands_of_values_of_one_shape_are_encoded_each_by_itself(rng: random.Random) -> None:
+    """More than what is remembered of them, numbers as text among them, and of every length."""
+    numbers = [rng.randrange(1 << rng.randrange(1, 49)) for _ in range(5000)]
+    spelled = [rng.choice((n, str(n), hex(n), ":".join(f"{b:02X}" for b in n.to_bytes(6, "big")))) for n in numbers]
+    for number, value in [*zip(numbers, spelled, strict=True)] * 2:
+        message = to_message(TableEntry("l2", {"dst": value}, "forward", {"port": number % 500}), INFO)
+        (field,), (param,) = message.match, message.action.action.params
+        assert (field.field_id, param.param_id) == (1, 1)
+        for encoded, meant in ((field.exact.value, number), (param.value, number % 500)):
+            assert encoded == meant.to_bytes(max(1, (meant.bit_length() + 7) // 8), "big")
 
 
 # Entries and values
@@ -124,7 +157,7 @@ def test_groups(client: SwitchClient) -> None:
     assert client.groups() == {2: [1, 3]}
     client.set_group(2, [4])
     client.set_group(3, [5])
-    client.delete_group(3)
+    client.delete_groups([3])
     assert client.groups() == {2: [4]}
 
 

@@ -292,7 +292,7 @@ def test_deploying_twice_is_refused_and_harms_nothing(client: SwitchClient) -> N
     with pytest.raises(JobError, match="already has multicast group 2"):
         deploy(job, topology, {"s1": client})
     assert client.groups() == {2: [9]}
-    client.delete_group(2)
+    client.delete_groups([2])
     deploy(job, topology, {"s1": client})
     before = (client.read(), client.groups())
     with pytest.raises(JobError, match=r"s1.*already has jobs\[gen=1 port=1\]"):

@@ -14,7 +14,7 @@ from test_cli import Run, run, topology
 from test_cli_controller import controller, fake
 
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
+from catchment.controlplane.client.replication import MulticastGroup, Replica
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.faults import losses, set_loss
@@ -58,14 +58,14 @@ def write_by_hand(place: Place, switch: str) -> None:
     with SwitchClient.connect(fake.address, device, timeout=60.0) as client:
         client.insert(TableEntry("l2", MINE, "forward", {"port": 2}))
         set_loss(client, [1], 0.25, types=[1])
-        write_groups(client, "insert", [MulticastGroup(2000, (Replica(1, 5), Replica(2, 0)))])
+        client.insert(MulticastGroup(2000, (Replica(1, 5), Replica(2, 0))))
 
 
 def by_hand(place: Place, switch: str) -> tuple[list[dict[str, object]], list[object], list[MulticastGroup]]:
     address, device = place.fakes[switch].address, place.topology.switch(switch).device_id
     with SwitchClient.connect(address, device, read_only=True, timeout=60.0) as client:
         entries = [dict(e.params) for e in client.read("l2") if e.match == MINE]
-        return entries, list(losses(client)), [g for g in read_groups(client) if g.number >= 1024]
+        return entries, list(losses(client)), [g for g in client.each(MulticastGroup()) if g.number >= 1024]
 
 
 def test_what_was_noted_comes_back(ports: Ports, place: Place) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controlled import ControlledLab
 
 from catchment.controlplane.client import TableEntry
-from catchment.controlplane.client.replication import MulticastGroup, Replica, read_groups, write_groups
+from catchment.controlplane.client.replication import MulticastGroup, Replica
 from catchment.controlplane.faults import clear_loss, losses, set_loss
 from catchment.controlplane.port_faults import OFF, SwitchPorts
 from catchment.controlplane.topology import Target
@@ -21,7 +21,7 @@ def test_what_people_wrote_survives_the_restart_of_a_switch(controlled: Controll
     with network.connect("r1") as client:
         client.insert(TableEntry("l2", MINE, "forward", {"port": 2}))
         set_loss(client, [1], 0.25)
-        write_groups(client, "insert", [MulticastGroup(2000, (Replica(1, 5), Replica(2)))])
+        client.insert(MulticastGroup(2000, (Replica(1, 5), Replica(2))))
     if embedded:
         ports.write(address, {2: "in.dup=0.5,out.delay=200us,seed=7"})
     controlled.operator.keep("r1")
@@ -37,11 +37,11 @@ def test_what_people_wrote_survives_the_restart_of_a_switch(controlled: Controll
     assert controlled.contents() == before
     assert ports.read(address) == faults
     with network.connect("r1") as client:
-        assert read_groups(client)[-1] == MulticastGroup(2000, (Replica(1, 5), Replica(2)))
+        assert list(client.each(MulticastGroup()))[-1] == MulticastGroup(2000, (Replica(1, 5), Replica(2)))
         assert losses(client)
         clear_loss(client)
         client.delete(TableEntry("l2", MINE))
-        write_groups(client, "delete", [MulticastGroup(2000)])
+        client.delete(MulticastGroup(2000))
     if embedded:
         ports.write(address, {2: OFF})
     controlled.operator.keep("r1")

@@ -1,0 +1,275 @@
+"""Table entries as P4Runtime messages, made quickly: entries of one shape share everything but their values.
+
+A shape is a table, the names of the key fields and parameters that an entry gives, and its action. The first entry of
+a shape is checked name by name, and leaves the serialized message in pieces, cut where a value stands. The others put
+their values between the pieces, and protobuf's parser makes the message: concatenated messages merge, nested ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from catchment.controlplane.client.errors import SwitchError
+from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.values import Encoder, Value, decode, encode, encoder, to_int
+from catchment.wire.generated import p4info_pb2, p4runtime_pb2
+
+if TYPE_CHECKING:
+    from catchment.controlplane.client.entries import TableEntry
+
+_MatchType = p4info_pb2.MatchField
+_KNOWN = 1024  # values that a slot remembers
+_Adder = Callable[[Any, Value], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where an entry's value goes.
+
+    Attributes:
+        name: what the entry calls the key field or parameter.
+        encode: makes the value's byte string.
+        heads: what precedes a byte string of each length in a serialized `p4.v1.TableEntry`.
+        known: value -> its piece of the message; most parameters have few values.
+    """
+
+    name: str
+    encode: Encoder
+    heads: tuple[bytes, ...]
+    known: dict[Value, bytes] = field(default_factory=dict)
+
+    def piece(self, value: Value) -> bytes:
+        """The key field or parameter, serialized."""
+        encoded = self.encode(value)
+        made = self.heads[len(encoded)] + encoded
+        if len(self.known) < _KNOWN:
+            self.known[value] = made
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What entries of one shape have in common.
+
+    Attributes:
+        start: serialized, everything but values.
+        exact: the exact key fields.
+        others: the other key fields: name, and what adds the field unless the value stands for any.
+        params: the action's parameters.
+    """
+
+    start: bytes
+    exact: tuple[_Slot, ...]
+    others: tuple[tuple[str, _Adder], ...]
+    params: tuple[_Slot, ...]
+
+
+def fill_entry(entry: TableEntry, out: Any, p4info: P4Info, *, with_action: bool) -> None:
+    """Fill an empty `p4.v1.TableEntry`.
+
+    Raises:
+        SwitchError: a name that the program does not have, a missing key field or parameter, or a value that does not
+            fit.
+    """
+    match = entry.match
+    name: tuple[Any, ...] = (entry.table, entry.is_default, *match)
+    if with_action:
+        name += (None, entry.action, *entry.params)
+    shape: _Shape | None = p4info.shapes.get(name)
+    if shape is None:
+        shape = p4info.shapes[name] = _shape(entry, p4info, with_action=with_action)
+    pieces = [slot.known.get(value := match[slot.name]) or slot.piece(value) for slot in shape.exact]
+    if shape.params:
+        pieces += _params(entry, shape)
+    out.MergeFromString(shape.start + b"".join(pieces))
+    for key, add in shape.others:
+        add(out.match, match[key])
+    if entry.priority:
+        out.priority = entry.priority
+    if with_action:
+        _fill_rest(entry, out, p4info)
+
+
+def _params(entry: TableEntry, shape: _Shape) -> list[bytes]:
+    params = entry.params
+    try:
+        return [slot.known.get(value := params[slot.name]) or slot.piece(value) for slot in shape.params]
+    except SwitchError as error:
+        raise SwitchError(f"{entry.key()} {error}") from None
+
+
+def _fill_rest(entry: TableEntry, out: Any, p4info: P4Info) -> None:
+    """What few entries have."""
+    if not entry.action or entry.member is not None or entry.group is not None or entry.choices:
+        _fill_indirect(entry, out.action, p4info)
+    if entry.meter is not None:
+        out.meter_config.CopyFrom(p4runtime_pb2.MeterConfig(**entry.meter))
+    if entry.idle_timeout_ns or entry.metadata:
+        out.idle_timeout_ns, out.metadata = entry.idle_timeout_ns, entry.metadata
+
+
+def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
+    table = p4info.find("table", entry.table)
+    start = p4runtime_pb2.TableEntry(table_id=table.preamble.id, is_default_action=entry.is_default)
+    known = {key.name: key for key in table.match_fields}
+    given = {_field_name(name, known, entry.table): name for name in entry.match}
+    exact: list[_Slot] = []
+    others: list[tuple[str, _Adder]] = []
+    # The values are tried at once: what is wrong with them is said before what is wrong with the action.
+    for full, key in known.items() if not entry.is_default else ():
+        name, what = given.get(full), f"{entry.table}.{full}"
+        if key.match_type != _MatchType.EXACT:
+            if name is not None:
+                others.append((name, _adder(key, what)))
+                others[-1][1](p4runtime_pb2.TableEntry().match, entry.match[name])
+        elif name is None or entry.match[name] == "*":
+            raise SwitchError(f"{what}: an exact key field needs a value")
+        else:
+            exact.append(_key_slot(name, key, what))
+            exact[-1].encode(entry.match[name])
+    params: list[_Slot] = []
+    if with_action and entry.action:
+        info = _checked(entry.action, entry.params, table, p4info, entry.key())
+        start.action.action.action_id = info.preamble.id
+        params = [_param_slot(param, f"{entry.action}.{param.name}") for param in info.params]
+    return _Shape(start.SerializeToString(), tuple(exact), tuple(others), tuple(params))
+
+
+def _key_slot(name: str, key: Any, what: str) -> _Slot:
+    def holding(value: bytes) -> Any:
+        return p4runtime_pb2.TableEntry(match=[{"field_id": key.id, "exact": {"value": value}}])
+
+    return _Slot(name, encoder(key.bitwidth, what), _heads(holding, key.bitwidth))
+
+
+def _param_slot(param: Any, what: str) -> _Slot:
+    def holding(value: bytes) -> Any:
+        return p4runtime_pb2.TableEntry(action={"action": {"params": [{"param_id": param.id, "value": value}]}})
+
+    return _Slot(param.name, encoder(param.bitwidth, what), _heads(holding, param.bitwidth))
+
+
+def _heads(holding: Callable[[bytes], Any], bitwidth: int) -> tuple[bytes, ...]:
+    """What `holding` serializes before byte strings of 0, 1, 2, ... bytes; the value is the last thing in it."""
+    lengths = range(1, (bitwidth + 7) // 8 + 1)
+    return b"", *(holding(bytes(length)).SerializeToString()[:-length] for length in lengths)
+
+
+def _field_name(name: str, known: Mapping[str, Any], table: str) -> str:
+    if name in known:
+        return name
+    matches = [full for full in known if full.endswith(f".{name}")]
+    if len(matches) == 1:
+        return matches[0]
+    raise SwitchError(f"table {table} has no key field {name!r}; its key is: {', '.join(known) or 'empty'}")
+
+
+def _split(value: Value, separator: str, default: str) -> tuple[str, str]:
+    left, found, right = str(value).partition(separator)
+    return left, right if found else default
+
+
+def _adder(key: Any, what: str) -> _Adder:
+    """What adds a key field that is not exact to a list of `p4.v1.FieldMatch`; nothing where the value is any."""
+    width, number = key.bitwidth, key.id
+
+    def optional(out: Any, value: Value) -> None:
+        out.add(field_id=number).optional.value = encode(value, width, what)
+
+    def lpm(out: Any, value: Value) -> None:
+        address, length = _split(value, "/", str(width))
+        bits = to_int(length, 16, f"{what} prefix length")
+        if bits > width:
+            raise SwitchError(f"{what}: prefix length {bits} is longer than the field ({width})")
+        if bits:
+            mask = ((1 << bits) - 1) << (width - bits)
+            prefix = encode(to_int(address, width, what) & mask, width, what)
+            out.add(field_id=number, lpm={"value": prefix, "prefix_len": bits})
+
+    def ternary(out: Any, value: Value) -> None:
+        text, mask_text = _split(value, "&&&", str((1 << width) - 1))
+        bits = to_int(mask_text, width, f"{what} mask")
+        if bits:
+            masked = encode(to_int(text, width, what) & bits, width, what)
+            out.add(field_id=number, ternary={"value": masked, "mask": encode(bits, width, what)})
+
+    def between(out: Any, value: Value) -> None:
+        low, high = _split(value, "..", str(value))
+        if to_int(low, width, what) > to_int(high, width, what):
+            raise SwitchError(f"{what}: empty range {value}")
+        ends = {"low": encode(low, width, what), "high": encode(high, width, what)}
+        out.add(field_id=number, range=ends)
+
+    adders: dict[int, _Adder] = {
+        _MatchType.OPTIONAL: optional,
+        _MatchType.LPM: lpm,
+        _MatchType.TERNARY: ternary,
+        _MatchType.RANGE: between,
+    }
+    if key.match_type not in adders:
+        raise SwitchError(f"{what}: match kind {key.match_type} is not supported")
+    add = adders[key.match_type]
+
+    def unless_any(out: Any, value: Value) -> None:
+        if value != "*":
+            add(out, value)
+
+    return unless_any
+
+
+def _fill_indirect(entry: TableEntry, action: Any, p4info: P4Info) -> None:
+    forms = [bool(entry.action), entry.member is not None, entry.group is not None, bool(entry.choices)]
+    if entry.is_default and not any(forms):
+        return  # gives the program's own default action back
+    if sum(forms) != 1:
+        raise SwitchError(f"{entry.key()}: " + ("no action given" if not any(forms) else "more than one action given"))
+    if entry.member is not None:
+        action.action_profile_member_id = entry.member
+    elif entry.group is not None:
+        action.action_profile_group_id = entry.group
+    table = p4info.find("table", entry.table)
+    for choice in entry.choices:
+        one = action.action_profile_action_set.action_profile_actions.add(
+            weight=choice.weight, watch_port=port_bytes(choice.watch_port)
+        )
+        fill_action(choice.action, choice.params, table, p4info, entry.key(), into=one.action)
+
+
+def port_bytes(port: int | None) -> bytes:
+    """The byte string of a port to watch; empty for none."""
+    return b"" if port is None else encode(port, 32, "port")
+
+
+def port_of(watch_port: bytes) -> int | None:
+    """The port number in a byte string; None when it is empty."""
+    return decode(watch_port) if watch_port else None
+
+
+def fill_action(name: str, params: Mapping[str, Value], table: Any, p4info: P4Info, where: str, *, into: Any) -> None:
+    """Fill an empty `p4.v1.Action` with an action of a table; `where` is what errors begin with.
+
+    Raises:
+        SwitchError: the table does not take it, or a parameter is unknown, missing or does not fit.
+    """
+    info = _checked(name, params, table, p4info, where)
+    into.action_id = info.preamble.id
+    for param in info.params:
+        value = encode(params[param.name], param.bitwidth, f"{where} {name}.{param.name}")
+        into.params.add(param_id=param.id, value=value)
+
+
+def _checked(name: str, params: Mapping[str, Value], table: Any, p4info: P4Info, where: str) -> Any:
+    """The P4Info of an action of a table that takes these parameters."""
+    info = p4info.find_action(table, name)
+    known = [param.name for param in info.params]
+    unknown = [given for given in params if given not in known]
+    missing = [wanted for wanted in known if wanted not in params]
+    if unknown or missing:
+        raise SwitchError(
+            f"{where}: action {name} takes ({', '.join(known)})"
+            + (f"; unknown: {', '.join(unknown)}" if unknown else "")
+            + (f"; missing: {', '.join(missing)}" if missing else "")
+        )
+    return info

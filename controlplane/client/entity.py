@@ -1,0 +1,77 @@
+"""What can be put on a switch or read from it, and what to do with it: `+entry`, `~entry`, `-entry`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from catchment.controlplane.client.p4info import P4Info
+from catchment.wire.generated import p4runtime_pb2
+
+UpdateKind = Literal["insert", "modify", "delete"]
+NUMBERS: dict[UpdateKind, int] = {
+    "insert": p4runtime_pb2.Update.INSERT,
+    "modify": p4runtime_pb2.Update.MODIFY,
+    "delete": p4runtime_pb2.Update.DELETE,
+}
+"""P4Runtime's numbers of the kinds of update."""
+
+
+class Entity(ABC):
+    """A frozen value that stands for one P4Runtime entity; also a pattern that selects what is read."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def key(self) -> str:
+        """What it is in words, for messages."""
+
+    @abstractmethod
+    def subject(self) -> str:
+        """What is read with it as a pattern, in words."""
+
+    @abstractmethod
+    def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
+        """Fill an empty `p4.v1.Entity` for an update.
+
+        Raises:
+            SwitchError: a name that the program does not have, or a value that does not fit.
+        """
+
+    @abstractmethod
+    def select(self, message: Any, p4info: P4Info) -> None:
+        """Fill an empty `p4.v1.Entity` so that reading it gives what this one, as a pattern, stands for.
+
+        Raises:
+            SwitchError: a name that the program does not have.
+        """
+
+    @classmethod
+    @abstractmethod
+    def decode(cls, message: Any, p4info: P4Info) -> Self:
+        """The value that a `p4.v1.Entity` read from the switch stands for."""
+
+    def matches(self, found: Self) -> bool:
+        """Whether something that the switch gave belongs to this pattern."""
+        return True
+
+    def __pos__(self) -> Update:
+        return Update("insert", self)
+
+    def __neg__(self) -> Update:
+        return Update("delete", self)
+
+    def __invert__(self) -> Update:
+        return Update("modify", self)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One change to a switch: `+entity` inserts, `~entity` modifies, `-entity` deletes."""
+
+    kind: UpdateKind
+    entity: Entity
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.entity.key()}"
