@@ -88,7 +88,6 @@ lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	@$(BIN)/python -m catchment.wire.generate --check
 	@$(BIN)/python -m catchment.rtl.generate_registers --check
-	@$(BIN)/python -m catchment.rtl.glm_numbers --check
 	@$(BIN)/python -m catchment.rtl.lint
 
 format: $(VENV)/.installed ## format Python and C++ in place
@@ -113,7 +112,7 @@ synth: $(VENV)/.installed ## area and logic depth of every hardware module
 protocol-check: $(VENV)/.installed ## model-check the protocol with Spin
 	@$(BIN)/python -m catchment.sim.protocol
 
-wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml, controller.proto and the P4Runtime package
+wire: $(VENV)/.installed ## regenerate wire/generated/ from wire/frame.toml, glm.toml, controller.proto and the P4Runtime package
 	@$(BIN)/python -m catchment.wire.generate
 
 $(VENV)/docs/.installed: docs/requirements.txt

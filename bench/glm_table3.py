@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bench.report import Figure
-from catchment.host.glm.numbers import BANKS, ENGINES_MAX
 from catchment.rtl.synth import TARGETS, measured
 from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO, LinkModel, SwitchModel
 from catchment.sim.golden import glm_cycles as cycles
 from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+from catchment.wire.generated.glm_numbers import BANKS, ENGINES_MAX
 
 NIC_LIMIT = 40
 """Clocks that the NIC may take of an all-reduce."""

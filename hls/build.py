@@ -18,7 +18,7 @@ from catchment.checkout import ROOT
 HLS = ROOT / "hls"
 BUILD = ROOT / "build" / "hls"
 KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp")
-GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "rtl" / "generated" / "glm_numbers.hpp")
+GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "wire" / "generated" / "glm_numbers.hpp")
 # Where setup puts the wheel that carries ap_int, ap_fixed and hls_stream; its Python part is not used.
 HEADERS = Path(sys.prefix) / "hls" / "hls4ml" / "templates" / "vivado" / "ap_types"
 

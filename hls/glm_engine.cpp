@@ -72,15 +72,15 @@ Activation glm_activation(Accumulator sum, ap_uint<5> shift) {
   return cut<glm::kActivationBits>(rounded<glm::kAccumulatorBits, 32>(sum, shift));
 }
 
-Scale glm_scale(Activation activation, Activation label, GlmLoss loss,
+Scale glm_scale(Activation activation, Activation label, glm::Loss loss,
                 ap_uint<glm::kMultiplierBits> multiplier) {
 #pragma HLS PIPELINE II = 1
   const ap_int<33> z = activation;
   const bool positive = label > 0;
   ap_int<34> derivative = 0;
-  if (loss == kSquares) {
+  if (loss == glm::Loss::kSquares) {
     derivative = z - label;
-  } else if (loss == kLogistic) {
+  } else if (loss == glm::Loss::kLogistic) {
     const ap_uint<32> magnitude = z < 0 ? ap_int<33>(-z) : z;
     ap_int<20> value = glm::kSigmoidOne;
     const ap_uint<20> segment = magnitude >> glm::kSigmoidFraction;

@@ -5,7 +5,7 @@
 #include <ap_int.h>
 #include <hls_stream.h>
 
-#include "../rtl/generated/glm_numbers.hpp"
+#include "../wire/generated/glm_numbers.hpp"
 
 namespace catchment::hls_model {
 
@@ -15,8 +15,6 @@ using Scale = ap_int<glm::kScaleBits>;
 using Gradient = ap_int<glm::kGradientBits>;
 using Accumulator = ap_int<glm::kAccumulatorBits>;
 using Activation = ap_int<32>;
-
-enum GlmLoss : unsigned { kSquares, kLogistic, kHinge };
 
 // A micro-batch's planes against the engine's weights; `sums` of each bank.  The planes go on to
 // `replay`.
@@ -28,7 +26,7 @@ void glm_forward(hls::stream<Word>& words, hls::stream<Word>& replay,
 Activation glm_activation(Accumulator sum, ap_uint<5> shift);
 
 // The loss's derivative times the step's multiplier.
-Scale glm_scale(Activation activation, Activation label, GlmLoss loss,
+Scale glm_scale(Activation activation, Activation label, glm::Loss loss,
                 ap_uint<glm::kMultiplierBits> multiplier);
 
 // The planes again: gradients of a mini-batch are begun in its first micro-batch, and taken from

@@ -58,7 +58,7 @@ std::int32_t hls_glm_activation(std::int64_t sum, std::uint32_t shift) {
 
 std::int32_t hls_glm_scale(std::int32_t activation, std::int32_t label, std::uint32_t loss,
                            std::uint32_t multiplier) {
-  return glm_scale(activation, label, static_cast<GlmLoss>(loss), multiplier).to_int();
+  return glm_scale(activation, label, static_cast<glm::Loss>(loss), multiplier).to_int();
 }
 
 void hls_glm_backward(Engine* engine, const std::int32_t* scales, std::uint32_t bits,

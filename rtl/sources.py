@@ -19,7 +19,7 @@ PACKAGES = (
     RTL / "transport" / "transport_pkg.sv",
     RTL / "hostif" / "hostif_pkg.sv",
     RTL / "nic" / "nic_pkg.sv",
-    RTL / "generated" / "glm_numbers_pkg.sv",
+    RTL.parent / "wire" / "generated" / "glm_numbers_pkg.sv",
     RTL / "generated" / "glm_regs_pkg.sv",
     RTL / "glm" / "glm_pkg.sv",
 )

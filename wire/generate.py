@@ -1,4 +1,4 @@
-"""Writes wire/generated/ from frame.toml and controller.proto, or with `--check` says which files are stale.
+"""Writes wire/generated/ from frame.toml, glm.toml and controller.proto, or with `--check` says which files are stale.
 
 usage: python -m catchment.wire.generate [--check]
 """
@@ -9,8 +9,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from catchment.wire import glm as glm_numbers
 from catchment.wire import lanes
-from catchment.wire.emit import cpp, grpc_stubs, hls, lua, p4, python, scapy_layer, systemverilog
+from catchment.wire.emit import cpp, glm, grpc_stubs, hls, lua, p4, python, scapy_layer, systemverilog
 from catchment.wire.frame import Frame, load
 
 OUTPUT = Path(__file__).with_name("generated")
@@ -28,6 +29,7 @@ def outputs(frame: Frame) -> dict[str, str]:
         "scapy_layers.py": scapy_layer.emit(frame),
         "catchment.lua": lua.emit(frame),
         **lanes.outputs(frame),
+        **glm.outputs(glm_numbers.load()),
         **grpc_stubs.outputs(),
     }
 

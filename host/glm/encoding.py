@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from catchment.host.glm.errors import GlmError
-from catchment.host.glm.numbers import PLANES
 from catchment.host.glm.samples import Floats
+from catchment.wire.generated.glm_numbers import PLANES
 
 _DENSE_FROM = 0.2
 """Share of non-zero codes from which rows are held whole: a sparse code costs six bytes and a gather."""

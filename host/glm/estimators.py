@@ -23,9 +23,10 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.local import LocalRunner
 from catchment.host.glm.model import Model
-from catchment.host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss
+from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats, Samples
 from catchment.host.glm.training import Parallel, Report, Runner, Training, prepare, train
+from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from catchment.host.glm.numbers import GRADIENT_GUARD
 from catchment.host.glm.training import Epoch, Parallel, Prepared
 from catchment.host.glm.workers import cut, native_worker
+from catchment.wire.generated.glm_numbers import GRADIENT_GUARD
 
 
 class LocalRunner:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from catchment.host.glm.encoding import Normaliser
 from catchment.host.glm.errors import GlmError
-from catchment.host.glm.numbers import FRACTION_LEAST, FRACTION_MOST, PLANES, Loss
+from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats, rows_of
 from catchment.host.glm.targets import Targets
+from catchment.wire.generated.glm_numbers import FRACTION_LEAST, FRACTION_MOST, PLANES
 
 _FORMAT = "catchment glm 1"
 _WANTED = "name a model that `glm train` saved"

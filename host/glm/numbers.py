@@ -1,4 +1,4 @@
-"""The fixed-point numbers of a training: constants, shifts and tables that software and hardware share (docs/glm.md).
+"""What follows for a training from the fixed-point numbers of wire/glm.toml: its limits, shifts and step (docs/glm.md).
 
 What is computed with them is defined by sim/golden/glm.py.
 """
@@ -8,46 +8,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catchment.host.glm.errors import GlmError
-
-BANKS: Final = 8
-"""Samples of a micro-batch, each in a bank of its own; lanes of the all-reduce."""
-CHUNK: Final = 64
-"""Features that an engine takes at once: one bit of each, per bank, is a clock's work."""
-PLANES: Final = 16
-"""Bits of a stored feature, one plane each."""
-ENGINES_MAX: Final = 8
-ENGINE_WEIGHTS: Final = 1 << 18
-"""Weights that an engine's memory holds."""
-
-ACTIVATION_FRACTION: Final = 16
-"""Fraction bits of activations, labels, derivatives and scales."""
-ACTIVATION_LIMIT: Final = (1 << 26) - 1
-"""Partial activations saturate here: the sum of 32 workers is an int32."""
-DERIVATIVE_LIMIT: Final = (1 << 19) - 1
-"""The loss's derivative saturates here (8.0); 20 bits with its sign, as have the scales."""
-TARGET_LIMIT: Final = 1 << 18
-"""Largest label of least squares (4.0)."""
-WEIGHT_LIMIT: Final = (1 << 31) - 1
-GRADIENT_BITS: Final = 48
-"""Bits of a mini-batch's gradient, with its sign."""
-ACCUMULATOR_BITS: Final = 63
-"""Bits of a worker's dot product, with its sign; one is to spare for the rounding."""
-GRADIENT_GUARD: Final = 4
-"""Bits below a weight's unit that data-parallel gradients keep while they are added up."""
-
-MULTIPLIER_BITS: Final = 16
-"""The step's multiplier is below 2 to this, and at least half of it."""
-SIGMOID_SEGMENTS: Final = 256
-SIGMOID_FRACTION: Final = 12
-"""A segment is 2**-4 wide: its index is an activation's bits above these, the place within it these bits."""
-SIGMOID_ONE: Final = 1 << ACTIVATION_FRACTION
-FRACTION_LEAST, FRACTION_DEFAULT, FRACTION_MOST = 16, 20, 24
+from catchment.wire.generated.glm_numbers import (
+    ACCUMULATOR_BITS,
+    ACTIVATION_FRACTION,
+    BANKS,
+    DERIVATIVE_LIMIT,
+    FRACTION_DEFAULT,
+    FRACTION_LEAST,
+    FRACTION_MOST,
+    GRADIENT_BITS,
+    MULTIPLIER_BITS,
+    PLANES,
+    SIGMOID,
+    WEIGHT_LIMIT,
+)
 
 
 class Loss(StrEnum):
@@ -158,5 +137,4 @@ class Step:
 
 def sigmoid_table() -> NDArray[np.int64]:
     """The logistic function at i / 16 for i = 0..256, times 2**16, rounded; between two entries it is a line."""
-    points = np.arange(SIGMOID_SEGMENTS + 1) / (1 << (ACTIVATION_FRACTION - SIGMOID_FRACTION))
-    return np.rint(SIGMOID_ONE / (1 + np.exp(-points))).astype(np.int64)
+    return np.array(SIGMOID, np.int64)

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from catchment.host.glm.errors import GlmError
-from catchment.host.glm.numbers import ENGINE_WEIGHTS, ENGINES_MAX
 from catchment.host.glm.samples import Floats, Samples, rows_of
 from catchment.wire.generated.constants import MAX_WORKERS
+from catchment.wire.generated.glm_numbers import ENGINE_WEIGHTS, ENGINES_MAX
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.glm.numbers import BANKS
+from catchment.wire.generated.glm_numbers import BANKS
 
 
 def mini_batch_ends(samples: int, batch: int) -> list[int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catchment.host.glm.errors import GlmError
-from catchment.host.glm.numbers import BANKS, CHUNK, ENGINES_MAX
 from catchment.wire.generated.constants import MAX_WORKERS
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINES_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.host.glm.errors import GlmError
-from catchment.host.glm.numbers import ACTIVATION_FRACTION, TARGET_LIMIT, Loss
+from catchment.host.glm.numbers import Loss
 from catchment.host.glm.samples import Floats
+from catchment.wire.generated.glm_numbers import ACTIVATION_FRACTION, TARGET_LIMIT
 
 _NAMED_CLASSES = 8
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from catchment.host.glm.encoding import Encoded, Normaliser
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.model import Model
-from catchment.host.glm.numbers import BANKS, FRACTION_DEFAULT, Loss, Numbers, Step
+from catchment.host.glm.numbers import Loss, Numbers, Step
 from catchment.host.glm.samples import Samples
 from catchment.host.glm.shares import Shares
 from catchment.host.glm.targets import Targets, mean_loss, score
+from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
 
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
 _LARGEST_OF = 0.999

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.host.glm.encoding import Codes
-from catchment.host.glm.numbers import BANKS, CHUNK, PLANES
 from catchment.host.glm.shares import Shares, micro_batches
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, PLANES
 
 Words = NDArray[np.uint64]
 

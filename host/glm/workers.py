@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from catchment.host.glm.encoding import Encoded
-from catchment.host.glm.numbers import GRADIENT_GUARD, Loss, Numbers, Step, sigmoid_table
+from catchment.host.glm.numbers import Loss, Numbers, Step, sigmoid_table
 from catchment.host.glm.schedule import data_parallel_samples, mini_batch_ends
 from catchment.host.glm.training import Parallel, Prepared
+from catchment.wire.generated.glm_numbers import GRADIENT_GUARD
 
 if TYPE_CHECKING:
     from catchment.host import _glm

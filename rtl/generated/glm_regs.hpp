@@ -104,9 +104,9 @@ constexpr std::uint32_t kRegisterErrors = 0x1b0;  // reads and writes that were 
 
 // what a training makes small: the register LOSS
 enum class Loss : std::uint8_t {
-  kSquares = 0,
-  kLogistic = 1,
-  kHinge = 2,
+  kSquares = 0,  // (z - y)**2 / 2
+  kLogistic = 1,  // log(1 + exp(-y z)), y = -1 or 1
+  kHinge = 2,  // max(0, 1 - y z), y = -1 or 1
 };
 
 // why a frame was refused: the register REJECT

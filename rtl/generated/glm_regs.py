@@ -464,9 +464,9 @@ REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CONTROL, START, STATE, FA
 class Loss(IntEnum):
     """what a training makes small: the register LOSS"""
 
-    SQUARES = 0
-    LOGISTIC = 1
-    HINGE = 2
+    SQUARES = 0  # (z - y)**2 / 2
+    LOGISTIC = 1  # log(1 + exp(-y z)), y = -1 or 1
+    HINGE = 2  # max(0, 1 - y z), y = -1 or 1
 
 
 class Reject(IntEnum):

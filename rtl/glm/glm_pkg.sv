@@ -4,9 +4,8 @@ package glm_pkg;
   import transport_pkg::address_settings_t;
   import transport_pkg::reject_t;
 
-  // A chunk's weights lie in the model memory as rows of 16, each in a memory of its own, so that all four may be read in one
+  // A chunk's weights lie in the model memory as rows of RowLanes, each in a memory of its own, so that all four may be read in one
   // clock; a chunk's row t is worked on t clocks after its row 0.
-  localparam int unsigned RowLanes = 16;
   localparam int unsigned Rows     = Chunk / RowLanes;
   localparam int unsigned RowBits  = RowLanes * WeightBits;
   // 64 features of 8 samples, a bit of each
@@ -33,12 +32,6 @@ package glm_pkg;
     logic signed [WeightBits-1:0] odd;
     logic signed [WeightBits-1:0] even;
   } pair_t;
-
-  typedef enum logic [1:0] {
-    LOSS_SQUARES  = 2'd0,
-    LOSS_LOGISTIC = 2'd1,
-    LOSS_HINGE    = 2'd2
-  } loss_t;
 
   // Stays as it is while a training runs.
   typedef struct packed {

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -14,16 +12,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.rtl.packed import Layout, PackedError, Values, layout
 from catchment.rtl.verilate import build, library_path
 from catchment.wire.generated.constants import UDP_PORT
+from catchment.wire.generated.glm_numbers import CHUNK, PLANES, ROUND_SLOTS, ROW_LANES, LossCode
 
-ROW = 16
-"""Weights of a row of an engine's memory."""
-EVENTS = ("scales", "full", "sent", "sums")
-CHUNK = 64
-PLANES = 16
-ROUND_SLOTS = 128
-"""Rounds in flight of a worker, unless a build says otherwise: two all-reduces of 1.2 us, a round every 8 clocks."""
+ROUNDS = layout("glm_pkg", "rounds_t")
+TRAINING = layout("glm_pkg", "training_t")
+_COUNTS = layout("glm_pkg", "worker_counts_t")
+# An event's number is its bit.
+_EVENTS = tuple(member.name for member in reversed(layout("glm_pkg", "worker_events_t").members))
 _ROOM = 2048
 _HARNESS = Path(__file__).with_name("glm_harness.cpp")
 
@@ -46,21 +44,16 @@ class Rounds:
     base_seq: int = 0
     rto: int = 4000
 
-    def packed(self, enable: bool = True) -> list[tuple[int, int]]:
-        """(value, bits) of the struct's fields, first field in the high bits."""
-        return [
-            (enable, 1), (self.gen, 16), (self.base_seq, 32), (self.slots, 16), (self.rto, 32), (self.wid, 8),
-            (self.local_mac, 48), (self.switch_mac, 48), (self.local_ip, 32), (self.switch_ip, 32),
-            (UDP_PORT, 16), (UDP_PORT, 16),
-        ]  # fmt: skip
-
-
-class LossCode(IntEnum):
-    """loss_t."""
-
-    SQUARES = 0
-    LOGISTIC = 1
-    HINGE = 2
+    def values(self, enable: bool = True) -> Values:
+        """Of the struct's members."""
+        return {
+            "enable": enable, "gen": self.gen, "base_seq": self.base_seq, "slots": self.slots, "rto": self.rto,
+            "wid": self.wid,
+            "address": {
+                "local_mac": self.local_mac, "peer_mac": self.switch_mac,
+                "local_ip": self.local_ip, "peer_ip": self.switch_ip, "local_port": UDP_PORT, "peer_port": UDP_PORT,
+            },
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +68,13 @@ class Training:
     update_shift: int
     epochs: int = 1
 
-    def packed(self, chunks: int, micro_batches: int) -> list[tuple[int, int]]:
-        """(value, bits) of the struct's fields, first field in the high bits."""
-        return [
-            (self.bits, 5), (chunks, 13), (micro_batches, 32), (self.batch, 32), (self.epochs, 16), (self.loss, 2),
-            (self.forward_shift, 5), (self.multiplier, 16), (self.update_shift, 6),
-        ]  # fmt: skip
+    def values(self, chunks: int, micro_batches: int) -> Values:
+        """Of the struct's members."""
+        return {
+            "bits": self.bits, "chunks": chunks, "micro_batches": micro_batches, "batch": self.batch,
+            "epochs": self.epochs, "loss": self.loss, "forward_shift": self.forward_shift,
+            "multiplier": self.multiplier, "update_shift": self.update_shift,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +119,12 @@ class Counts:
     error: int
 
 
-_COUNT_BITS = (32, 32, 32, 32, 32, 32, 4, 32, 32, 32, 1, 1)
-
-
-def _words(fields: Sequence[tuple[int, int]]) -> ctypes.Array[ctypes.c_uint32]:
-    value = width = 0
-    for number, bits in fields:
-        if not 0 <= number < 1 << bits:
-            raise HarnessError(f"{number} does not fit into {bits} bits")
-        value, width = value << bits | number, width + bits
-    count = -(-width // 32)
-    return (ctypes.c_uint32 * count)(*(value >> 32 * i & 0xFFFF_FFFF for i in range(count)))
+def _words(layout: Layout, values: Values) -> ctypes.Array[ctypes.c_uint32]:
+    try:
+        words = layout.words(values)
+    except PackedError as error:
+        raise HarnessError(str(error)) from error
+    return (ctypes.c_uint32 * len(words))(*words)
 
 
 @cache
@@ -167,8 +156,8 @@ class VerilatedWorker:
         engines, micro_batches, chunks, planes, _ = self.words.shape
         if engines != self.shape.engines or planes != PLANES or micro_batches != len(self.labels):
             raise HarnessError(f"memories of shape {self.words.shape} for {self.shape.engines} engines")
-        if chunks * CHUNK > self.shape.model_rows * ROW:
-            raise HarnessError(f"{chunks * CHUNK} weights for an engine that has {self.shape.model_rows * ROW}")
+        if chunks * CHUNK > self.shape.model_rows * ROW_LANES:
+            raise HarnessError(f"{chunks * CHUNK} weights for an engine that has {self.shape.model_rows * ROW_LANES}")
         self.chunks, self.micro_batches = chunks, micro_batches
         self._library = _library(self.shape)
         self._worker = ctypes.c_void_p(
@@ -205,9 +194,9 @@ class VerilatedWorker:
 
     def join(self, rounds: Rounds) -> None:
         """Begin the stream of rounds."""
-        self._call("glm_rounds", _words(rounds.packed(False)))
+        self._call("glm_rounds", _words(ROUNDS, rounds.values(False)))
         self.run(8)
-        self._call("glm_rounds", _words(rounds.packed()))
+        self._call("glm_rounds", _words(ROUNDS, rounds.values()))
         self.run(8)
 
     def start(self, training: Training) -> None:
@@ -220,7 +209,7 @@ class VerilatedWorker:
         if planes > self.shape.replay_words:
             raise HarnessError(f"{planes} words of a micro-batch for a queue of {self.shape.replay_words}")
         bases = (ctypes.c_uint64 * len(self._bases))(*self._bases)
-        self._call("glm_training", _words(training.packed(self.chunks, self.micro_batches)), bases)
+        self._call("glm_training", _words(TRAINING, training.values(self.chunks, self.micro_batches)), bases)
         self._call("glm_start")
 
     @property
@@ -252,7 +241,7 @@ class VerilatedWorker:
     @property
     def weights(self) -> NDArray[np.int64]:
         """Shape (engines, chunks * 64); while it is not busy."""
-        found = np.zeros((self.shape.engines, self.chunks * CHUNK // ROW, ROW), np.int32)
+        found = np.zeros((self.shape.engines, self.chunks * CHUNK // ROW_LANES, ROW_LANES), np.int32)
         for engine, rows in enumerate(found):
             for index, row in enumerate(rows):
                 self._call(
@@ -263,7 +252,7 @@ class VerilatedWorker:
 
     @weights.setter
     def weights(self, values: NDArray[np.int64]) -> None:
-        rows = np.ascontiguousarray(values, np.int32).reshape(self.shape.engines, -1, ROW)
+        rows = np.ascontiguousarray(values, np.int32).reshape(self.shape.engines, -1, ROW_LANES)
         for engine in range(self.shape.engines):
             for index, row in enumerate(rows[engine]):
                 self._call(
@@ -275,17 +264,13 @@ class VerilatedWorker:
         """What happened."""
         words = (ctypes.c_uint32 * 16)()
         self._call("glm_counts", words)
-        value, numbers = sum(word << 32 * i for i, word in enumerate(words)), []
-        for bits in reversed(_COUNT_BITS):
-            numbers.append(value & (1 << bits) - 1)
-            value >>= bits
-        return Counts(*reversed(numbers))
+        return Counts(**_COUNTS.of_words(list(words)))
 
     def events(self, name: str) -> list[int]:
         """Clocks of an event of worker_events_t since the last call."""
         found: list[int] = []
         room = (ctypes.c_uint64 * _ROOM)()
-        while count := self._call("glm_events", ctypes.c_uint32(EVENTS.index(name)), room, ctypes.c_uint32(_ROOM)):
+        while count := self._call("glm_events", ctypes.c_uint32(_EVENTS.index(name)), room, ctypes.c_uint32(_ROOM)):
             found += room[:count]
         return found
 

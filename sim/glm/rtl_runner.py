@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catchment.host.glm import Epoch, GlmError, Parallel, Prepared
-from catchment.host.glm.numbers import BANKS, CHUNK, ENGINE_WEIGHTS
 from catchment.host.glm.shares import micro_batches
 from catchment.host.glm.weave import weave
-from catchment.rtl.harness.glm_worker import ROW, Build, HarnessError, VerilatedWorker
+from catchment.rtl.harness.glm_worker import Build, HarnessError, VerilatedWorker
 from catchment.rtl.verilate import RtlError
 from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden.glm_cycles import CLOCK_HZ
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINE_WEIGHTS, ROW_LANES
 
 _HOP = 100
 """Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""
@@ -145,7 +145,7 @@ def build_for(prepared: Prepared) -> Build:
         raise GlmError(
             f"{shares.engine_chunks * CHUNK} weights for an engine of {ENGINE_WEIGHTS}", "take more workers or engines"
         )
-    rows = _power_of_two(shares.engine_chunks * CHUNK // ROW, _LEAST_ROWS)
+    rows = _power_of_two(shares.engine_chunks * CHUNK // ROW_LANES, _LEAST_ROWS)
     # a micro-batch's planes, and those of the next ones while its sums travel
     words = _power_of_two(2 * shares.engine_chunks * prepared.training.bits, _LEAST_REPLAY)
     return Build(shares.engines, model_rows=rows, replay_words=words)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from catchment.host.glm import GlmError, LocalRunner, Prepared, Runner
-from catchment.host.glm.numbers import BANKS
 from catchment.sim.glm.labs import LabKind
 from catchment.sim.glm.network_runner import NetworkRunner, OnProgress
+from catchment.wire.generated.glm_numbers import BANKS
 
 _TIMEOUT = 120.0
 """Seconds; a machine may be that busy."""

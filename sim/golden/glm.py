@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.glm.numbers import (
+from catchment.host.glm.numbers import Loss, Numbers, Step, sigmoid_table
+from catchment.host.glm.shares import Shares, micro_batches
+from catchment.wire.generated.glm_numbers import (
     ACTIVATION_LIMIT,
     BANKS,
     CHUNK,
@@ -32,12 +34,7 @@ from catchment.host.glm.numbers import (
     SIGMOID_ONE,
     SIGMOID_SEGMENTS,
     WEIGHT_LIMIT,
-    Loss,
-    Numbers,
-    Step,
-    sigmoid_table,
 )
-from catchment.host.glm.shares import Shares, micro_batches
 
 Codes = NDArray[np.uint16]
 Words = NDArray[np.uint64]

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from catchment.host.glm.numbers import BANKS
 from catchment.host.glm.shares import Shares, micro_batches
-from catchment.rtl.harness.glm_worker import ROUND_SLOTS
+from catchment.wire.generated.glm_numbers import BANKS, ROUND_SLOTS
 
 CLOCK_HZ: Final = 250e6
 """Of the engines (Table III)."""

@@ -5,31 +5,26 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from catchment.rtl.generated.nic_regs import Role
+from catchment.rtl.packed import layout
 from catchment.rtl.sources import RTL
 from catchment.rtl.verilate import build
 from catchment.wire.generated.constants import UDP_PORT, DataType
 
 VECTOR_BYTES = 256
+_SETTINGS = layout("transport_pkg", "transport_settings_t")
+_STATUS = layout("transport_pkg", "transport_status_t")
+_META = layout("transport_pkg", "vector_meta_t")
 _PACKAGE = (RTL / "transport" / "transport_pkg.sv").read_text()
 # Index of a counter by its name in transport_pkg.sv, without STAT_; rejects by theirs, without REJECT_.
 STATS = {name: int(index) for name, index in re.findall(r"STAT_(\w+)\s*=\s*6'd(\d+)", _PACKAGE)}
 REJECTS = {name: int(index) for name, index in re.findall(r"REJECT_(\w+)\s*=\s*4'd(\d+)", _PACKAGE)}
-
-
-def _packed(*fields: tuple[int, int]) -> tuple[int, int]:
-    """(value, bits) of a packed struct from those of its fields, first field in the high bits."""
-    value = width = 0
-    for field, bits in fields:
-        assert 0 <= field < 1 << bits, f"{field} does not fit into {bits} bits"
-        value, width = value << bits | field, width + bits
-    return value, width
 
 
 @dataclass(frozen=True)
@@ -41,9 +36,6 @@ class StreamSettings:
     base_seq: int = 0
     window: int = 64
     slots: int = 64
-
-    def packed(self) -> tuple[int, int]:
-        return _packed((self.enable, 1), (self.gen, 16), (self.base_seq, 32), (self.window, 16), (self.slots, 21))
 
 
 @dataclass(frozen=True)
@@ -66,14 +58,13 @@ class Settings:
     all_reduce: bool = False
 
     def words(self) -> list[int]:
-        value, width = _packed(
-            self.tx.packed(), self.rx.packed(),
-            (self.local_mac, 48), (self.peer_mac, 48), (self.local_ip, 32), (self.peer_ip, 32),
-            (self.local_port, 16), (self.peer_port, 16),
-            (self.rto, 32), (self.rto_most, 32), (self.resend_delay, 32), (self.heartbeat_interval, 32),
-            (self.wid, 8), (self.all_reduce, 1),
-        )  # fmt: skip
-        return [value >> 32 * i & 0xFFFF_FFFF for i in range(-(-width // 32))]
+        own = asdict(self)
+        parts = {
+            member.name: {inner.name: own[inner.name] for inner in member.inner.members}
+            for member in _SETTINGS.members
+            if member.inner is not None and member.name not in own
+        }
+        return _SETTINGS.words({name: {**own, **parts}[name] for name in (m.name for m in _SETTINGS.members)})
 
     def without(self) -> Settings:
         """Both streams at rest."""
@@ -93,16 +84,13 @@ class Meta:
     bytes: int = VECTOR_BYTES
 
     def word(self) -> int:
-        return _packed(
-            (self.dtype, 8), (self.exp & 0xFF, 8), (self.next_exp & 0xFF, 8),
-            (self.expv, 1), (self.sat, 1), (self.last, 1), (self.bytes, 16),
-        )[0]  # fmt: skip
+        return _META.pack(asdict(self))
 
     @staticmethod
     def of(word: int) -> Meta:
-        signed = [(word >> at & 0xFF ^ 0x80) - 0x80 for at in (27, 19)]
-        flags = [bool(word >> at & 1) for at in (18, 17, 16)]
-        return Meta(DataType(word >> 35 & 0xFF), *signed, *flags, word & 0xFFFF)
+        fields = _META.unpack(word)
+        flags = {name: bool(fields[name]) for name in ("expv", "sat", "last")}
+        return Meta(**{**fields, **flags, "dtype": DataType(fields["dtype"])})
 
 
 @dataclass(frozen=True)
@@ -243,6 +231,5 @@ class Nic:
     def status(self) -> Status:
         words = (ctypes.c_uint32 * 8)()
         self._call("nic_status", words)
-        value = sum(word << 32 * i for i, word in enumerate(words))
-        numbers = [value >> 32 * i & 0xFFFF_FFFF for i in range(5, -1, -1)]
-        return Status(bool(value >> 193 & 1), bool(value >> 192 & 1), *numbers)
+        fields = _STATUS.of_words(list(words))
+        return Status(bool(fields.pop("tx_ready")), bool(fields.pop("rx_ready")), **fields)

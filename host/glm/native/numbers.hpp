@@ -4,18 +4,9 @@
 #include <cstdint>
 #include <span>
 
+#include "glm_numbers.hpp"
+
 namespace catchment::glm {
-
-inline constexpr std::size_t kBanks = 8;
-inline constexpr std::int64_t kActivationLimit = (std::int64_t{1} << 26) - 1;
-inline constexpr std::int64_t kDerivativeLimit = (std::int64_t{1} << 19) - 1;
-inline constexpr std::int64_t kWeightLimit = (std::int64_t{1} << 31) - 1;
-inline constexpr int kMultiplierBits = 16;
-inline constexpr int kSigmoidFraction = 12;
-inline constexpr std::size_t kSigmoidSegments = 256;
-inline constexpr std::int64_t kOne = 1 << 16;
-
-enum class Loss { kSquares, kLogistic, kHinge };
 
 // value / 2^shift to the nearest integer, halves to the even one.
 inline std::int64_t round_half_even(std::int64_t value, int shift) {

@@ -121,7 +121,8 @@ void DenseSamples<Code>::accumulate(std::size_t first, std::span<const std::int6
                                     std::int64_t* gradient) const {
   for (std::size_t k = 0; k < scales.size(); k += kBanks) {
     accumulate_bank_of_samples(codes_.data() + (first + k) * features_, features_,
-                               scales.subspan(k, std::min(kBanks, scales.size() - k)), gradient);
+                               scales.subspan(k, std::min<std::size_t>(kBanks, scales.size() - k)),
+                               gradient);
   }
 }
 

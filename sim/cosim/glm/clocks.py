@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catchment.host.glm.numbers import BANKS, Loss, Numbers, Step
-from catchment.rtl.harness.glm_worker import CHUNK, PLANES, Build, VerilatedWorker
+from catchment.host.glm.numbers import Loss, Numbers, Step
+from catchment.rtl.harness.glm_worker import Build, VerilatedWorker
 from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden.glm_cycles import CLOCK_HZ, PAPER_NETWORK, Setting, Workload
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, PLANES
 
 PAPER_HOP = round(PAPER_NETWORK.seconds(BANKS) * CLOCK_HZ / 2)
 """Clocks between worker and switch so that an all-reduce takes what the paper's does."""

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from catchment.checkout import ROOT
-from catchment.rtl.harness.glm_worker import ROUND_SLOTS, Rounds, VerilatedWorker
+from catchment.rtl.harness.glm_worker import Rounds, VerilatedWorker
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_tables import Receiver, Tables, Worker
 from catchment.softswitch.build import build
 from catchment.softswitch.inprocess import Switch
 from catchment.wire.generated.constants import UDP_PORT, Mode
+from catchment.wire.generated.glm_numbers import ROUND_SLOTS
 
 P4SGD = ROOT / "p4src" / "p4sgd.p4"
 Inject = Callable[[int, bytes], list[tuple[int, bytes]]]

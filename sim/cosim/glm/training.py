@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from catchment.host.glm.numbers import BANKS, Loss, Numbers, Step
-from catchment.rtl.harness.glm_worker import LossCode, Training
+from catchment.host.glm.numbers import Loss, Numbers, Step
+from catchment.rtl.harness.glm_worker import Training
+from catchment.wire.generated.glm_numbers import BANKS, LossCode
 
-LOSS_CODES = {Loss.SQUARES: LossCode.SQUARES, Loss.LOGISTIC: LossCode.LOGISTIC, Loss.HINGE: LossCode.HINGE}
+LOSS_CODES = {loss: LossCode[loss.name] for loss in Loss}
 
 
 def hardware_training(numbers: Numbers, step: Step, loss: Loss, epochs: int = 1) -> Training:

@@ -19,8 +19,7 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from engine_case import MODEL_ROWS, SCALE_BITS, EngineCase, Shape, any_weights
 from numpy.typing import NDArray
 
-from catchment.host.glm.numbers import ACCUMULATOR_BITS, BANKS
-from catchment.rtl.harness.glm_worker import ROW
+from catchment.wire.generated.glm_numbers import ACCUMULATOR_BITS, BANKS, ROW_LANES
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 CHUNK_ROWS = 4
@@ -92,7 +91,7 @@ class Bench:
             write = self.rng.random() < 0.8
             self.dut.model_write.value = int(write)
             self.dut.model_row.value = row if write else self.rng.randrange(MODEL_ROWS)
-            self.dut.model_in.value = packed([int(w) for w in weights[ROW * row : ROW * (row + 1)]], 32)
+            self.dut.model_in.value = packed([int(w) for w in weights[ROW_LANES * row : ROW_LANES * (row + 1)]], 32)
             row += write
             await FallingEdge(self.dut.clk)
         self.dut.model_write.value = 0
@@ -102,15 +101,14 @@ class Bench:
         found: list[int] = []
         for clock in range(MODEL_ROWS + READ_CLOCKS):
             if clock >= READ_CLOCKS:
-                found += unpacked(int(self.dut.model_out.value), 32, ROW)
+                found += unpacked(int(self.dut.model_out.value), 32, ROW_LANES)
             self.dut.model_row.value = clock % MODEL_ROWS
             await FallingEdge(self.dut.clk)
         return np.array(found)
 
     async def train(self, case: EngineCase, pace: Pace, until: str = "", times: int = 1) -> None:
         """Start, and every word in and every sum out: until the engine is done, or `until` has happened so often."""
-        fields = case.shape.fields
-        self.dut.training.value = sum(v << sum(bits for _, bits in fields[i + 1 :]) for i, (v, _) in enumerate(fields))
+        self.dut.training.value = case.shape.packed
         self.dut.start.value = 1
         await FallingEdge(self.dut.clk)
         self.dut.start.value = 0
@@ -271,7 +269,7 @@ async def trainings_one_after_another(dut: Any) -> None:
     rng = random.Random(SEED)
     bench = Bench(dut, rng)
     await bench.begin()
-    weights = any_weights(rng, MODEL_ROWS * ROW)
+    weights = any_weights(rng, MODEL_ROWS * ROW_LANES)
     await bench.put(weights)
     assert (await bench.weights() == weights).all()
     for shape, pace in shapes(rng):
@@ -291,14 +289,14 @@ async def reset_in_the_middle(dut: Any) -> None:
     bench = Bench(dut, rng)
     await bench.begin()
     for until in ("word", "sums", "scales", "write"):
-        weights = any_weights(rng, MODEL_ROWS * ROW)
+        weights = any_weights(rng, MODEL_ROWS * ROW_LANES)
         await bench.put(weights)
         shape = Shape(rng.randrange(1, 17), rng.randrange(2, 5), 6, 2, 1, 24)
         most = {"word": shape.words, "write": 3 * CHUNK_ROWS * shape.chunks}.get(until, shape.micro_batches)
         case = EngineCase(shape, weights, rng)
         await bench.train(case, rng.choice([CALM, *STALLS]), until, rng.randint(1, most))
         await bench.reset(rng.choice([1, 2, rng.randrange(3, 40)]))
-        weights = any_weights(rng, MODEL_ROWS * ROW)
+        weights = any_weights(rng, MODEL_ROWS * ROW_LANES)
         await bench.put(weights)
         case = EngineCase(Shape(rng.randrange(1, 17), rng.randrange(1, 5), 3, 2, 1, 24), weights, rng)
         await bench.train(case, CALM)

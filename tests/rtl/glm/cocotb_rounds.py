@@ -11,6 +11,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
+from catchment.rtl.harness.glm_worker import ROUNDS as LAYOUT
 from catchment.rtl.harness.glm_worker import Rounds
 from catchment.sim.cosim.glm.fabric import SlotJob, model_switch
 
@@ -53,13 +54,6 @@ def forged(frame: bytes, way: str, rng: random.Random) -> list[Beat]:
             return beats_of(rng.randbytes(rng.randrange(1, 200)))
 
 
-def value_of(fields: list[tuple[int, int]]) -> int:
-    value = 0
-    for number, bits in fields:
-        value = value << bits | number
-    return value
-
-
 class Network:
     """The switch behind links: every third frame of it comes with a forged one before, some are lost or doubled.
 
@@ -99,13 +93,13 @@ def drive_network(dut: Any, beat: Beat | None) -> None:
 async def begin(dut: Any, rounds: Rounds) -> None:
     for name in ("s_valid", "s_lanes", "s_saturated", "m_ready", "m_axis_tready", "s_axis_tvalid", "s_axis_tuser"):
         getattr(dut, name).value = 0
-    dut.rounds.value = value_of(rounds.packed(False))
+    dut.rounds.value = LAYOUT.pack(rounds.values(False))
     Clock(dut.clk, 4, "ns").start()
     dut.rst.value = 1
     for _ in range(4):
         await RisingEdge(dut.clk)
     dut.rst.value = 0
-    dut.rounds.value = value_of(rounds.packed())
+    dut.rounds.value = LAYOUT.pack(rounds.values())
     await RisingEdge(dut.clk)
 
 

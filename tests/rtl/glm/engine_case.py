@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.glm.numbers import BANKS, CHUNK, PLANES, WEIGHT_LIMIT, Loss, Numbers, Step
-from catchment.rtl.harness.glm_worker import LossCode, Training
+from catchment.host.glm.numbers import Loss, Numbers, Step
+from catchment.rtl.harness.glm_worker import TRAINING, Training
 from catchment.sim.golden import glm
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, PLANES, WEIGHT_LIMIT, LossCode
 
 MODEL_ROWS = 64
 """Of the engine that is built: 16 chunks."""
@@ -39,10 +40,10 @@ class Shape:
         return self.chunks * self.bits
 
     @property
-    def fields(self) -> list[tuple[int, int]]:
-        """training_t; an engine looks at neither the loss nor what makes activations of sums."""
+    def packed(self) -> int:
+        """training_t as a number; an engine looks at neither the loss nor what makes activations of sums."""
         training = Training(self.bits, self.batch, LossCode.SQUARES, 1, 1 << 15, self.shift, self.epochs)
-        return training.packed(self.chunks, self.micro_batches)
+        return TRAINING.pack(training.values(self.chunks, self.micro_batches))
 
 
 @dataclass(slots=True)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.glm.numbers import WEIGHT_LIMIT, Loss, Numbers, Step
+from catchment.host.glm.numbers import Loss, Numbers, Step
 from catchment.host.glm.shares import Shares
 from catchment.rtl.harness.glm_worker import Build, Counts, VerilatedWorker
 from catchment.sim.cosim.glm.fabric import GlmFabric, Inject, SlotJob, Weather, embedded_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden import glm
+from catchment.wire.generated.glm_numbers import WEIGHT_LIMIT
 
 SMALL = Build(engines=1, model_rows=64, replay_words=256)
 """Of most tests, and of small trainings by the command, so that they share a build: 1024 weights."""

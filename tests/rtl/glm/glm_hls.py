@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from catchment.hls.build import glm_scoreboard
 from catchment.host.glm.numbers import Loss, Numbers, Step
-from catchment.rtl.harness.glm_worker import LossCode
 from catchment.sim.cosim.glm.training import LOSS_CODES
+from catchment.wire.generated.glm_numbers import LossCode
 
 
 def _at(array: NDArray[np.generic]) -> ctypes.c_void_p:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from glm_case import Case, assert_equal
 
-from catchment.host.glm.numbers import ACCUMULATOR_BITS, BANKS, Loss, Step
+from catchment.host.glm.numbers import Loss, Step
 from catchment.sim.cosim.glm.training import LOSS_CODES
 from catchment.sim.golden import glm
+from catchment.wire.generated.glm_numbers import ACCUMULATOR_BITS, BANKS
 
 
 @pytest.mark.parametrize("loss", list(Loss))

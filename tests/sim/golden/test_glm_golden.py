@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from catchment.host.glm import GlmError, Loss, Numbers, Shares, Step
-from catchment.host.glm.numbers import ACTIVATION_LIMIT, BANKS, CHUNK, DERIVATIVE_LIMIT, WEIGHT_LIMIT
 from catchment.sim.golden import glm
+from catchment.wire.generated.glm_numbers import ACTIVATION_LIMIT, BANKS, CHUNK, DERIVATIVE_LIMIT, WEIGHT_LIMIT
 
 ONE = 1 << 16
 
