@@ -23,6 +23,9 @@ PACKAGES = (
     RTL / "generated" / "glm_regs_pkg.sv",
     RTL / "glm" / "glm_pkg.sv",
 )
+# What files include, by its name alone: tools search INCLUDES.
+HEADERS = (RTL / "common" / "ports.svh",)
+INCLUDES = (RTL / "common",)
 LINT_RULES = RTL / "lint.vlt"
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from catchment.checkout import ROOT
 from catchment.rtl.netlist import Area, NetlistError, measure
-from catchment.rtl.sources import RTL, closure
+from catchment.rtl.sources import HEADERS, INCLUDES, RTL, closure
 
 BUILD = ROOT / "build" / "synth"
 # What a U50 has.
@@ -84,7 +84,7 @@ def measured(target: Target) -> Area | None:
 def _result_path(target: Target) -> Path:
     files = _sources(target)
     digest = hashlib.sha256(_script(target, files, BUILD).encode())
-    for path in (*files, Path(__file__).with_name("netlist.py")):
+    for path in (*HEADERS, *files, Path(__file__).with_name("netlist.py")):
         digest.update(path.read_bytes())
     return BUILD / f"{target.top}-{digest.hexdigest()[:16]}.json"
 
@@ -169,7 +169,8 @@ def _read(target: Target, files: Sequence[Path], top: str) -> str:
     parameters = " ".join(f"-G {name}={value}" for name, value in target.parameters.items())
     sources = " ".join(str(path.relative_to(ROOT)) for path in files)
     parts = "".join(f"--blackboxed-module {part} " for part in target.parts)
-    return f"read_slang -j 1 -DSYNTHESIS=1 {parameters} {sources} {parts}--top {top}"
+    includes = " ".join(f"-I {folder.relative_to(ROOT)}" for folder in INCLUDES)
+    return f"read_slang -j 1 -DSYNTHESIS=1 {includes} {parameters} {sources} {parts}--top {top}"
 
 
 def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:

@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catchment.checkout import ROOT
-from catchment.rtl.sources import LINT_RULES, RTL, closure, modules
+from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, RTL, closure, modules
 
 BUILD = ROOT / "build" / "rtl"
+_INCLUDES = tuple(f"-I{folder}" for folder in INCLUDES)
 
 
 class RtlError(Exception):
@@ -53,7 +54,7 @@ def lint(top: str) -> None:
     Raises:
         RtlError: with Verilator's findings.
     """
-    _run(["--lint-only", "-Wall", LINT_RULES, *closure(top), "--top", top])
+    _run(["--lint-only", "-Wall", *_INCLUDES, LINT_RULES, *closure(top), "--top", top])
 
 
 def lint_all() -> list[str]:
@@ -69,7 +70,7 @@ def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = N
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
     headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
-    for path in (*closure(top), bench, *headers):
+    for path in (*HEADERS, *closure(top), bench, *headers):
         digest.update(path.read_bytes())
     return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
 
@@ -99,7 +100,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
             "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",
             "-o", library.name,
             *(f"-G{name}={value}" for name, value in (parameters or {}).items()),
-            LINT_RULES, *closure(top), bench.resolve(), "--top", top,
+            *_INCLUDES, LINT_RULES, *closure(top), bench.resolve(), "--top", top,
         ]
     )  # fmt: skip
     try:

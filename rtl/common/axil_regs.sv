@@ -3,6 +3,8 @@
 // A read: `rd_addr` stays until the answer; `rd_data` and `rd_error` are taken in the clock after `rd_en`, so that they
 // may be a register's or combinational.  An error is answered with SLVERR, everything else with OKAY.
 // One write and one read are under way at a time, each independent of the other.  The two low address bits are ignored.
+`include "ports.svh"
+
 module axil_regs #(
     // bits of a byte address
     parameter int unsigned ADDR_WIDTH = 12
@@ -10,25 +12,7 @@ module axil_regs #(
     input  logic                  clk,
     input  logic                  rst,
 
-    input  logic [ADDR_WIDTH-1:0] s_axil_awaddr,
-    input  logic [2:0]            s_axil_awprot,
-    input  logic                  s_axil_awvalid,
-    output logic                  s_axil_awready,
-    input  logic [31:0]           s_axil_wdata,
-    input  logic [3:0]            s_axil_wstrb,
-    input  logic                  s_axil_wvalid,
-    output logic                  s_axil_wready,
-    output logic [1:0]            s_axil_bresp,
-    output logic                  s_axil_bvalid,
-    input  logic                  s_axil_bready,
-    input  logic [ADDR_WIDTH-1:0] s_axil_araddr,
-    input  logic [2:0]            s_axil_arprot,
-    input  logic                  s_axil_arvalid,
-    output logic                  s_axil_arready,
-    output logic [31:0]           s_axil_rdata,
-    output logic [1:0]            s_axil_rresp,
-    output logic                  s_axil_rvalid,
-    input  logic                  s_axil_rready,
+    `AXIL_SLAVE_PORTS(s_axil, ADDR_WIDTH),
 
     output logic                  wr_en,
     // a multiple of four

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catchment.checkout import ROOT
-from catchment.rtl.sources import RTL, closure
+from catchment.rtl.sources import HEADERS, INCLUDES, RTL, closure
 
 FOLDER = RTL / "formal"
 BUILD = ROOT / "build" / "formal"
@@ -102,11 +102,12 @@ def _mutated(proof: Proof, mutant: Mutant, folder: Path) -> list[Path]:
 
 def _script(proof: Proof, variants: Sequence[tuple[list[Path], Path]]) -> str:
     parameters = " ".join(f"-G {name}={value}" for name, value in proof.parameters.items())
+    includes = " ".join(f"-I {folder.relative_to(ROOT)}" for folder in INCLUDES)
     lines = []
     for sources, model in variants:
         files = " ".join(str(path.relative_to(ROOT)) for path in sources)
         lines += [
-            f"read_slang -j 1 -DFORMAL=1 -DSYNTHESIS=1 {parameters} {files} --top {proof.harness}",
+            f"read_slang -j 1 -DFORMAL=1 -DSYNTHESIS=1 {includes} {parameters} {files} --top {proof.harness}",
             *(f"chformal -assert -remove c:*.{name}*" for name in proof.without),
             f"prep -top {proof.harness} -flatten",
             "async2sync",
@@ -129,7 +130,7 @@ def models(proof: Proof) -> list[Path]:
         FormalError: Yosys refused the sources.
     """
     digest = hashlib.sha256(repr(proof).encode())
-    for path in (*_sources(proof), Path(__file__)):
+    for path in (*HEADERS, *_sources(proof), Path(__file__)):
         digest.update(path.read_bytes())
     folder = BUILD / f"{proof.name}-{digest.hexdigest()[:16]}"
     paths = [folder / "proof.smt2", *(folder / f"mutant{i}.smt2" for i in range(len(proof.mutants)))]

@@ -1,5 +1,7 @@
 // P4SGD's worker as a core: `glm_worker` behind registers on AXI4-Lite (docs/glm-registers.md), AXI4 to its memories,
 // AXI-Stream to a MAC.
+`include "ports.svh"
+
 module glm_core
   import catchment_wire_pkg::Version;
   import glm_numbers_pkg::*;
@@ -19,62 +21,18 @@ module glm_core
     input  logic                     clk,
     input  logic                     rst,
 
-    input  logic [AddressBits-1:0]   s_axil_awaddr,
-    input  logic [2:0]               s_axil_awprot,
-    input  logic                     s_axil_awvalid,
-    output logic                     s_axil_awready,
-    input  logic [31:0]              s_axil_wdata,
-    input  logic [3:0]               s_axil_wstrb,
-    input  logic                     s_axil_wvalid,
-    output logic                     s_axil_wready,
-    output logic [1:0]               s_axil_bresp,
-    output logic                     s_axil_bvalid,
-    input  logic                     s_axil_bready,
-    input  logic [AddressBits-1:0]   s_axil_araddr,
-    input  logic [2:0]               s_axil_arprot,
-    input  logic                     s_axil_arvalid,
-    output logic                     s_axil_arready,
-    output logic [31:0]              s_axil_rdata,
-    output logic [1:0]               s_axil_rresp,
-    output logic                     s_axil_rvalid,
-    input  logic                     s_axil_rready,
+    `AXIL_SLAVE_PORTS(s_axil, AddressBits),
     output logic                     irq,
 
     // an engine's memory port
-    output logic [ENGINES-1:0][63:0] m_axi_araddr,
-    output logic [ENGINES-1:0][7:0]  m_axi_arlen,
-    output logic [ENGINES-1:0]       m_axi_arvalid,
-    input  logic [ENGINES-1:0]       m_axi_arready,
-    input  logic [ENGINES-1:0][511:0] m_axi_rdata,
-    input  logic [ENGINES-1:0][1:0]  m_axi_rresp,
-    input  logic [ENGINES-1:0]       m_axi_rlast,
-    input  logic [ENGINES-1:0]       m_axi_rvalid,
-    output logic [ENGINES-1:0]       m_axi_rready,
+    `AXI_READ_PORTS(m_axi, [ENGINES-1:0]),
 
     // the labels'
-    output logic [63:0]              m_axi_label_araddr,
-    output logic [7:0]               m_axi_label_arlen,
-    output logic                     m_axi_label_arvalid,
-    input  logic                     m_axi_label_arready,
-    input  logic [511:0]             m_axi_label_rdata,
-    input  logic [1:0]               m_axi_label_rresp,
-    input  logic                     m_axi_label_rlast,
-    input  logic                     m_axi_label_rvalid,
-    output logic                     m_axi_label_rready,
+    `AXI_READ_PORTS(m_axi_label),
 
-    output logic [511:0]             m_axis_tx_tdata,
-    output logic [63:0]              m_axis_tx_tkeep,
-    output logic                     m_axis_tx_tlast,
-    output logic                     m_axis_tx_tuser,
-    output logic                     m_axis_tx_tvalid,
-    input  logic                     m_axis_tx_tready,
+    `AXIS_FRAME_OUT_PORTS(m_axis_tx),
 
-    input  logic [511:0]             s_axis_rx_tdata,
-    input  logic [63:0]              s_axis_rx_tkeep,
-    input  logic                     s_axis_rx_tlast,
-    input  logic                     s_axis_rx_tuser,
-    input  logic                     s_axis_rx_tvalid,
-    output logic                     s_axis_rx_tready
+    `AXIS_FRAME_IN_PORTS(s_axis_rx)
 );
 
   localparam logic [31:0] Letters = 32'h4d4c_4743;
@@ -99,11 +57,7 @@ module glm_core
 
   glm_registers registers (
       .clk, .rst,
-      .s_axil_awaddr, .s_axil_awprot, .s_axil_awvalid, .s_axil_awready,
-      .s_axil_wdata, .s_axil_wstrb, .s_axil_wvalid, .s_axil_wready,
-      .s_axil_bresp, .s_axil_bvalid, .s_axil_bready, .s_axil_araddr,
-      .s_axil_arprot, .s_axil_arvalid, .s_axil_arready, .s_axil_rdata,
-      .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
+      `AXIL_CONNECT(s_axil, s_axil),
       .control, .strobe, .written, .status, .stopping, .faults, .start, .irq
   );
 
@@ -175,15 +129,9 @@ module glm_core
   ) worker (
       .clk, .rst, .rounds, .training, .base(bases[ENGINES-1:0]), .label_base(control.label_base), .start, .stop, .clear, .reading, .busy(worker_busy),
       .counts, .events(),
-      .m_axi_araddr, .m_axi_arlen, .m_axi_arvalid, .m_axi_arready,
-      .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid,
-      .m_axi_rready, .m_axi_label_araddr, .m_axi_label_arlen, .m_axi_label_arvalid,
-      .m_axi_label_arready, .m_axi_label_rdata, .m_axi_label_rresp, .m_axi_label_rlast,
-      .m_axi_label_rvalid, .m_axi_label_rready,
+      `AXI_READ_CONNECT(m_axi, m_axi), `AXI_READ_CONNECT(m_axi_label, m_axi_label),
       .model_write, .model_engine, .model_row, .model_in, .model_out,
-      .m_axis_tx_tdata, .m_axis_tx_tkeep, .m_axis_tx_tlast, .m_axis_tx_tuser,
-      .m_axis_tx_tvalid, .m_axis_tx_tready, .s_axis_rx_tdata, .s_axis_rx_tkeep,
-      .s_axis_rx_tlast, .s_axis_rx_tuser, .s_axis_rx_tvalid, .s_axis_rx_tready
+      `AXIS_FRAME_CONNECT(m_axis_tx, m_axis_tx), `AXIS_FRAME_CONNECT(s_axis_rx, s_axis_rx)
   );
 
   always_comb begin

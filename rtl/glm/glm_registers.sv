@@ -1,29 +1,13 @@
 // Registers of P4SGD's worker behind AXI4-Lite (rtl/glm_registers.toml): settings, commands, what the hardware says, interrupt.
+`include "ports.svh"
+
 module glm_registers
   import glm_regs_pkg::*;
 (
     input  logic                   clk,
     input  logic                   rst,
 
-    input  logic [AddressBits-1:0] s_axil_awaddr,
-    input  logic [2:0]             s_axil_awprot,
-    input  logic                   s_axil_awvalid,
-    output logic                   s_axil_awready,
-    input  logic [31:0]            s_axil_wdata,
-    input  logic [3:0]             s_axil_wstrb,
-    input  logic                   s_axil_wvalid,
-    output logic                   s_axil_wready,
-    output logic [1:0]             s_axil_bresp,
-    output logic                   s_axil_bvalid,
-    input  logic                   s_axil_bready,
-    input  logic [AddressBits-1:0] s_axil_araddr,
-    input  logic [2:0]             s_axil_arprot,
-    input  logic                   s_axil_arvalid,
-    output logic                   s_axil_arready,
-    output logic [31:0]            s_axil_rdata,
-    output logic [1:0]             s_axil_rresp,
-    output logic                   s_axil_rvalid,
-    input  logic                   s_axil_rready,
+    `AXIL_SLAVE_PORTS(s_axil, AddressBits),
 
     output glm_control_t           control,
     // a command, in the clock after its write, and what was written
@@ -67,11 +51,7 @@ module glm_registers
 
   axil_regs #(.ADDR_WIDTH(AddressBits)) slave (
       .clk, .rst,
-      .s_axil_awaddr, .s_axil_awprot, .s_axil_awvalid, .s_axil_awready,
-      .s_axil_wdata, .s_axil_wstrb, .s_axil_wvalid, .s_axil_wready,
-      .s_axil_bresp, .s_axil_bvalid, .s_axil_bready,
-      .s_axil_araddr, .s_axil_arprot, .s_axil_arvalid, .s_axil_arready,
-      .s_axil_rdata, .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
+      `AXIL_CONNECT(s_axil, s_axil),
       .wr_en, .wr_addr, .wr_data, .wr_strb, .wr_error,
       .rd_en, .rd_addr, .rd_data, .rd_error
   );

@@ -4,6 +4,8 @@
 //   memories -> readers -> engines --sums--> activations -> round client -> MAC
 //                            ^                                   |
 //                            `------- scales <- loss <- sums of all workers, labels <- memory
+`include "ports.svh"
+
 module glm_worker
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -36,26 +38,10 @@ module glm_worker
     output worker_events_t           events,
 
     // an engine's memory port
-    output logic [ENGINES-1:0][63:0] m_axi_araddr,
-    output logic [ENGINES-1:0][7:0]  m_axi_arlen,
-    output logic [ENGINES-1:0]       m_axi_arvalid,
-    input  logic [ENGINES-1:0]       m_axi_arready,
-    input  logic [ENGINES-1:0][511:0] m_axi_rdata,
-    input  logic [ENGINES-1:0][1:0]  m_axi_rresp,
-    input  logic [ENGINES-1:0]       m_axi_rlast,
-    input  logic [ENGINES-1:0]       m_axi_rvalid,
-    output logic [ENGINES-1:0]       m_axi_rready,
+    `AXI_READ_PORTS(m_axi, [ENGINES-1:0]),
 
     // the labels'
-    output logic [63:0]              m_axi_label_araddr,
-    output logic [7:0]               m_axi_label_arlen,
-    output logic                     m_axi_label_arvalid,
-    input  logic                     m_axi_label_arready,
-    input  logic [511:0]             m_axi_label_rdata,
-    input  logic [1:0]               m_axi_label_rresp,
-    input  logic                     m_axi_label_rlast,
-    input  logic                     m_axi_label_rvalid,
-    output logic                     m_axi_label_rready,
+    `AXI_READ_PORTS(m_axi_label),
 
     // the model, while nothing is busy; a row that is asked for arrives four clocks later
     input  logic                     model_write,
@@ -64,19 +50,9 @@ module glm_worker
     input  logic [RowBits-1:0]       model_in,
     output logic [RowBits-1:0]       model_out,
 
-    output logic [511:0]             m_axis_tx_tdata,
-    output logic [63:0]              m_axis_tx_tkeep,
-    output logic                     m_axis_tx_tlast,
-    output logic                     m_axis_tx_tuser,
-    output logic                     m_axis_tx_tvalid,
-    input  logic                     m_axis_tx_tready,
+    `AXIS_FRAME_OUT_PORTS(m_axis_tx),
 
-    input  logic [511:0]             s_axis_rx_tdata,
-    input  logic [63:0]              s_axis_rx_tkeep,
-    input  logic                     s_axis_rx_tlast,
-    input  logic                     s_axis_rx_tuser,
-    input  logic                     s_axis_rx_tvalid,
-    output logic                     s_axis_rx_tready
+    `AXIS_FRAME_IN_PORTS(s_axis_rx)
 );
 
   if (ENGINES < 1 || ENGINES > 8) begin : gen_bad_engines
@@ -118,10 +94,7 @@ module glm_worker
         .clk, .rst, .start, .stop, .busy(reader_busy[e]), .error(reader_error[e]),
         .base(base[e]), .words(training.bits), .chunks(training.chunks),
         .micro_batches(training.micro_batches), .epochs(training.epochs),
-        .m_axi_araddr(m_axi_araddr[e]), .m_axi_arlen(m_axi_arlen[e]),
-        .m_axi_arvalid(m_axi_arvalid[e]), .m_axi_arready(m_axi_arready[e]),
-        .m_axi_rdata(m_axi_rdata[e]), .m_axi_rresp(m_axi_rresp[e]), .m_axi_rlast(m_axi_rlast[e]),
-        .m_axi_rvalid(m_axi_rvalid[e]), .m_axi_rready(m_axi_rready[e]),
+        `AXI_READ_CONNECT(m_axi, m_axi, [e]),
         .m_word(word), .m_word_valid(word_valid), .m_word_ready(word_ready)
     );
 
@@ -160,10 +133,8 @@ module glm_worker
       .clk, .rst, .rounds(rounds_now),
       .s_lanes(partial), .s_saturated(partial_cut != 4'd0), .s_valid(partial_valid), .s_ready(partial_ready),
       .m_lanes(full), .m_saturated(full_saturated), .m_valid(full_valid), .m_ready(full_ready),
-      .m_axis_tdata(m_axis_tx_tdata), .m_axis_tkeep(m_axis_tx_tkeep), .m_axis_tlast(m_axis_tx_tlast),
-      .m_axis_tuser(m_axis_tx_tuser), .m_axis_tvalid(m_axis_tx_tvalid), .m_axis_tready(m_axis_tx_tready),
-      .s_axis_tdata(s_axis_rx_tdata), .s_axis_tkeep(s_axis_rx_tkeep), .s_axis_tlast(s_axis_rx_tlast),
-      .s_axis_tuser(s_axis_rx_tuser), .s_axis_tvalid(s_axis_rx_tvalid), .s_axis_tready(s_axis_rx_tready),
+      `AXIS_FRAME_CONNECT(m_axis, m_axis_tx),
+      `AXIS_FRAME_CONNECT(s_axis, s_axis_rx),
       .counts(counts.rounds), .idle(rounds_idle), .next()
   );
 
@@ -177,10 +148,7 @@ module glm_worker
       .clk, .rst, .start, .stop, .busy(labels_busy), .error(labels_error),
       .base(label_base), .words(5'd1), .chunks((ChunkIndexBits + 1)'(1)),
       .micro_batches(training.micro_batches), .epochs(training.epochs),
-      .m_axi_araddr(m_axi_label_araddr), .m_axi_arlen(m_axi_label_arlen),
-      .m_axi_arvalid(m_axi_label_arvalid), .m_axi_arready(m_axi_label_arready),
-      .m_axi_rdata(m_axi_label_rdata), .m_axi_rresp(m_axi_label_rresp), .m_axi_rlast(m_axi_label_rlast),
-      .m_axi_rvalid(m_axi_label_rvalid), .m_axi_rready(m_axi_label_rready),
+      `AXI_READ_CONNECT(m_axi, m_axi_label),
       .m_word(labels), .m_word_valid(labels_valid), .m_word_ready(full_valid && full_ready)
   );
 

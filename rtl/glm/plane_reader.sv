@@ -1,5 +1,7 @@
 // Reads a training's words from memory by AXI4 bursts, epoch after epoch, as far ahead as its buffer has room: features do
 // not depend on the model.  A chunk's planes are one burst at a multiple of STEP_BYTES, which no 4 KiB boundary divides.
+`include "ports.svh"
+
 module plane_reader
   import glm_pkg::*;
 #(
@@ -24,15 +26,7 @@ module plane_reader
     input  logic [31:0]             micro_batches,
     input  logic [15:0]             epochs,
 
-    output logic [63:0]             m_axi_araddr,
-    output logic [7:0]              m_axi_arlen,
-    output logic                    m_axi_arvalid,
-    input  logic                    m_axi_arready,
-    input  logic [WordBits-1:0]     m_axi_rdata,
-    input  logic [1:0]              m_axi_rresp,
-    input  logic                    m_axi_rlast,
-    input  logic                    m_axi_rvalid,
-    output logic                    m_axi_rready,
+    `AXI_READ_PORTS(m_axi),
 
     output logic [WordBits-1:0]     m_word,
     output logic                    m_word_valid,

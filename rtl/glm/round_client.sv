@@ -1,5 +1,7 @@
 // All-reduce of 8 lanes through the slots of p4sgd.p4: partial activations in, full activations out, in order.
 // A frame's first beat is offered a clock after its lanes were taken; a sum is handed over two clocks after its frame ended.
+`include "ports.svh"
+
 module round_client
   import glm_numbers_pkg::*;
   import glm_pkg::*;
@@ -25,19 +27,9 @@ module round_client
     output logic            m_valid,
     input  logic            m_ready,
 
-    output logic [511:0]    m_axis_tdata,
-    output logic [63:0]     m_axis_tkeep,
-    output logic            m_axis_tlast,
-    output logic            m_axis_tuser,
-    output logic            m_axis_tvalid,
-    input  logic            m_axis_tready,
+    `AXIS_FRAME_OUT_PORTS(m_axis),
 
-    input  logic [511:0]    s_axis_tdata,
-    input  logic [63:0]     s_axis_tkeep,
-    input  logic            s_axis_tlast,
-    input  logic            s_axis_tuser,
-    input  logic            s_axis_tvalid,
-    output logic            s_axis_tready,
+    `AXIS_FRAME_IN_PORTS(s_axis),
 
     output round_counts_t   counts,
     output logic            idle,
@@ -102,13 +94,13 @@ module round_client
       .clk, .rst, .rounds,
       .send_valid, .send_seq, .send_ack, .send_again, .send_ready,
       .lanes(sending[PlaceBits-2:0]), .saturated(sending[PlaceBits-1]),
-      .m_axis_tdata, .m_axis_tkeep, .m_axis_tlast, .m_axis_tuser, .m_axis_tvalid, .m_axis_tready
+      `AXIS_FRAME_CONNECT(m_axis, m_axis)
   );
 
   // ---- sums, until those before them are here -----------------------------------------------------------------------
   round_parser parser (
       .clk, .rst, .rounds,
-      .s_axis_tdata, .s_axis_tkeep, .s_axis_tlast, .s_axis_tuser, .s_axis_tvalid, .s_axis_tready,
+      `AXIS_FRAME_CONNECT(s_axis, s_axis),
       .frame_end, .frame_reject,
       .heard, .heard_sum, .heard_seq, .heard_lanes, .heard_saturated
   );

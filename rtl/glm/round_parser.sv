@@ -4,6 +4,8 @@
 //   clock 0  the header's beat: its fields against the addresses, partial sums of the checksum
 //   clock 1  the header is judged
 //   clock 2  the frame ends: a confirmation, or a sum whose lanes are here
+`include "ports.svh"
+
 module round_parser
   import catchment_wire_pkg::*;
   import glm_numbers_pkg::*;
@@ -15,12 +17,7 @@ module round_parser
     input  logic         rst,
     input  rounds_t      rounds,
 
-    input  logic [511:0] s_axis_tdata,
-    input  logic [63:0]  s_axis_tkeep,
-    input  logic         s_axis_tlast,
-    input  logic         s_axis_tuser,
-    input  logic         s_axis_tvalid,
-    output logic         s_axis_tready,
+    `AXIS_FRAME_IN_PORTS(s_axis),
 
     // a frame has ended
     output logic         frame_end,

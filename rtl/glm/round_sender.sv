@@ -1,5 +1,7 @@
 // Frames of rounds: a header's beat, and for partial activations a beat of 8 lanes behind it.  The first beat is offered
 // in the clock after the round was.
+`include "ports.svh"
+
 module round_sender
   import catchment_wire_pkg::*;
   import glm_numbers_pkg::*;
@@ -19,12 +21,7 @@ module round_sender
     input  lanes_t       lanes,
     input  logic         saturated,
 
-    output logic [511:0] m_axis_tdata,
-    output logic [63:0]  m_axis_tkeep,
-    output logic         m_axis_tlast,
-    output logic         m_axis_tuser,
-    output logic         m_axis_tvalid,
-    input  logic         m_axis_tready
+    `AXIS_FRAME_OUT_PORTS(m_axis)
 );
 
   localparam int unsigned PayloadBytes = Banks * LaneBits / 8;

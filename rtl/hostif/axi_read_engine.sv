@@ -1,6 +1,8 @@
 // Reads segments from memory by AXI4 bursts and hands their beats over in order.
 // A burst is asked for only when there is room for all of it, so rready is high from the first clock to the last, whatever
 // the reader does, and a soft reset need only wait until `idle`.
+`include "ports.svh"
+
 module axi_read_engine
   import hostif_pkg::*;
 #(
@@ -22,15 +24,7 @@ module axi_read_engine
     input  logic                 s_segment_valid,
     output logic                 s_segment_ready,
 
-    output physical_t            m_axi_araddr,
-    output logic [7:0]           m_axi_arlen,
-    output logic                 m_axi_arvalid,
-    input  logic                 m_axi_arready,
-    input  logic [511:0]         m_axi_rdata,
-    input  logic [1:0]           m_axi_rresp,
-    input  logic                 m_axi_rlast,
-    input  logic                 m_axi_rvalid,
-    output logic                 m_axi_rready,
+    `AXI_READ_PORTS(m_axi),
 
     // a request's beats; bytes beyond its end are zero and not kept, and so are those of an unmapped segment but kept
     output logic [511:0]         m_axis_tdata,

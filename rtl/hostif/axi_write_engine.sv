@@ -1,6 +1,8 @@
 // Writes the beats of segments to memory by AXI4 bursts, and completion records between them.
 // A burst begins only when all its beats are here, so it never holds the bus for the network, and a soft reset need only
 // wait until `idle`.  A slow bus makes bursts longer.
+`include "ports.svh"
+
 module axi_write_engine
   import hostif_pkg::*;
 #(
@@ -33,18 +35,7 @@ module axi_write_engine
     input  logic                           s_record_valid,
     output logic                           s_record_ready,
 
-    output physical_t                      m_axi_awaddr,
-    output logic [7:0]                     m_axi_awlen,
-    output logic                           m_axi_awvalid,
-    input  logic                           m_axi_awready,
-    output logic [511:0]                   m_axi_wdata,
-    output logic [63:0]                    m_axi_wstrb,
-    output logic                           m_axi_wlast,
-    output logic                           m_axi_wvalid,
-    input  logic                           m_axi_wready,
-    input  logic [1:0]                     m_axi_bresp,
-    input  logic                           m_axi_bvalid,
-    output logic                           m_axi_bready,
+    `AXI_WRITE_PORTS(m_axi),
 
     // for a clock: memory has all beats of a request, and whether one was refused or had no page
     output logic                           data_done,

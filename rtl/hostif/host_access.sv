@@ -4,6 +4,8 @@
 //   push: queue -> segmenter -> read engine -> m_push_axis     pull: queue -> segmenter -> write engine <- s_pull_axis
 //              \-> m_push_job                                             \-> m_pull_job
 //   completions -> completion_writer -> write engine
+`include "ports.svh"
+
 module host_access
   import catchment_wire_pkg::*;
   import hostif_pkg::*;
@@ -67,27 +69,8 @@ module host_access
     input  logic                         s_pull_completion_valid,
     output logic                         s_pull_completion_ready,
 
-    output physical_t                    m_axi_awaddr,
-    output logic [7:0]                   m_axi_awlen,
-    output logic                         m_axi_awvalid,
-    input  logic                         m_axi_awready,
-    output logic [511:0]                 m_axi_wdata,
-    output logic [63:0]                  m_axi_wstrb,
-    output logic                         m_axi_wlast,
-    output logic                         m_axi_wvalid,
-    input  logic                         m_axi_wready,
-    input  logic [1:0]                   m_axi_bresp,
-    input  logic                         m_axi_bvalid,
-    output logic                         m_axi_bready,
-    output physical_t                    m_axi_araddr,
-    output logic [7:0]                   m_axi_arlen,
-    output logic                         m_axi_arvalid,
-    input  logic                         m_axi_arready,
-    input  logic [511:0]                 m_axi_rdata,
-    input  logic [1:0]                   m_axi_rresp,
-    input  logic                         m_axi_rlast,
-    input  logic                         m_axi_rvalid,
-    output logic                         m_axi_rready,
+    `AXI_WRITE_PORTS(m_axi),
+    `AXI_READ_PORTS(m_axi),
 
     output host_events_t                 events
 );
@@ -179,15 +162,7 @@ module host_access
       .s_segment_user({m_push_job.dtype, m_push_job.exponent}),
       .s_segment_valid(read_segment_valid),
       .s_segment_ready(read_segment_ready),
-      .m_axi_araddr,
-      .m_axi_arlen,
-      .m_axi_arvalid,
-      .m_axi_arready,
-      .m_axi_rdata,
-      .m_axi_rresp,
-      .m_axi_rlast,
-      .m_axi_rvalid,
-      .m_axi_rready,
+      `AXI_READ_CONNECT(m_axi, m_axi),
       .m_axis_tdata(m_push_axis_tdata),
       .m_axis_tkeep(m_push_axis_tkeep),
       .m_axis_tlast(m_push_axis_tlast),
@@ -296,18 +271,7 @@ module host_access
       .s_record(record),
       .s_record_valid(record_valid),
       .s_record_ready(record_ready),
-      .m_axi_awaddr,
-      .m_axi_awlen,
-      .m_axi_awvalid,
-      .m_axi_awready,
-      .m_axi_wdata,
-      .m_axi_wstrb,
-      .m_axi_wlast,
-      .m_axi_wvalid,
-      .m_axi_wready,
-      .m_axi_bresp,
-      .m_axi_bvalid,
-      .m_axi_bready,
+      `AXI_WRITE_CONNECT(m_axi, m_axi),
       .data_done(pull_data_done),
       .data_error(pull_data_error),
       .data_unmapped(pull_data_unmapped),

@@ -1,6 +1,8 @@
 // From the transport's vectors to memory beats: the messages are matched with the pulls, trimmed to their length, and
 // converted back (LuWu, section 3.2.2).  A message that does not fit its pull is dropped to its end and the pull fails; the
 // beats that it lacks are made up without a byte kept, so that the write engine always gets what the segments promise.
+`include "ports.svh"
+
 module pull_path
   import catchment_wire_pkg::*;
   import format_pkg::*;
@@ -23,11 +25,7 @@ module pull_path
     input  logic                    s_job_valid,
     output logic                    s_job_ready,
 
-    input  logic [511:0]            s_axis_tdata,
-    input  logic                    s_axis_tlast,
-    input  rx_meta_t                s_axis_tuser,
-    input  logic                    s_axis_tvalid,
-    output logic                    s_axis_tready,
+    `AXIS_VECTOR_IN_PORTS(s_axis, rx_meta_t),
 
     output logic [511:0]            m_axis_tdata,
     output logic [63:0]             m_axis_tkeep,

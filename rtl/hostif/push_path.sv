@@ -1,5 +1,7 @@
 // From memory beats to the transport's vectors: format conversion (LuWu, section 3.2.2), cut into vectors, and the
 // completion once the transport has the last of them: then the buffer is free again.
+`include "ports.svh"
+
 module push_path
   import catchment_wire_pkg::*;
   import format_pkg::*;
@@ -33,11 +35,7 @@ module push_path
     input  logic                    s_axis_tvalid,
     output logic                    s_axis_tready,
 
-    output logic [511:0]            m_axis_tdata,
-    output logic                    m_axis_tlast,
-    output tx_meta_t                m_axis_tuser,
-    output logic                    m_axis_tvalid,
-    input  logic                    m_axis_tready,
+    `AXIS_VECTOR_OUT_PORTS(m_axis, tx_meta_t),
 
     output completion_t             m_completion,
     output logic                    m_completion_valid,

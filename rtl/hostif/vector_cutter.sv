@@ -1,5 +1,7 @@
 // A message of lanes or bytes to vectors of VECTOR_BYTES, the last one filled up with zeros.  Combinational but for the
 // count of beats: it adds no clock.
+`include "ports.svh"
+
 module vector_cutter
   import catchment_wire_pkg::*;
   import transport_pkg::*;
@@ -24,11 +26,7 @@ module vector_cutter
     input  logic              s_axis_tvalid,
     output logic              s_axis_tready,
 
-    output logic [511:0]      m_axis_tdata,
-    output logic              m_axis_tlast,
-    output tx_meta_t          m_axis_tuser,
-    output logic              m_axis_tvalid,
-    input  logic              m_axis_tready
+    `AXIS_VECTOR_OUT_PORTS(m_axis, tx_meta_t)
 );
 
   localparam int unsigned Beats = VECTOR_BYTES / 64;

@@ -1,5 +1,7 @@
 // Between the MAC, which a soft reset does not touch, and the transport, which it cuts off anywhere: a frame cut on its
 // way out is ended with a beat marked bad, and the rest of a frame that was coming in is dropped.
+`include "ports.svh"
+
 module frame_gate (
     input  logic         clk,
     // the MAC's
@@ -8,18 +10,9 @@ module frame_gate (
     input  logic         core_rst,
 
     // transport -> MAC
-    input  logic [511:0] s_axis_tx_tdata,
-    input  logic [63:0]  s_axis_tx_tkeep,
-    input  logic         s_axis_tx_tlast,
-    input  logic         s_axis_tx_tvalid,
-    output logic         s_axis_tx_tready,
-    output logic [511:0] m_axis_tx_tdata,
-    output logic [63:0]  m_axis_tx_tkeep,
-    output logic         m_axis_tx_tlast,
+    `AXIS_KEEP_IN_PORTS(s_axis_tx),
     // with tlast: do not send this frame, or spoil its FCS
-    output logic         m_axis_tx_tuser,
-    output logic         m_axis_tx_tvalid,
-    input  logic         m_axis_tx_tready,
+    `AXIS_FRAME_OUT_PORTS(m_axis_tx),
 
     // MAC -> transport; data and keep need no gate
     input  logic         s_axis_rx_tlast,

@@ -5,6 +5,8 @@
 //   clock 0  the header's beat is here: its fields against the addresses, partial sums of the checksum
 //   clock 1  the header against the streams: first reason to refuse it
 //   clock 2  the first beat of the payload is written;  a frame without payload ends
+`include "ports.svh"
+
 module frame_parser
   import catchment_wire_pkg::*;
   import serial_pkg::*;
@@ -31,12 +33,7 @@ module frame_parser
     // sums carry what a heartbeat says
     input  logic                 carry,
 
-    input  logic [511:0]         s_axis_tdata,
-    input  logic [63:0]          s_axis_tkeep,
-    input  logic                 s_axis_tlast,
-    input  logic                 s_axis_tuser,
-    input  logic                 s_axis_tvalid,
-    output logic                 s_axis_tready,
+    `AXIS_FRAME_IN_PORTS(s_axis),
 
     // clock 1: a header is judged
     output logic                 present,

@@ -1,5 +1,7 @@
 // Frames to the MAC: at each frame's end a heartbeat if one is due, else the frame that the sender offers.
 // A header takes one clock and a payload one clock a beat, without a bubble between frames or inside one.
+`include "ports.svh"
+
 module frame_sender
   import catchment_wire_pkg::*;
   import serial_pkg::*;
@@ -48,11 +50,7 @@ module frame_sender
     output logic [IndexBits-1:0]  data_beat,
     input  logic [511:0]         data,
 
-    output logic [511:0]         m_axis_tdata,
-    output logic [63:0]          m_axis_tkeep,
-    output logic                 m_axis_tlast,
-    output logic                 m_axis_tvalid,
-    input  logic                 m_axis_tready,
+    `AXIS_KEEP_OUT_PORTS(m_axis),
 
     // a frame of so many bytes leaves
     output logic                 sent,

@@ -1,4 +1,6 @@
 // The vectors that have arrived and are not handed over: written at any place, read in order.
+`include "ports.svh"
+
 module rx_ring
   import transport_pkg::*;
 #(
@@ -26,11 +28,7 @@ module rx_ring
     // no vector is under way
     output logic                 idle,
 
-    output logic [511:0]         m_axis_tdata,
-    output logic                 m_axis_tlast,
-    output rx_meta_t             m_axis_tuser,
-    output logic                 m_axis_tvalid,
-    input  logic                 m_axis_tready
+    `AXIS_VECTOR_OUT_PORTS(m_axis, rx_meta_t)
 );
 
   localparam int unsigned AddressBits = $clog2(WINDOW * Beats);

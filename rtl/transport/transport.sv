@@ -4,6 +4,8 @@
 //               sender --^     ^-- heartbeat_gen
 //   MAC -> frame_parser -> rx_ring -> host         rx_ring keeps what came before its turn
 //               |-> sender (ack, credit)   consumer --^
+`include "ports.svh"
+
 module transport
   import serial_pkg::*;
   import transport_pkg::*;
@@ -25,33 +27,16 @@ module transport
     output logic [StatBits-1:0]      stat_value,
 
     // vectors from the host, VECTOR_BYTES / 64 beats each; while the stream is disabled they are dropped
-    input  logic [511:0]             s_axis_tx_tdata,
-    input  logic                     s_axis_tx_tlast,
-    input  tx_meta_t                 s_axis_tx_tuser,
-    input  logic                     s_axis_tx_tvalid,
-    output logic                     s_axis_tx_tready,
+    `AXIS_VECTOR_IN_PORTS(s_axis_tx, tx_meta_t),
 
     // vectors to the host, in order
-    output logic [511:0]             m_axis_rx_tdata,
-    output logic                     m_axis_rx_tlast,
-    output rx_meta_t                 m_axis_rx_tuser,
-    output logic                     m_axis_rx_tvalid,
-    input  logic                     m_axis_rx_tready,
+    `AXIS_VECTOR_OUT_PORTS(m_axis_rx, rx_meta_t),
 
     // frames from the MAC, without FCS; tuser with tlast: damaged.  tready is always high
-    input  logic [511:0]             s_axis_net_tdata,
-    input  logic [63:0]              s_axis_net_tkeep,
-    input  logic                     s_axis_net_tlast,
-    input  logic                     s_axis_net_tuser,
-    input  logic                     s_axis_net_tvalid,
-    output logic                     s_axis_net_tready,
+    `AXIS_FRAME_IN_PORTS(s_axis_net),
 
     // frames to the MAC, without gaps inside a frame
-    output logic [511:0]             m_axis_net_tdata,
-    output logic [63:0]              m_axis_net_tkeep,
-    output logic                     m_axis_net_tlast,
-    output logic                     m_axis_net_tvalid,
-    input  logic                     m_axis_net_tready
+    `AXIS_KEEP_OUT_PORTS(m_axis_net)
 );
 
   localparam bit          Root      = ROLE == ROLE_ROOT;
@@ -113,12 +98,7 @@ module transport
       .rx_run,
       .sums(Root || all_reduce),
       .carry(all_reduce),
-      .s_axis_tdata(s_axis_net_tdata),
-      .s_axis_tkeep(s_axis_net_tkeep),
-      .s_axis_tlast(s_axis_net_tlast),
-      .s_axis_tuser(s_axis_net_tuser),
-      .s_axis_tvalid(s_axis_net_tvalid),
-      .s_axis_tready(s_axis_net_tready),
+      `AXIS_FRAME_CONNECT(s_axis, s_axis_net),
       .present,
       .present_seq,
       .present_ack,
@@ -190,11 +170,7 @@ module transport
       .place(rx_consumed[PlaceBits-1:0]),
       .pop(rx_pop),
       .idle(rx_idle),
-      .m_axis_tdata(m_axis_rx_tdata),
-      .m_axis_tlast(m_axis_rx_tlast),
-      .m_axis_tuser(m_axis_rx_tuser),
-      .m_axis_tvalid(m_axis_rx_tvalid),
-      .m_axis_tready(m_axis_rx_tready)
+      `AXIS_VECTOR_CONNECT(m_axis, m_axis_rx)
   );
 
   // A worker of an all-reduce asks the switch for a sum by sending its own part again; others ask the sender.
@@ -288,11 +264,7 @@ module transport
       .clk,
       .rst,
       .run(tx_run_reg),
-      .s_axis_tdata(s_axis_tx_tdata),
-      .s_axis_tlast(s_axis_tx_tlast),
-      .s_axis_tuser(s_axis_tx_tuser),
-      .s_axis_tvalid(s_axis_tx_tvalid),
-      .s_axis_tready(s_axis_tx_tready),
+      `AXIS_VECTOR_CONNECT(s_axis, s_axis_tx),
       .place(end_seq[PlaceBits-1:0]),
       .full(ring_full),
       .put,
@@ -332,11 +304,7 @@ module transport
       .data_place,
       .data_beat,
       .data,
-      .m_axis_tdata(m_axis_net_tdata),
-      .m_axis_tkeep(m_axis_net_tkeep),
-      .m_axis_tlast(m_axis_net_tlast),
-      .m_axis_tvalid(m_axis_net_tvalid),
-      .m_axis_tready(m_axis_net_tready),
+      `AXIS_KEEP_CONNECT(m_axis, m_axis_net),
       .sent,
       .sent_bytes
   );

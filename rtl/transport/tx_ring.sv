@@ -1,4 +1,6 @@
 // The vectors [ma, end): written in order by the host, read at any place by the frame sender.
+`include "ports.svh"
+
 module tx_ring
   import transport_pkg::*;
 #(
@@ -14,11 +16,7 @@ module tx_ring
     // low: beats are dropped, and after it has risen up to the end of the vector that was under way
     input  logic                 run,
 
-    input  logic [511:0]         s_axis_tdata,
-    input  logic                 s_axis_tlast,
-    input  tx_meta_t             s_axis_tuser,
-    input  logic                 s_axis_tvalid,
-    output logic                 s_axis_tready,
+    `AXIS_VECTOR_IN_PORTS(s_axis, tx_meta_t),
 
     // where the next vector goes
     input  logic [PlaceBits-1:0] place,

@@ -10,7 +10,7 @@ import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from catchment.rtl.sources import LINT_RULES, closure
+from catchment.rtl.sources import INCLUDES, LINT_RULES, closure
 from catchment.rtl.verilate import BUILD, verilator
 
 HERE = Path(__file__).parent
@@ -27,6 +27,7 @@ def run_cocotb(
     runner = get_runner("verilator")
     runner.build(
         sources=[LINT_RULES, *closure(top, extra=(HERE,))],
+        includes=INCLUDES,
         hdl_toplevel=top,
         parameters=parameters,
         build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],

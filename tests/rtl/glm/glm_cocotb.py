@@ -11,7 +11,7 @@ import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
-from catchment.rtl.sources import LINT_RULES, closure
+from catchment.rtl.sources import INCLUDES, LINT_RULES, closure
 from catchment.rtl.verilate import BUILD, verilator
 
 HERE = Path(__file__).parent
@@ -32,6 +32,7 @@ def run_cocotb(
     folder = BUILD / f"cocotb-{top}"
     runner = get_runner("verilator")
     runner.build(
+        includes=INCLUDES,
         sources=[LINT_RULES, *closure(top)],
         hdl_toplevel=top,
         parameters=parameters,
