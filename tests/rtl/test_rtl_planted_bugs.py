@@ -19,8 +19,8 @@ from catchment.checkout import ROOT
 
 # What a test of the hardware needs of the repository.
 NEEDED = (
-    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "common", "pyproject.toml", "requirements.txt",
-    "build/native",
+    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml",
+    "requirements.txt", "build/native",
 )  # fmt: skip
 COPIED = ("catchment", "rtl", "pyproject.toml")
 
