@@ -83,4 +83,5 @@ def fake_p4info() -> Any:
     w.counter("drops", 32)
     w.register("In.slot_tag.tag", 64, 48)
     w.register("In.slot_workers.bitmap", 64, 32)
+    w.register("In.heartbeats.worker0.heartbeat", 64, 80)
     return w.message

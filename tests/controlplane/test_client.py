@@ -348,3 +348,15 @@ def test_a_switch_without_a_program_says_so() -> None:
         pytest.raises(SwitchError, match="has no program yet"),
     ):
         client.read("l2")
+
+
+def test_entries_that_the_program_fixes_are_not_the_control_planes_own(client: SwitchClient, fake: RunningFake) -> None:
+    mine, fixed = (
+        TableEntry("jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 2, "group": 3}) for gen in (7, 8)
+    )
+    client.insert(mine, fixed)
+    for entity in fake.switch.entities.values():
+        if client.key(from_message(entity.table_entry, client.p4info)) == client.key(fixed):
+            entity.table_entry.is_const = True
+    assert sorted(int(entry.match["gen"]) for entry in client.read("jobs")) == [7, 8]
+    assert [int(entry.match["gen"]) for entry in client.read_own("jobs")] == [7]

@@ -126,8 +126,11 @@ def test_old_generations_are_scrubbed_before_they_are_given_out_again(
     clients = {"s1": client}
     kept = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("kept"), TOPOLOGY), TOPOLOGY, clients)
     mine = kept.plan.stream("gradients").gen
-    old = mine % 0xFFFF + 1000
+    old = (mine + 1000) % 0xFFFF + 1
     client.write_registers("slot_tag.tag", {3: old << 32 | 17, 4: mine << 32 | 5})
+    heartbeat = next(name for name in client.p4info.names("register") if name.endswith(".heartbeat"))
+    # The low bit of the generation is the lowest above the 64 bits of ack and credit.
+    client.write_registers(heartbeat, {0: mine << 64 | 7 << 32 | 9, 1: old << 64 | 7 << 32 | 9, 2: (mine ^ 1) << 64})
     with store() as jobs:
         jobs.allocator.clean = 1
     with pytest.raises(JobError, match="scrub"):
@@ -141,6 +144,9 @@ def test_old_generations_are_scrubbed_before_they_are_given_out_again(
     lifecycle.keep_generations_clean(store, TOPOLOGY, clients, reload)
     assert client.register("slot_tag.tag", 3) == {3: 0}
     assert client.register("slot_tag.tag", 4) == {4: mine << 32 | 5}, "a living job keeps what it has"
+    beats = client.register(heartbeat)
+    assert (beats[0], beats[1]) == (mine << 64 | 7 << 32 | 9, 0)
+    assert beats[2] == 0 or mine ^ 1 in {stream.gen for stream in kept.plan.streams}
     lifecycle.reserve_job(store, request("late"), TOPOLOGY)
 
     with store() as jobs:
@@ -161,3 +167,21 @@ def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: Switch
     with store() as jobs:
         assert jobs.jobs == {}
     assert client.read("receivers") == []
+
+
+def test_a_job_that_a_switch_does_not_let_go_stays_noted_as_being_removed(tmp_path: Path, client: SwitchClient) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    record = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("x"), TOPOLOGY), TOPOLOGY, {"s1": client})
+    with pytest.raises(JobError, match="needs switch s1"):
+        lifecycle.remove_job(store, "x", TOPOLOGY, {})
+    with store() as jobs:
+        assert jobs.record("x").state is JobState.REMOVING
+        assert jobs.deployed == []
+        assert jobs.get("x") == record.plan
+
+
+def test_two_jobs_of_a_host_have_two_ports_even_after_a_restart(tmp_path: Path) -> None:
+    store = partial(open_store, TOPOLOGY, tmp_path)
+    first = lifecycle.reserve_job(store, request("first"), TOPOLOGY).plan
+    second = lifecycle.reserve_job(store, request("second"), TOPOLOGY).plan
+    assert all(first.ports[host] != second.ports[host] for host in first.ports)

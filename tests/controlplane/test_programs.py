@@ -1,0 +1,66 @@
+"""The cache of compiled programs: whatever changes what a compiler makes has a place of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from catchment.controlplane import programs
+from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.topology import Target
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[str, str]]:
+    """The definitions of each compilation; the compiler itself only notes them."""
+    made: list[Mapping[str, str]] = []
+
+    def note(target: Target, program: Path, defines: Mapping[str, str], folder: Path) -> PipelineConfig:
+        made.append(dict(defines))
+        results = programs._results(target, program, folder)
+        results.p4info.write_text(repr((str(target), sorted(defines.items()))))
+        results.device_config.write_bytes(program.read_bytes())
+        return results
+
+    monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
+    monkeypatch.setattr(programs, "_compile", note)
+    return made
+
+
+def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    wanted: list[dict[str, str]] = [{}, {"LANES": "8"}, {"LANES": "64"}, {"LANES": "64", "JOBS": "2"}, {"JOBS": "2"}]
+    first = [programs.compile_for(Target.EMBEDDED, source, defines) for defines in wanted]
+    again = [programs.compile_for(Target.EMBEDDED, source, defines) for defines in wanted]
+    assert first == again
+    assert compiled == wanted
+    for defines, config in zip(wanted, first, strict=True):
+        assert config.p4info.read_text() == repr(("embedded", sorted(defines.items())))
+
+
+def test_a_changed_source_or_include_is_compiled_anew(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    source, header = tmp_path / "x.p4", tmp_path / "include" / "part.p4"
+    source.write_text('#include "include/part.p4"\n')
+    header.write_text("one")
+    before = programs.compile_for(Target.EMBEDDED, source, {})
+    header.write_text("two")
+    after = programs.compile_for(Target.EMBEDDED, source, {})
+    assert before != after
+    source.write_text('#include "include/part.p4"\n// changed\n')
+    assert programs.compile_for(Target.EMBEDDED, source, {}) not in (before, after)
+    assert len(compiled) == 3
+
+
+def test_each_target_has_its_own(
+    compiled: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    monkeypatch.setattr(programs, "_p4c", lambda: "/bin/true")
+    configs = {target: programs.compile_for(target, source, {}) for target in (Target.EMBEDDED, Target.BMV2)}
+    assert configs[Target.EMBEDDED].device_config != configs[Target.BMV2].device_config
+    assert len(compiled) == 2

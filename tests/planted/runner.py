@@ -1,0 +1,100 @@
+"""Plants a bug in one file and runs the test that must fail over it.
+
+The changed file is laid over its original in a mount namespace of the test's own, so that nobody else sees it and every
+path stays what it is. A bug in C++ is built first, in a copy of the build folder that lies over the original likewise.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment.checkout import NATIVE, ROOT
+
+NATIVE_SOURCES = {".cpp", ".hpp", ".h"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A row of a list of bugs.
+
+    Attributes:
+        file: path below the root.
+        old: text that is there once. new: what it becomes.
+        test: the test that must fail, below tests/.
+    """
+
+    file: str
+    old: str
+    new: str
+    test: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {' '.join(self.old.split())[:40]}"
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it must be built before it shows."""
+        return Path(self.file).suffix in NATIVE_SOURCES
+
+    def planted(self) -> str:
+        """The text of the file with the bug in it."""
+        text = (ROOT / self.file).read_text("utf-8")
+        assert text.count(self.old) == 1, f"{self.file} has {text.count(self.old)} times: {self.old}"
+        return text.replace(self.old, self.new)
+
+
+def read_bugs(*lists: Path) -> Iterator[Bug]:
+    """The rows of lists of bugs."""
+    for path in lists:
+        for row in tomllib.loads(path.read_text("utf-8"))["bug"]:
+            yield Bug(**row)
+
+
+def can_plant() -> bool:
+    """Whether this process may make mount namespaces; root may, in most containers."""
+    command = ["unshare", "--mount", "--propagation", "private", "mount", "--bind", "/dev/null", "/dev/null"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def run_planted(bug: Bug, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the bug's test with the bug in place; `folder` takes the changed file and, for C++, the build."""
+    changed = folder / Path(bug.file).name
+    changed.write_text(bug.planted(), "utf-8")
+    shutil.copymode(ROOT / bug.file, changed)
+    steps = [_over(changed, ROOT / bug.file)]
+    if bug.is_native:
+        build = folder / "native"
+        shutil.copytree(NATIVE, build, symlinks=True)
+        cmake = Path(sys.executable).with_name("cmake")
+        steps += [_over(build, NATIVE), f"{shlex.quote(str(cmake))} --build {shlex.quote(str(NATIVE))} || exit 99"]
+    test = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{bug.test}"]
+    steps.append(f"exec {shlex.join(test)}")
+    return subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", "set -e\n" + "\n".join(steps)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def check(bug: Bug, folder: Path) -> None:
+    """Fail unless the bug's test fails over it, as a test and not because nothing builds or imports."""
+    result = run_planted(bug, folder)
+    said = result.stdout + result.stderr
+    assert result.returncode != 99, f"it does not build, which is no test:\n{said}"
+    assert result.returncode == 1, f"{bug.test} did not notice the bug:\n{said}"
+    assert "1 failed" in result.stdout, f"no test failed:\n{said}"
+
+
+def _over(upper: Path, lower: Path) -> str:
+    return f"mount --bind {shlex.quote(str(upper))} {shlex.quote(str(lower))}"
