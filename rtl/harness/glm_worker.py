@@ -45,7 +45,7 @@ class Rounds:
     rto: int = 4000
 
     def values(self, enable: bool = True) -> Values:
-        """Of the struct's members."""
+        """The struct's members."""
         return {
             "enable": enable, "gen": self.gen, "base_seq": self.base_seq, "slots": self.slots, "rto": self.rto,
             "wid": self.wid,
@@ -69,7 +69,7 @@ class Training:
     epochs: int = 1
 
     def values(self, chunks: int, micro_batches: int) -> Values:
-        """Of the struct's members."""
+        """The struct's members."""
         return {
             "bits": self.bits, "chunks": chunks, "micro_batches": micro_batches, "batch": self.batch,
             "epochs": self.epochs, "loss": self.loss, "forward_shift": self.forward_shift,
