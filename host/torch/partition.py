@@ -23,6 +23,8 @@ def layers_of(model: nn.Module, layers: Sequence[str] | None = None) -> list[Mod
 
     `layers` names submodules (as in `named_modules`). By default every child that has parameters is a layer, and
     the children of an nn.ModuleList or nn.Sequential are layers of their own: embedding, each decoder block, head.
+    A child without parameters of its own that has an nn.ModuleList somewhere below is looked into in the same way:
+    "model.embed_tokens", "model.layers.0", ..., "model.norm", "lm_head".
     A parameter used twice inside one layer is sent once.
 
     Raises:
@@ -60,14 +62,25 @@ def table_of(layers: Sequence[ModelLayer]) -> LayerTable:
     return LayerTable(tuple(layer.spec for layer in layers))
 
 
-def _default_names(model: nn.Module) -> list[str]:
+def _default_names(model: nn.Module, prefix: str = "") -> list[str]:
     names: list[str] = []
-    for name, child in model.named_children():
+    for local, child in model.named_children():
+        name = prefix + local
         if isinstance(child, nn.ModuleList | nn.Sequential):
-            names += [f"{name}.{local}" for local, block in child.named_children() if _has_parameters(block)]
+            names += [f"{name}.{block}" for block, inner in child.named_children() if _has_parameters(inner)]
+        elif _is_frame(child):
+            names += _default_names(child, f"{name}.")
         elif _has_parameters(child):
             names.append(name)
     return names
+
+
+def _is_frame(module: nn.Module) -> bool:
+    """Whether a module only holds others, a list of blocks among them: as `model` of a language model with its head."""
+    own = next(module.parameters(recurse=False), None)
+    return own is None and any(
+        isinstance(inner, nn.ModuleList) and _has_parameters(inner) for inner in module.modules()
+    )
 
 
 def _has_parameters(module: nn.Module) -> bool:

@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from catchment.host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.optimizer.store import layer_names
 from catchment.host.optimizer.store.commit import LayerVersion, ModelState
 from catchment.host.optimizer.store.devices import StoreOptions
 from catchment.host.optimizer.store.errors import NO_SPACE, StoreError
@@ -134,7 +135,9 @@ def look_at(path: Path, layers: Sequence[str] = ()) -> Source:
     Args:
         path: file or folder.
         layers: names of the layers in the order in which they run; a layer has the tensors whose names begin with
-            its name and a dot. Without it: as exported, else by name ("blocks.2" before "blocks.10").
+            its name and a dot. Without it: as exported, else by the names of the tensors (`layer_names.grouped`).
+
+    Only weights are taken: integers and masks, as checkpoints of other libraries have them, are not trained.
 
     Raises:
         StoreError: kind ``missing`` or ``mismatch``.
@@ -143,12 +146,15 @@ def look_at(path: Path, layers: Sequence[str] = ()) -> Source:
     shapes: dict[str, tuple[int, ...]] = {}
     for file in sorted(set(files.values())):
         with _opened(file) as opened:
-            shapes.update({name: tuple(opened.get_slice(name).get_shape()) for name in opened.keys()})  # noqa: SIM118
+            for name in opened.keys():  # noqa: SIM118
+                found = opened.get_slice(name)
+                if layer_names.is_weight(name, found.get_dtype()):
+                    shapes[name] = tuple(found.get_shape())
     own = [name for name in shapes if not name.startswith(tuple(MOMENTS.values()))]
     if not layers and facts.get("format") == _FORMAT:
         grouped = {layer["name"]: list(layer["tensors"]) for layer in facts["layers"]}
     else:
-        grouped = _grouped(own, layers)
+        grouped = layer_names.grouped(own, layers)
     try:
         specs = [
             LayerSpec.of(index, name, [(tensor, shapes[tensor]) for tensor in tensors])
@@ -231,21 +237,3 @@ def _opened(file: Path) -> Iterator[Any]:
             yield opened
     except (SafetensorError, OSError) as error:
         raise StoreError(f"cannot be read: {error}", kind="mismatch", path=str(file)) from error
-
-
-def _grouped(names: Sequence[str], layers: Sequence[str]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {layer: [] for layer in layers}
-    for name in sorted(names, key=_natural):
-        if layers:
-            owner = next((layer for layer in layers if name.startswith(layer + ".")), None)
-            if owner is None:
-                raise StoreError(f"tensor {name} belongs to no layer of {list(layers)}", kind="mismatch")
-        else:
-            parts = name.split(".")
-            owner = ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else parts[0]
-        grouped.setdefault(owner, []).append(name)
-    return grouped
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"[.]", name)]

@@ -75,19 +75,50 @@ def test_import_of_other_peoples_files(tmp_path: Path) -> None:
     tensors |= {"block.10.weight": torch.ones(3), "block.2.weight": torch.full((2, 2), 2.0, dtype=torch.float16)}
     save_file(tensors, tmp_path / "model.safetensors")
     source = look_at(tmp_path / "model.safetensors")
-    assert [layer.name for layer in source.table] == ["block.0", "block.1", "block.2", "block.10", "embedding", "head"]
-    order = ["embedding", "block.0", "block.1", "block.2", "block.10", "head"]
+    assert [layer.name for layer in source.table] == ["embedding", "block.0", "block.1", "block.2", "block.10", "head"]
+    order = ["head", "embedding", "block.0", "block.1", "block.2", "block.10"]
     source = look_at(tmp_path, order)
     assert [layer.name for layer in source.table] == order
     kinds = {"rule": Rule.SGD, "parameters": Precision.FP32, "moments": Precision.BF16}
     with import_model(source, [tmp_path / "s"], **kinds) as store:
         assert [section.name for section in store.geometry.sections] == ["master", "first"]
         assert store.state.trained == 0
-        assert store.geometry.table[3].tensors[0].shape == (2, 2)
+        assert store.geometry.table[4].tensors[0].shape == (2, 2)
         export(store, tmp_path / "again")
     again = look_at(tmp_path / "again")
     assert torch.equal(again.tensor("block.2.weight"), torch.full((2, 2), 2.0))
     assert torch.equal(again.tensor("embedding.weight"), tensors["embedding.weight"])
+
+
+def test_import_of_a_language_model_of_the_hub(tmp_path: Path) -> None:
+    """Its blocks lie two modules deep, its order is not that of the alphabet, and not all it has is trained."""
+    half = torch.ones(2, dtype=torch.bfloat16)
+    block = ("self_attn.q_proj.weight", "self_attn.o_proj.weight", "mlp.experts.0.weight", "input_layernorm.weight")
+    tensors = {f"model.layers.{i}.{name}": half.clone() for i in range(11) for name in block}
+    tensors |= {f"model.{name}.weight": half.clone() for name in ("embed_tokens", "norm")} | {"lm_head.weight": half}
+    tensors |= {
+        "model.embeddings.position_ids": torch.arange(5),
+        "model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4),
+        "model.layers.0.self_attn.bias": torch.ones(4, dtype=torch.bool),
+    }
+    save_file(tensors, tmp_path / "model.safetensors")
+    table = look_at(tmp_path).table
+    blocks = [f"model.layers.{i}" for i in range(11)]
+    assert [layer.name for layer in table] == ["model.embed_tokens", *blocks, "model.norm", "lm_head"]
+    assert [t.name for t in table[1].tensors] == sorted(f"model.layers.0.{name}" for name in block)
+    assert sum(layer.numel for layer in table) == 2 * (11 * len(block) + 3)
+
+
+def test_import_of_an_encoder_and_a_decoder(tmp_path: Path) -> None:
+    names = [
+        "shared.weight", "encoder.block.0.layer.0.weight", "encoder.block.0.layer.1.weight",
+        "encoder.final_layer_norm.weight", "decoder.block.0.layer.0.weight", "decoder.final_layer_norm.weight",
+        "lm_head.weight",
+    ]  # fmt: skip
+    save_file({name: torch.ones(1) for name in names}, tmp_path / "model.safetensors")
+    order = [layer.name for layer in look_at(tmp_path).table]
+    assert order.index("encoder.block.0") < order.index("encoder.final_layer_norm") < order.index("decoder.block.0")
+    assert order[-1] == "lm_head" and set(order) >= {"shared", "decoder.final_layer_norm"}
 
 
 def test_import_refuses_what_makes_no_sense(tmp_path: Path) -> None:

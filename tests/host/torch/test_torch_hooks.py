@@ -12,7 +12,7 @@ from scripted import ScriptedPort, flat_weights
 from torch import nn
 
 from catchment.host.layers import Timeline, TrainingError, WireType
-from catchment.host.torch import attach
+from catchment.host.torch import attach, layers_of
 from catchment.sim.training.model import PRESETS, Decoder, next_byte_loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -169,6 +169,19 @@ def test_tied_weights_across_layers_are_refused_by_name() -> None:
     table, weights = flat_weights(Decoder(PRESETS["tiny"]))
     with pytest.raises(TrainingError, match=r"head\.logits\.weight is shared by layers embedding and head"):
         attach(model, ScriptedPort(table, weights, [True]))
+
+
+def test_blocks_below_a_module_that_only_frames_them_are_layers() -> None:
+    """As a language model of the hub is made: a body with embedding, blocks and norm, and a head beside it."""
+    body = nn.Module()
+    body.embed_tokens = nn.Embedding(5, 4)
+    body.layers = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)) for _ in range(2))
+    body.norm = nn.LayerNorm(4)
+    model = nn.Module()
+    model.model = body
+    model.lm_head = nn.Linear(4, 5)
+    names = [layer.spec.name for layer in layers_of(model)]
+    assert names == ["model.embed_tokens", "model.layers.0", "model.layers.1", "model.norm", "lm_head"]
 
 
 def test_layers_must_exist_cover_the_model_and_be_fp32() -> None:
