@@ -49,6 +49,7 @@ native: $(VENV)/.installed ## build the switch and the endpoint
 	@test -f $(NATIVE)/build.ninja || $(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release \
 		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >build/configure.log || { cat build/configure.log; exit 1; }
 	@$(BIN)/cmake --build $(NATIVE)
+	@$(BIN)/catchment-local-switch --compile >build/compile.log || { cat build/compile.log; exit 1; }
 
 # ---- use ---------------------------------------------------------------------------------------
 .PHONY: demo p4 e2e

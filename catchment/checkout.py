@@ -7,8 +7,25 @@ import sys
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-"""The folder that holds `p4src/`, `sim/`, `build/` and the others."""
+_PACKAGE: Final = Path(__file__).resolve().parent
+
+INSTALLED: Final = (_PACKAGE / "p4src").is_dir()
+"""Whether this is a package that pip has installed, and not a checkout."""
+
+ROOT: Final = _PACKAGE if INSTALLED else _PACKAGE.parent
+"""The folder that holds `p4src/`, `sim/`, `build/` and the others; installed, only what runs."""
+
+
+def _build_folder() -> Path:
+    if given := os.environ.get("CATCHMENT_BUILD_DIR"):
+        return Path(given)
+    if INSTALLED:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "catchment"
+    return ROOT / "build"
+
+
+BUILD: Final = _build_folder()
+"""Where compiled programs are kept; the environment's CATCHMENT_BUILD_DIR names another folder."""
 
 NATIVE: Final = Path(os.environ.get("CATCHMENT_NATIVE_DIR", ROOT / "build" / "native"))
 """What CMake built; the environment's CATCHMENT_NATIVE_DIR names another folder."""

@@ -15,12 +15,16 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from catchment.checkout import ROOT
+from catchment.checkout import BUILD, INSTALLED, ROOT
 from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.topology import Switch, Target, Topology
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+# What an installed package brings along; a switch has its programs in one folder that can be written.
+_SHIPPED = ROOT / "build" / "programs" if INSTALLED else Path(os.devnull)
 
 
 class CompileError(ControlPlaneError):
@@ -33,7 +37,7 @@ def cache_folder() -> Path:
     Not the compiler's own cache: a switch reads every program of its folder to find the one it is
     told to load, and the compiler's tests leave hundreds there.
     """
-    return Path(os.environ.get("CATCHMENT_BUILD_DIR", ROOT / "build")) / "programs"
+    return BUILD / "programs"
 
 
 def program_for(switch: Switch) -> PipelineConfig:
@@ -42,12 +46,21 @@ def program_for(switch: Switch) -> PipelineConfig:
     Raises:
         CompileError: the compiler is missing or refuses the program.
     """
-    return compile_for(switch.target, switch.program, {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)})
+    return compile_for(switch.target, switch.program, _defines(switch))
 
 
 def programs_of(topology: Topology) -> dict[str, PipelineConfig]:
     """The compiled program of every switch; each distinct one is compiled once."""
     return {name: program_for(switch) for name, switch in topology.switches.items()}
+
+
+def is_compiled(switch: Switch) -> bool:
+    """Whether `program_for` finds the program in the cache."""
+    return _is_done(_place(switch.target, switch.program.resolve(), _defines(switch)))
+
+
+def _defines(switch: Switch) -> dict[str, str]:
+    return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}
 
 
 def compile_for(
@@ -77,16 +90,25 @@ def compile_for(
         raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}") from None
 
 
+def _place(target: Target, program: Path, defines: Mapping[str, str]) -> Path:
+    return cache_folder().resolve() / f"{program.stem}-{target}-{_fingerprint(target, program, defines)}"
+
+
+def _is_done(folder: Path) -> bool:
+    return (folder / "done").exists() or (_SHIPPED / folder.name / "done").exists()
+
+
 def _cached(target: Target, program: Path, defines: Mapping[str, str]) -> PipelineConfig:
-    key = _fingerprint(target, program, defines)
-    folder = cache_folder().resolve() / f"{program.stem}-{target}-{key}"
+    folder = _place(target, program, defines)
     folder.mkdir(parents=True, exist_ok=True)
-    done = folder / "done"
     with (folder / "lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two commands may want the same program
-        if not done.exists():
-            _compile(target, program, defines, folder)
-            done.touch()
+        if not (folder / "done").exists():
+            if _is_done(folder):
+                shutil.copytree(_SHIPPED / folder.name, folder, dirs_exist_ok=True)
+            else:
+                _compile(target, program, defines, folder)
+            (folder / "done").touch()
     return _results(target, program, folder)
 
 
@@ -136,7 +158,8 @@ def _compiler_files(target: Target) -> list[Path]:
     if target is Target.BMV2:
         return [Path(_p4c()).resolve()]
     folder = ROOT / "softswitch"
-    return [p for s in ("*.py", "*.p4", "*.hpp", "*.cpp") for p in folder.rglob(s)]
+    parts = [folder / "compiler", folder / "runtime" / "include"]
+    return [folder / "build.py", *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
 
 
 def _fingerprint(target: Target, program: Path, defines: Mapping[str, str]) -> str:
@@ -144,6 +167,5 @@ def _fingerprint(target: Target, program: Path, defines: Mapping[str, str]) -> s
     for source in _sources(program, set()):
         digest.update(hashlib.sha256(source.read_bytes()).digest())
     for path in sorted(_compiler_files(target)):
-        status = path.stat()
-        digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns}".encode())
+        digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
     return digest.hexdigest()[:16]

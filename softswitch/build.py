@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catchment.checkout import ROOT
+from catchment.checkout import BUILD, ROOT
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.diagnostics import Diagnostic
 from catchment.softswitch.compiler.frontend import check_file
@@ -21,10 +21,20 @@ from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.errors import SwitchError
 
 INCLUDE = ROOT / "softswitch" / "runtime" / "include"
-CACHE = ROOT / "build" / "p4"
+CACHE = BUILD / "p4"
 INTERNAL = 13
 
-FLAGS = ("-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-Wall", "-Wextra", "-fvisibility=hidden")
+# CATCHMENT_MARCH: for which processors, where a program is compiled for other machines than this one.
+FLAGS = (
+    "-std=c++20",
+    "-O3",
+    f"-march={os.environ.get('CATCHMENT_MARCH', 'native')}",
+    "-fPIC",
+    "-shared",
+    "-Wall",
+    "-Wextra",
+    "-fvisibility=hidden",
+)
 
 
 @dataclass(frozen=True, slots=True)

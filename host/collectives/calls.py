@@ -11,8 +11,10 @@ from catchment.host.errors import EndpointError
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
 from catchment.wire.generated.constants import DataType
 
-ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER = range(1, 7)
-_NAMES: Final = ("", "all_reduce", "reduce", "broadcast", "barrier", "reduce_scatter", "all_gather")
+ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER, BESIDE, REFUSED = range(1, 9)
+_NAMES: Final = (
+    "", "all_reduce", "reduce", "broadcast", "barrier", "reduce_scatter", "all_gather", "beside", "refuse"
+)  # fmt: skip
 OPS: Final = {"sum": 0, "mean": 1, "max": 2}
 NOTHING: Final = Buffer(None, 0, 0, DataType.BYTES)
 _MOST_PRIORITY = (1 << 31) - 1

@@ -16,7 +16,6 @@ from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.process import generation
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from catchment.host.collectives.work import Work
 from catchment.host.errors import EndpointError
@@ -46,6 +45,8 @@ class Communicator:
         scaling: of operations that do not say.
         window: how many vectors may be in flight; the stream's slots unless given.
         spin: seconds that a waiting thread looks for frames before it sleeps.
+        absent: seconds that the switch of a shared-memory port may be gone while operations are pending (it may be
+            started again); as long as their timeout unless given.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -64,6 +65,7 @@ class Communicator:
         scaling: Scaling = Block(),  # noqa: B008  frozen
         window: int | None = None,
         spin: float = 200e-6,
+        absent: float | None = None,
     ) -> None:
         path = chosen_path(port, rank, announced)
         if not 0 <= rank < stream.workers:
@@ -82,7 +84,6 @@ class Communicator:
         self._scaling = scaling
         self._path = path
         self._library = library()
-        self._generation = generation()
         self._histories: dict[str, History] = {}
         self._order = threading.Lock()
         self._pending: deque[Work] = deque()
@@ -102,6 +103,7 @@ class Communicator:
             attach_ns=int(timeout * 1e9),
             timeout_ns=int(timeout * 1e9),
             spin_ns=int(spin * 1e9),
+            absent_ns=0 if absent is None else int(absent * 1e9),
         )
         reason = ctypes.create_string_buffer(512)
         self._handle = self._library.catchment_group_open(ctypes.byref(config), reason, len(reason))
@@ -268,6 +270,20 @@ class Communicator:
             )
         return self._start(Operation(calls.ALL_GATHER, source, target, Manner(priority, timeout, tag)))
 
+    def beside(self, elements: int, *, timeout: float | None = None, tag: int = 0) -> Work:
+        """Done when every rank has called it with as many elements and the same tag: for what goes another way.
+
+        Whoever calls an operation of the switch instead fails, and so do all others, before anybody sends anything.
+        """
+        if not 0 <= elements < 1 << 36:
+            raise wrong(f"{elements} elements", "give 0..2**36-1")
+        counted = Buffer(None, 0, elements, DataType.BYTES)
+        return self._start(Operation(calls.BESIDE, counted, calls.NOTHING, Manner(0, timeout, tag)))
+
+    def refuse(self) -> Work:
+        """Take part in what the others call and this rank cannot: it fails on every rank that called it."""
+        return self._start(Operation(calls.REFUSED, calls.NOTHING, calls.NOTHING, Manner(0, None, 0)))
+
     # ---- state
 
     @property
@@ -277,6 +293,20 @@ class Communicator:
         self._library.catchment_group_failure(self._handle, ctypes.byref(result))
         return result.error("")
 
+    @property
+    def forked(self) -> bool:
+        """Whether this process was forked after the communicator was made."""
+        return bool(self._library.catchment_group_forked(self._handle))
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked after this communicator was made: it has neither its threads nor its port.
+
+        Raises:
+            CollectiveError: kind ``forked``.
+        """
+        if self.forked:
+            raise self.error or AssertionError
+
     def stats(self) -> dict[str, int]:
         """Counters since the start; see docs/collectives.md."""
         stats = Stats()
@@ -285,8 +315,7 @@ class Communicator:
 
     def close(self, linger: float = 0.25) -> None:
         """Fail what is pending and give the port back; serves the others until all is received, `linger` s at most."""
-        if self._generation == generation():
-            self._library.catchment_group_close(self._handle, int(linger * 1e9))
+        self._library.catchment_group_close(self._handle, int(linger * 1e9))
 
     def __enter__(self) -> Self:
         return self
@@ -297,7 +326,7 @@ class Communicator:
         self.close(0.25 if kind is None else 0.0)
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) and self._generation == generation():
+        if getattr(self, "_handle", None):
             self._library.catchment_group_free(self._handle)
 
     # ---- how
@@ -341,10 +370,7 @@ class Communicator:
         )
 
     def _start(self, operation: Operation) -> Work:
-        if self._generation != generation():
-            raise CollectiveError(
-                "the communicator was made before fork()", kind="closed", hint="make communicators after forking"
-            )
+        self.check_process()
         call = operation.call()
         with self._order:
             handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))

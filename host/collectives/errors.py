@@ -15,7 +15,8 @@ class CollectiveError(RuntimeError):
             ``missing`` no progress within the timeout because of `peers`; ``unreachable`` nothing was ever heard from
             the switch; ``used`` an earlier run has used the job's generation; ``cancelled`` a rank cancelled the
             operation; ``argument`` the call itself is wrong; ``unsupported`` the switch program cannot do it;
-            ``closed`` the communicator was closed; ``system`` the operating system refused.
+            ``closed`` the communicator was closed; ``forked`` it was made before fork(), in the parent process;
+            ``system`` the operating system refused.
         operation: what was called here, as in ``all_reduce(1000 x fp32, sum)``.
         peer: the first rank that the error is about, None when it is about none in particular.
         peers: all of them.

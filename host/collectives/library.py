@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 2
+_ABI = 3
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -31,6 +31,7 @@ class Config(ctypes.Structure):
         ("attach_ns", ctypes.c_int64),
         ("timeout_ns", ctypes.c_int64),
         ("spin_ns", ctypes.c_int64),
+        ("absent_ns", ctypes.c_int64),
     )
 
 
@@ -135,6 +136,7 @@ def library() -> ctypes.CDLL:
     signatures = {
         "collectives_abi": ([], ctypes.c_int),
         "group_open": ([ctypes.POINTER(Config), ctypes.c_char_p, ctypes.c_size_t], handle),
+        "group_forked": ([handle], ctypes.c_int),
         "group_port": ([handle], ctypes.c_uint16),
         "group_start": ([handle, ctypes.POINTER(Call)], handle),
         "group_failure": ([handle, ctypes.POINTER(Result)], None),

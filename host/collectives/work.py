@@ -9,7 +9,6 @@ from typing import final
 
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Result, library
-from catchment.host.collectives.process import generation
 
 _SLICE_NS = 100_000_000
 """Longest time in C without a look at Python's signals."""
@@ -42,11 +41,10 @@ class WorkStatistics:
 class Work:
     """One operation; its arrays must be left alone until it is done."""
 
-    __slots__ = ("_buffers", "_generation", "_handle", "_library", "_result", "operation")
+    __slots__ = ("_buffers", "_handle", "_library", "_result", "operation")
 
     def __init__(self, handle: int, operation: str, buffers: tuple[object, ...]) -> None:
         self._library = library()
-        self._generation = generation()
         self._handle = handle
         self._buffers = buffers
         self._result: Result | None = None
@@ -116,5 +114,4 @@ class Work:
         return self._result
 
     def __del__(self) -> None:
-        if self._generation == generation():
-            self._library.catchment_work_free(self._handle)
+        self._library.catchment_work_free(self._handle)

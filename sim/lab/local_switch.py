@@ -2,12 +2,13 @@
 
     catchment-local-switch --ranks 4
 
-starts an embedded switch with a shared-memory port for each rank and an all-reduce job for all of them, prints one
+starts an embedded switch with a shared-memory port for each rank and an all-reduce job for all of them, prints a
 line of JSON that names its socket, and serves it.  A rank connects, says who it is, and is told its part of the job;
 it keeps the connection open.  A connection that ends without a goodbye is the end of that process, which all others
 are told at once.  The switch ends with the last connection, or when nobody comes.
 
-Lines of JSON, from a rank: {"rank": 2}, {"goodbye": true}; to it: {"member": {...}}, {"refused": "why"}, {"lost": 1}.
+Lines of JSON, from a rank: {"rank": 2}, {"attached": true}, {"goodbye": true}; to it: {"member": {...}},
+{"refused": "why"}, {"lost": 1}, {"ended": "what has become of the switch"}.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
+import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.programs import is_compiled, programs_of
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
@@ -34,15 +39,16 @@ _MTU = 9000  # of memory: as long as the plan needs
 
 
 class LocalSwitch:
-    """Serves one job's ranks on `socket`; `serve` returns when the last has gone."""
+    """Serves one job's ranks on the socket at `path`; `serve` returns when the last has gone."""
 
-    def __init__(self, lab: ShmLab, job: JobPlan, socket: Path, patience: float) -> None:
+    def __init__(self, lab: ShmLab, job: JobPlan, path: Path, patience: float) -> None:
         self._lab = lab
         self._job = job
-        self._socket = socket
+        self._socket = path
         self._patience = patience
         self._ranks: dict[int, asyncio.StreamWriter] = {}
         self._seen: set[int] = set()
+        self._attached: set[int] = set()
         self._empty = asyncio.Event()
 
     async def serve(self, ready: str) -> None:
@@ -52,10 +58,25 @@ class LocalSwitch:
             loop.add_signal_handler(number, self._empty.set)
         server = await asyncio.start_unix_server(self._rank, self._socket, limit=_LONGEST_LINE)
         nobody = loop.call_later(self._patience, self._end_if_unused)
+        end = self._lab.switch.end_descriptor()
+        loop.add_reader(end, self._switch_ended, end)
         print(ready, flush=True)
         async with server:
             await self._empty.wait()
         nobody.cancel()
+        if loop.remove_reader(end):
+            os.close(end)
+
+    def _switch_ended(self, end: int) -> None:
+        asyncio.get_running_loop().remove_reader(end)
+        os.close(end)
+        switch = self._lab.switch
+        code = switch.stop()
+        how = signal.Signals(-code).name if code < 0 else f"code {code}"
+        text = f"the switch of this group, process {switch.pid} on {socket.gethostname()}, has ended with {how}"
+        for writer in self._ranks.values():
+            _send(writer, {"ended": text})
+        self._empty.set()
 
     def _end_if_unused(self) -> None:
         if not self._seen:
@@ -70,6 +91,8 @@ class LocalSwitch:
                 _send(writer, {"member": self._member(rank)})
                 while (said := await _line(reader)) is not None:
                     said_goodbye = said_goodbye or bool(said.get("goodbye"))
+                    if said.get("attached"):
+                        self._attach(rank)
             except _RefusedError as why:
                 _send(writer, {"refused": str(why)})
         if rank is not None:
@@ -86,6 +109,13 @@ class LocalSwitch:
         self._seen.add(rank)
         self._ranks[rank] = writer
         return rank
+
+    def _attach(self, rank: int) -> None:
+        """Remove the folders when every rank is connected: nobody could, after a SIGKILL."""
+        self._attached.add(rank)
+        if len(self._attached) == len(self._job.workers):
+            for folder in (self._socket.parent, self._lab.path(self._job.workers[0]).parent):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _member(self, rank: int) -> dict[str, Any]:
         host = self._job.workers[rank]
@@ -132,28 +162,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="catchment-local-switch", description="a switch for the processes of one machine"
     )
-    parser.add_argument("--ranks", type=int, required=True, help=f"1 to {MAX_WORKERS}")
+    parser.add_argument("--ranks", type=int, default=1, help=f"1 to {MAX_WORKERS}")
     parser.add_argument("--slots", type=int, default=SLOTS, help="vectors in flight, a power of two")
     parser.add_argument("--lanes", type=int, default=LANES, choices=SUPPORTED_LANES, help="elements of a vector")
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds to wait for the first rank")
+    parser.add_argument("--compile", action="store_true", help="only compile its program, unless that was done before")
     options = parser.parse_args(arguments)
     if not 1 <= options.ranks <= MAX_WORKERS:
         parser.error(f"{options.ranks} ranks: 1 to {MAX_WORKERS} fit one job")
     hosts = [f"w{rank}" for rank in range(options.ranks)]
-    with (
-        tempfile.TemporaryDirectory(prefix="catchment-") as folder,
-        ShmLab(
-            hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=rings(options.lanes, options.slots)
-        ) as lab,
-    ):
+    planned = ShmLab(
+        hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=rings(options.lanes, options.slots)
+    )
+    for switch in planned.topology.switches.values():
+        if not is_compiled(switch):
+            print(json.dumps({"compiling": switch.program.name}), flush=True)
+    if options.compile:
+        programs_of(planned.topology)
+        return
+    with tempfile.TemporaryDirectory(prefix="catchment-") as folder, planned as lab:
         job = lab.allreduce(hosts, slots=options.slots, name="torch")
-        socket = Path(folder) / "socket"
-        ready = json.dumps({"socket": str(socket), "ranks": options.ranks})
-        asyncio.run(_serve(lab, job, socket, options.patience, ready))
+        path = Path(folder) / "socket"
+        ready = json.dumps({"socket": str(path), "ranks": options.ranks})
+        asyncio.run(_serve(lab, job, path, options.patience, ready))
 
 
-async def _serve(lab: ShmLab, job: JobPlan, socket: Path, patience: float, ready: str) -> None:
-    await LocalSwitch(lab, job, socket, patience).serve(ready)
+async def _serve(lab: ShmLab, job: JobPlan, path: Path, patience: float, ready: str) -> None:
+    await LocalSwitch(lab, job, path, patience).serve(ready)
 
 
 if __name__ == "__main__":

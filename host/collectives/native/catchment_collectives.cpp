@@ -1,6 +1,7 @@
 #include "catchment_collectives.h"
 
 #include <algorithm>
+#include <catchment/shm/fork_guard.hpp>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -13,21 +14,41 @@
 #include "shm_port.hpp"
 #include "udp_port.hpp"
 
+using catchment::shm::ForkGuard;
 using namespace catchment::host;
 
 struct catchment_group {
   std::shared_ptr<Group> group;
   std::uint16_t port = 0;
+  ForkGuard guard{};
 };
 
 struct catchment_work {
   std::shared_ptr<Group> group;
   std::shared_ptr<Operation> operation;
+  ForkGuard guard{};
 };
 
 namespace {
 
 constexpr int kAttachPieceMs = 50;
+
+CollectiveFailure forked() {
+  return {.kind = "forked",
+          .message = "the communicator was made before fork()",
+          .hint = "make one in the child, after fork()",
+          .peers = 0,
+          .seq = {},
+          .fatal = true};
+}
+
+// One that ends before it begins.
+std::shared_ptr<Operation> refused(CollectiveFailure failure) {
+  auto operation = std::make_shared<Operation>(Call{});
+  operation->outcome.failure = std::move(failure);
+  operation->done.store(true);
+  return operation;
+}
 
 std::unique_ptr<Port> open_shm(const catchment_group_config& config, const UdpAddress& local,
                                const UdpAddress& peer) {
@@ -53,8 +74,10 @@ std::unique_ptr<catchment_group> open_group(const catchment_group_config& config
                    .base = config.base_seq,
                    .lanes = config.lanes};
   engine.rank = config.rank;
-  engine.peer = peer.host + ":" + std::to_string(peer.port);
+  engine.peer =
+      config.shm_path != nullptr ? config.shm_path : peer.host + ":" + std::to_string(peer.port);
   engine.timeout = config.timeout_ns;
+  engine.absent = config.absent_ns;
   auto result = std::make_unique<catchment_group>();
   std::unique_ptr<Port> port;
   if (config.shm_path != nullptr) {
@@ -83,7 +106,7 @@ void write_failure(const std::optional<CollectiveFailure>& failure, catchment_re
 
 // The first thing that is wrong with a call; a caller that came by Python has checked it before.
 const char* wrong_with(const catchment_call& call, const Layout& layout) {
-  if (call.kind < CATCHMENT_ALL_REDUCE || call.kind > CATCHMENT_ALL_GATHER) return "no such kind";
+  if (call.kind < CATCHMENT_ALL_REDUCE || call.kind > CATCHMENT_REFUSED) return "no such kind";
   if (call.reduction < CATCHMENT_SUM || call.reduction > CATCHMENT_MAX) return "no such reduction";
   if (call.type < CATCHMENT_BYTES || call.type > CATCHMENT_BF16) return "no such type";
   if (call.scaling < CATCHMENT_NONE || call.scaling > CATCHMENT_FIXED) return "no such scaling";
@@ -105,7 +128,8 @@ const char* wrong_with(const catchment_call& call, const Layout& layout) {
   if (call.kind == CATCHMENT_REDUCE_SCATTER && call.elements % layout.ranks != 0) {
     return "the elements are no multiple of the ranks";
   }
-  const bool data = call.kind != CATCHMENT_BARRIER && call.elements != 0;
+  const bool moves = call.kind != CATCHMENT_BARRIER && call.kind < CATCHMENT_BESIDE;
+  const bool data = moves && call.elements != 0;
   if (data && (call.source == nullptr || call.target == nullptr)) return "an array is missing";
   return nullptr;
 }
@@ -138,16 +162,20 @@ catchment_group* catchment_group_open(const catchment_group_config* config, char
   return nullptr;
 }
 
+int catchment_group_forked(const catchment_group* group) { return group->guard.in_child() ? 1 : 0; }
+
 std::uint16_t catchment_group_port(const catchment_group* group) { return group->port; }
 
 catchment_work* catchment_group_start(catchment_group* group, const catchment_call* call) {
   auto work = std::make_unique<catchment_work>();
   work->group = group->group;
+  if (group->guard.in_child()) {
+    work->operation = refused(forked());
+    return work.release();
+  }
   if (const char* const wrong = wrong_with(*call, group->group->layout())) {
-    work->operation = std::make_shared<Operation>(Call{});
-    work->operation->outcome.failure = {
-        .kind = "argument", .message = wrong, .hint = "", .peers = 0, .seq = {}, .fatal = false};
-    work->operation->done.store(true);
+    work->operation = refused(
+        {.kind = "argument", .message = wrong, .hint = "", .peers = 0, .seq = {}, .fatal = false});
     return work.release();
   }
   Call asked;
@@ -171,7 +199,7 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
 void catchment_group_failure(catchment_group* group, catchment_result* result) {
   thread_local std::optional<CollectiveFailure> kept;
   *result = {};
-  kept = group->group->failure();
+  kept = group->guard.in_child() ? forked() : group->group->failure();
   write_failure(kept, *result);
 }
 
@@ -201,31 +229,37 @@ void catchment_group_get_stats(const catchment_group* group, catchment_group_sta
 }
 
 void catchment_group_close(catchment_group* group, std::int64_t linger_ns) {
-  group->group->close(linger_ns);
+  if (!group->guard.in_child()) group->group->close(linger_ns);
 }
 
 void catchment_group_free(catchment_group* group) {
+  if (group->guard.in_child()) return;
   const std::unique_ptr<catchment_group> owned(group);
   owned->group->close(0);
 }
 
 int catchment_work_wait(catchment_work* work, std::int64_t limit_ns) {
-  return work->group->wait(*work->operation, limit_ns) ? 1 : 0;
+  return work->guard.in_child() || work->group->wait(*work->operation, limit_ns) ? 1 : 0;
 }
 
 int catchment_work_done(const catchment_work* work) {
-  return work->operation->done.load(std::memory_order_acquire) ? 1 : 0;
+  return work->guard.in_child() || work->operation->done.load(std::memory_order_acquire) ? 1 : 0;
 }
 
 int catchment_work_cancel(catchment_work* work) {
-  return work->group->cancel(*work->operation) ? 1 : 0;
+  return !work->guard.in_child() && work->group->cancel(*work->operation) ? 1 : 0;
 }
 
 void catchment_work_result(const catchment_work* work, catchment_result* result) {
   *result = {};
   if (catchment_work_done(work) == 0) return;
-  const CollectiveOutcome& outcome = work->operation->outcome;
   result->done = 1;
+  if (!work->operation->done.load(std::memory_order_acquire)) {
+    static const std::optional<CollectiveFailure> left = forked();
+    write_failure(left, *result);
+    return;
+  }
+  const CollectiveOutcome& outcome = work->operation->outcome;
   result->exponent = outcome.exponent;
   result->any_saturated = outcome.any_saturated ? 1 : 0;
   result->vectors = outcome.vectors;
@@ -237,5 +271,6 @@ void catchment_work_result(const catchment_work* work, catchment_result* result)
 }
 
 void catchment_work_free(catchment_work* work) {
+  if (work->guard.in_child()) return;
   const std::unique_ptr<catchment_work> owned(work);
 }

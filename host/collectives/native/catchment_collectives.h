@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 2
+#define CATCHMENT_COLLECTIVES_ABI 3
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -25,7 +25,11 @@ enum catchment_kind {
   CATCHMENT_BROADCAST = 3,
   CATCHMENT_BARRIER = 4,
   CATCHMENT_REDUCE_SCATTER = 5,
-  CATCHMENT_ALL_GATHER = 6
+  CATCHMENT_ALL_GATHER = 6,
+  /* Moves nothing: done when all ranks want the same, `elements` and `tag`, to go another way. */
+  CATCHMENT_BESIDE = 7,
+  /* Moves nothing: the operation that the other ranks have called fails there as a mismatch. */
+  CATCHMENT_REFUSED = 8
 };
 enum catchment_reduction { CATCHMENT_SUM = 0, CATCHMENT_MEAN = 1, CATCHMENT_MAX = 2 };
 /* As DataType in wire/frame.toml; BYTES for broadcast and all_gather. */
@@ -55,6 +59,8 @@ typedef struct catchment_group_config {
   int64_t attach_ns;    /* how long to wait for a shared-memory port */
   int64_t timeout_ns;   /* without progress, after which pending operations fail */
   int64_t spin_ns;      /* how long a thread that waits looks before it sleeps */
+  int64_t absent_ns;    /* how long the switch of a shared-memory port may be gone while operations
+                           are pending; 0: as long as their timeout */
 } catchment_group_config;
 
 typedef struct catchment_call {
@@ -120,6 +126,10 @@ CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
 /* NULL: `error` says why, in up to `error_bytes` with the final zero. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
     const catchment_group_config* config, char* error, size_t error_bytes);
+/* 1 in a process that was forked after the group was opened.  It has neither the group's threads nor
+ * its port: operations, also those that were under way, fail with kind `forked`, and freeing gives
+ * nothing back. */
+CATCHMENT_COLLECTIVES_PUBLIC int catchment_group_forked(const catchment_group* group);
 /* The address that a UDP group is bound to. */
 CATCHMENT_COLLECTIVES_PUBLIC uint16_t catchment_group_port(const catchment_group* group);
 /* Queues an operation and sends what can be sent.  Never NULL: one that cannot be is done and

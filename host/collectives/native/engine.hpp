@@ -33,6 +33,7 @@ struct EngineConfig {
   std::uint32_t rank = 0;
   std::string peer;  // the switch, for messages
   Nanos timeout = 0;
+  Nanos absent = 0;  // the switch may be gone for so long while operations wait; 0: their timeout
 };
 
 class Engine {
@@ -109,6 +110,8 @@ class Engine {
   // The job acknowledges what this rank has never received, and nothing else.
   bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;
+  // The port has been without its switch for longer than it may.
+  bool abandoned(Nanos now);
 
   EngineConfig config_;
   Layout layout_;
@@ -136,6 +139,7 @@ class Engine {
   std::vector<std::shared_ptr<Operation>> pending_;
   Nanos progressed_at_ = 0;
   Nanos supervised_at_ = 0;
+  Nanos absent_since_ = kNever;
   std::uint64_t heard_ = 0;
   std::uint64_t impossible_ = 0;  // acks that cannot be of this run, since the last one that can
   bool blocked_ = false;          // the port takes no more

@@ -97,7 +97,10 @@ bool passes_words(const Signature& signature) {
 }
 
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
-  if (signature.kind == Kind::kBarrier) return 0;
+  if (signature.kind == Kind::kBarrier || signature.kind == Kind::kBeside ||
+      signature.kind == Kind::kRefused) {
+    return 0;
+  }
   if (gathers(signature)) return words_of(bytes_of(signature)) * layout.ranks;
   if (signature.kind == Kind::kBroadcast) return words_of(bytes_of(signature));
   return signature.elements;

@@ -28,6 +28,10 @@ std::string name_of(Kind kind) {
       return "reduce_scatter";
     case Kind::kAllGather:
       return "all_gather";
+    case Kind::kBeside:
+      return "an operation beside the switch";
+    case Kind::kRefused:
+      return "an operation with arguments that are wrong";
   }
   return "unknown";
 }
@@ -47,6 +51,7 @@ const char* name_of(Reduction reduction) {
 }  // namespace
 
 std::string describe(const Signature& signature) {
+  if (signature.kind == Kind::kRefused) return name_of(signature.kind);
   std::string text = name_of(signature.kind) + "(";
   const auto add = [&text](const std::string& part) {
     if (text.back() != '(') text += ", ";
@@ -107,7 +112,7 @@ std::optional<Signature> read_signature(const std::uint8_t* payload, std::size_t
   const std::uint32_t reduction = field(kReductionShift, 3);
   const std::uint32_t type = field(kTypeShift, 7);
   const std::uint32_t scaling = field(kScalingShift, 3);
-  if (kind < 1 || kind > 6 || reduction > 2 || type > 4 || scaling > 2) return std::nullopt;
+  if (kind < 1 || kind > 8 || reduction > 2 || type > 4 || scaling > 2) return std::nullopt;
   Signature s;
   s.kind = static_cast<Kind>(kind);
   s.reduction = static_cast<Reduction>(reduction);

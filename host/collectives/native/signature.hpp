@@ -19,6 +19,8 @@ enum class Kind : std::uint8_t {
   kBarrier = 4,
   kReduceScatter = 5,
   kAllGather = 6,
+  kBeside = 7,   // goes another way than through the switch, once all ranks want it
+  kRefused = 8,  // this rank was asked for something that cannot be
 };
 
 enum class Reduction : std::uint8_t { kSum = 0, kMean = 1, kMax = 2 };

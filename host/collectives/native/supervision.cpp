@@ -37,9 +37,22 @@ void Engine::supervise(Nanos now) {
   stats_.rejects[static_cast<std::size_t>(Reject::kSource)].set(port_->foreign());
   stats_.socket_errors.set(port_->errors());
   if (failure_ || pending_.empty()) return;
-  if (now - supervised_at_ > kPause) progressed_at_ += now - supervised_at_;
+  if (now - supervised_at_ > kPause) {
+    progressed_at_ += now - supervised_at_;
+    absent_since_ = kNever;
+  }
   supervised_at_ = now;
   if (now - progressed_at_ >= kPatience) roll_call_.on_waiting(now);
+  if (abandoned(now)) {
+    fail({.kind = "unreachable",
+          .message = "the switch at " + config_.peer + " has gone",
+          .hint = port_->absence(),
+          .peers = 0,
+          .seq = consumer_.ack(),
+          .fatal = true},
+         now);
+    return;
+  }
   if (served_before(now)) {
     fail({.kind = "used",
           .message =
@@ -60,6 +73,15 @@ void Engine::supervise(Nanos now) {
     fail(missing(since, timeout), now);
     return;
   }
+}
+
+bool Engine::abandoned(Nanos now) {
+  if (!port_->absent()) {
+    absent_since_ = kNever;
+    return false;
+  }
+  absent_since_ = std::min(absent_since_, now);
+  return config_.absent != 0 && now - absent_since_ >= config_.absent;
 }
 
 bool Engine::served_before(Nanos now) const {

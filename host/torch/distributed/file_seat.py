@@ -6,11 +6,13 @@ import json
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.collectives.ports import is_socket
 from catchment.host.torch.distributed.seat import Loss
+
+_ABSENT: Final = 60.0  # s; the switch may be started again
 
 
 @final
@@ -46,7 +48,7 @@ class FileSeat:
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling)
+        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling, absent=_ABSENT)
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Nobody watches over such a job: a rank that is gone is noticed when an operation times out."""

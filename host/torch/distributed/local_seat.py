@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, final
@@ -14,6 +16,20 @@ from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.torch.distributed.seat import Loss
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+_ABSENT: Final = 1.0  # s; nobody starts this switch again
+_SEATS: Final[weakref.WeakSet[LocalSeat]] = weakref.WeakSet()
+
+
+def _disown_all() -> None:
+    # A child that held a connection would hide its parent's end, and its goodbye would be the parent's.
+    for seat in tuple(_SEATS):
+        with contextlib.suppress(OSError):
+            seat.disown()
+
+
+os.register_at_fork(after_in_child=_disown_all)
 
 
 def machine() -> str:
@@ -30,6 +46,7 @@ class LocalSeat:
     """
 
     def __init__(self, path: str, rank: int) -> None:
+        _SEATS.add(self)
         self.name = "torch"
         self.address = None
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -50,7 +67,11 @@ class LocalSeat:
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
         told = dict(self._member)
-        return Communicator.of_job(told, port=told.pop("port"), timeout=timeout, scaling=scaling)
+        communicator = Communicator.of_job(
+            told, port=told.pop("port"), timeout=timeout, scaling=scaling, absent=_ABSENT
+        )
+        self._send({"attached": True})
+        return communicator
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""
@@ -68,10 +89,18 @@ class LocalSeat:
     def _listen(self, lost: Callable[[Loss], None]) -> None:
         with contextlib.suppress(OSError, ValueError):
             while (told := self._next()) is not None:
+                if "ended" in told:
+                    lost(Loss(told["ended"], kind="unreachable"))
+                    continue
                 rank = int(told["lost"])
                 lost(Loss(f"the process of rank {rank} has ended", (rank,)))
         if not self._left.is_set():
-            lost(Loss("the switch of this group has ended"))
+            lost(Loss("the switch of this group has ended", kind="unreachable"))
+
+    def disown(self) -> None:
+        """Forget the connection, which is the parent's: for a forked child."""
+        with Path(os.devnull).open("r+b", buffering=0) as nowhere:
+            os.dup2(nowhere.fileno(), self._connection.fileno(), inheritable=False)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._connection.sendall(json.dumps(message).encode() + b"\n")

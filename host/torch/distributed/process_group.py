@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from typing import Any, Final, final
 
 import torch
@@ -20,6 +21,21 @@ from catchment.host.torch.distributed.switch_group import SwitchGroup, Tensors, 
 from catchment.host.torch.distributed.work import SwitchWork, Together
 
 _UNSET: Final = timedelta(milliseconds=-1)
+
+
+def _told_to_all(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A collective whose arguments this rank refuses fails on the others, too: they need not wait for it."""
+
+    @wraps(method)
+    def call(self: SwitchProcessGroup, *arguments: Any, **options: Any) -> Any:
+        try:
+            return method(self, *arguments, **options)
+        except CollectiveError as error:
+            if self.switch is not None and error.kind in ("argument", "unsupported"):
+                self.switch.refuse()
+            raise
+
+    return call
 
 
 @final
@@ -88,6 +104,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     # Through the switch
 
+    @_told_to_all
     def allreduce(self, tensors: Tensors | torch.Tensor, opts: Any = None) -> Any:
         """See dist.all_reduce."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
@@ -97,27 +114,33 @@ class SwitchProcessGroup(dist.ProcessGroup):
         work = self._reduced(
             tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
         )
-        return work or self._companion.for_("all_reduce").allreduce(tensors, opts)
+        return work or self._beside("all_reduce", tensors, opts, lambda gloo: gloo.allreduce(tensors, opts))
 
+    @_told_to_all
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.all_reduce_coalesced."""
         work = self._reduced(
             tensors, opts, lambda switch, operation: switch.all_reduce(tensors, operation, opts.timeout)
         )
-        return work or self._companion.for_("all_reduce_coalesced").allreduce_coalesced(list(tensors), opts)
+        return work or self._beside(
+            "all_reduce_coalesced", tensors, opts, lambda gloo: gloo.allreduce_coalesced(list(tensors), opts)
+        )
 
+    @_told_to_all
     def reduce(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.reduce."""
         root, timeout = opts.rootRank, opts.timeout
         work = self._reduced(tensors, opts, lambda switch, op: switch.reduce(tensors[0], root, op, timeout))
-        return work or self._companion.for_("reduce").reduce(list(tensors), opts)
+        return work or self._beside("reduce", tensors, opts, lambda gloo: gloo.reduce(list(tensors), opts))
 
+    @_told_to_all
     def broadcast(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.broadcast."""
         if self._switch is None:
             return self._companion.for_("broadcast").broadcast(list(tensors), opts)
         return self._switch.broadcast(tensors, opts.rootRank, opts.timeout)
 
+    @_told_to_all
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.all_gather_into_tensor."""
         if self._switch is None:
@@ -127,6 +150,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     _allgather_base = all_gather_single
 
+    @_told_to_all
     def all_gather_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several all_gather_single at once."""
         if self._switch is None:
@@ -136,6 +160,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
+    @_told_to_all
     def allgather(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather."""
         if self._switch is None:
@@ -146,29 +171,48 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.all_gather_coalesced: `output_lists` has a list for each rank, not for each input."""
         return self.allgather([list(parts) for parts in zip(*output_lists, strict=True)], inputs, opts)
 
+    @_told_to_all
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.reduce_scatter_tensor."""
-        return self.reduce_scatter_single_coalesced([output], [input], opts)
+        return self._scattered([output], [input], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
+    @_told_to_all
     def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several reduce_scatter_single at once."""
+        return self._scattered(outputs, inputs, opts)
+
+    def _scattered(self, outputs: Tensors, inputs: Tensors, opts: Any) -> Any:
         opts = opts or dist.ReduceScatterOptions()
         work = self._reduced(inputs, opts, lambda switch, op: switch.reduce_scatter(outputs, inputs, op, opts.timeout))
         if work is not None:
             return work
-        gloo = self._companion.for_("reduce_scatter")
-        pairs = zip(outputs, inputs, strict=True)
         # Gloo compares the shapes, and a wrong one ends the process.
-        return Together([gloo._reduce_scatter_base(*_flattened(o, i), opts) for o, i in pairs])
+        pairs = [_flattened(output, given) for output, given in zip(outputs, inputs, strict=True)]
+        return self._beside(
+            "reduce_scatter",
+            inputs,
+            opts,
+            lambda gloo: Together([gloo._reduce_scatter_base(*pair, opts) for pair in pairs]),
+        )
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
+    @_told_to_all
     def reduce_scatter(self, outputs: Tensors, input_lists: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """See dist.reduce_scatter."""
+        for output, parts in zip(outputs, input_lists, strict=True):
+            if len(parts) != self.size() or any(
+                part.numel() != output.numel() or part.dtype != output.dtype for part in parts
+            ):
+                raise CollectiveError(
+                    f"reduce_scatter of {[part.numel() for part in parts]} elements into {output.numel()}",
+                    kind="argument",
+                    hint=f"give {self.size()} tensors, one for each rank, like the output",
+                )
         inputs = [torch.cat([part.reshape(-1) for part in parts]) for parts in input_lists]
-        return self.reduce_scatter_single_coalesced(outputs, inputs, opts)
+        return self._scattered(outputs, inputs, opts)
 
     def barrier(self, opts: Any = None) -> Any:
         """See dist.barrier."""
@@ -192,14 +236,17 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     # By the companion
 
+    @_told_to_all
     def gather(self, output_lists: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.gather."""
-        return self._companion.for_("gather").gather(output_lists, inputs, opts)
+        return self._beside("gather", inputs, opts, lambda gloo: gloo.gather(output_lists, inputs, opts))
 
+    @_told_to_all
     def scatter(self, outputs: list[torch.Tensor], input_lists: list[list[torch.Tensor]], opts: Any) -> Any:
         """See dist.scatter."""
-        return self._companion.for_("scatter").scatter(outputs, input_lists, opts)
+        return self._beside("scatter", outputs, opts, lambda gloo: gloo.scatter(outputs, input_lists, opts))
 
+    @_told_to_all
     def all_to_all_single(
         self,
         output: torch.Tensor,
@@ -209,29 +256,62 @@ class SwitchProcessGroup(dist.ProcessGroup):
         opts: Any,
     ) -> Any:
         """See dist.all_to_all_single."""
-        return self._companion.for_("all_to_all").alltoall_base(output, input, output_sizes, input_sizes, opts)
+        return self._beside(
+            "all_to_all_single",
+            [],
+            opts,
+            lambda gloo: gloo.alltoall_base(output, input, output_sizes, input_sizes, opts),
+        )
 
     alltoall_base = all_to_all_single
 
+    @_told_to_all
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.all_to_all."""
-        return self._companion.for_("all_to_all").alltoall(outputs, inputs, opts)
+        return self._beside("all_to_all", [], opts, lambda gloo: gloo.alltoall(outputs, inputs, opts))
 
     def send(self, tensors: list[torch.Tensor], destination: int, tag: int) -> Any:
         """See dist.send."""
-        return self._companion.for_("send").send(tensors, destination, tag)
+        return self._gloo("send").send(tensors, destination, tag)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int) -> Any:
         """See dist.recv."""
-        return self._companion.for_("recv").recv(tensors, source, tag)
+        return self._gloo("recv").recv(tensors, source, tag)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Any:
         """See dist.recv."""
-        return self._companion.for_("recv").recv_anysource(tensors, tag)
+        return self._gloo("recv").recv_anysource(tensors, tag)
 
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None:
-        """See dist.monitored_barrier."""
-        self._companion.for_("monitored_barrier").monitored_barrier(timeout, wait_all_ranks)
+        """See dist.monitored_barrier; a timeout of 0 is over before anybody can have come."""
+        gloo = self._gloo("monitored_barrier")
+        if self.rank() == 0 and self.size() > 1 and timeout == timedelta(0):
+            raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")
+        gloo.monitored_barrier(timeout, wait_all_ranks)
+
+    # How
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked after the group was made.
+
+        Raises:
+            CollectiveError: kind ``forked``.
+        """
+        if self._switch is not None:
+            self._switch.check_process()
+
+    def _gloo(self, operation: str) -> Any:
+        self.check_process()
+        return self._companion.for_(operation)
+
+    def _beside(self, operation: str, tensors: Tensors, opts: Any, start: Callable[[Any], Any]) -> Any:
+        """What the companion does: `start` gets it when all ranks have called this, of tensors that are alike."""
+        gloo = self._gloo(operation)
+        if self._switch is None:
+            return start(gloo)
+        reduction = getattr(opts, "reduceOp", None)
+        alike = f"{operation} {getattr(reduction, 'op', reduction)} {getattr(opts, 'rootRank', None)}"
+        return self._switch.beside(alike, tensors, _timeout(opts), lambda: start(gloo))
 
     # The end
 

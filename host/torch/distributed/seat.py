@@ -11,10 +11,17 @@ from catchment.host.collectives import Communicator, Scaling
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Somebody of the job is gone: a sentence that names who, and the ranks where they are known."""
+    """Somebody of the job is gone.
+
+    Attributes:
+        text: a sentence that names who.
+        ranks: of those who are gone, where they are known.
+        kind: of the error that everybody gets: ``missing`` for a rank, ``unreachable`` for the switch.
+    """
 
     text: str
     ranks: Sequence[int] = ()
+    kind: str = "missing"
 
 
 class Seat(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from typing import IO, Final
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.settings import LOCAL_SWITCH
 
+_LOG: Final = logging.getLogger("catchment.torch")
 COMMAND: Final = "catchment-local-switch"
 _QUOTED = 2000
 
@@ -56,10 +58,12 @@ def start(ranks: int, given: str | None = None) -> str:
     except OSError as error:
         raise _does_not_start(ranks, command, str(error)) from None
     assert process.stdout is not None
-    with process.stdout as output:
-        line = output.readline()
+    line = b""
     try:
-        socket = str(json.loads(line)["socket"])
+        with process.stdout as output:
+            while "compiling" in (told := json.loads(line := output.readline())):
+                _LOG.warning("compiling %s for the switch, once: this may take a minute or two", told["compiling"])
+        socket = str(told["socket"])
     except (ValueError, KeyError, TypeError):
         process.kill()
         raise _does_not_start(ranks, command, _said(process, log, line)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -13,11 +14,13 @@ import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling, Work
 from catchment.host.torch.distributed.ranks import RankOrder
+from catchment.host.torch.distributed.relay import Relay, RelayedWork
 from catchment.host.torch.distributed.seat import Loss, Seat
-from catchment.host.torch.distributed.work import Completions, SwitchWork
+from catchment.host.torch.distributed.work import Completions, SwitchWork, span
 
 # How long what is under way may go on when somebody is gone: their last vectors may be all that was needed.
 _GRACE: Final = 1.0
+_LINGER: Final = 0.25
 _OPERATIONS: Final = {dist.ReduceOp.SUM: "sum", dist.ReduceOp.AVG: "mean", dist.ReduceOp.MAX: "max"}
 _TYPES: Final = (torch.float32, torch.float16, torch.bfloat16, torch.int32)
 
@@ -48,6 +51,7 @@ class SwitchGroup:
         self._order = order
         self._rank = rank
         self._completions = Completions()
+        self._relay = Relay()
         self._loss: Loss | None = None
         self._loss_known = threading.Event()
         self._closing = threading.Event()
@@ -87,7 +91,7 @@ class SwitchGroup:
     def reduce(self, tensor: torch.Tensor, root: int, operation: str, timeout: timedelta) -> SwitchWork:
         """Reduce in place at the root."""
         flat, back = _in_place(tensor)
-        worker = self._order.worker(root)
+        worker = self._root(root)
         part = self._run(self._communicator.reduce, flat, worker, op=operation, timeout=_seconds(timeout))
         return self._work([part], [tensor], back if root == self._rank else [])
 
@@ -95,7 +99,7 @@ class SwitchGroup:
         """Broadcast a tensor of any type in place."""
         parts: list[Work] = []
         after: list[Step] = []
-        worker = self._order.worker(root)
+        worker = self._root(root)
         for tensor in tensors:
             flat, back = _in_place(tensor)
             parts.append(self._run(self._communicator.broadcast, flat, worker, timeout=_seconds(timeout)))
@@ -125,6 +129,11 @@ class SwitchGroup:
         parts: list[Work] = []
         flats: list[tuple[Tensors, torch.Tensor]] = []
         for listed, source in zip(outputs, inputs, strict=True):
+            if len(listed) != self._communicator.size:
+                raise _argument(
+                    f"all_gather into a list of {len(listed)} tensors",
+                    f"give one for each of the {self._communicator.size} ranks",
+                )
             if any(output.numel() != source.numel() or output.dtype != source.dtype for output in listed):
                 raise _argument(
                     f"all_gather of {source.numel()} x {source.dtype} into tensors of another size or type",
@@ -167,23 +176,58 @@ class SwitchGroup:
         """Done when every rank has called it."""
         return self._work([self._run(self._communicator.barrier, timeout=_seconds(timeout))], [], [])
 
+    def beside(
+        self, operation: str, tensors: Tensors, timeout: timedelta, start: Callable[[], dist.Work]
+    ) -> RelayedWork:
+        """An operation that goes another way: `start` starts it when all ranks have called it, with as many elements.
+
+        `operation` names the call with all that must be alike.
+        """
+        elements = sum(tensor.numel() for tensor in tensors)
+        tag = zlib.crc32(" ".join([operation, *(str(tensor.dtype) for tensor in tensors)]).encode())
+        agreed = self._run(self._communicator.beside, elements, tag=tag, timeout=_seconds(timeout))
+        return self._relay.begin(RelayedWork(self._work([agreed], [], []), start))
+
+    def refuse(self) -> None:
+        """Tell the others that this rank was asked for something that cannot be, so that nobody waits for it."""
+        self._communicator.refuse()
+
+    def check_process(self) -> None:
+        """Refuse a process that was forked after the group was made.
+
+        Raises:
+            CollectiveError: kind ``forked``.
+        """
+        self._communicator.check_process()
+
     def close(self) -> None:
         """Leave the group; what is pending fails."""
-        self._closing.set()
-        self._communicator.close()
-        self._completions.close()
-        self._seat.leave()
+        self._end(_LINGER)
 
     def abort(self) -> None:
         """End at once, as `close` but without a goodbye to the others' late retransmissions."""
+        self._end(0.0)
+
+    def _end(self, linger: float) -> None:
         self._closing.set()
-        self._communicator.close(0.0)
-        self._completions.close()
+        self._communicator.close(linger)
+        if not self._communicator.forked:  # a child has none of the threads
+            self._relay.close()
+            self._completions.close()
         self._seat.leave()
+
+    def _root(self, root: int) -> int:
+        """The worker index of an operation's root."""
+        if not 0 <= root < self._communicator.size:
+            raise _argument(
+                f"invalid root rank: {root}", f"the ranks of this group are 0 to {self._communicator.size - 1}"
+            )
+        return self._order.worker(root)
 
     def _run(self, call: Callable[..., Work], *arguments: Any, **options: Any) -> Work:
         try:
-            return call(*arguments, **options)
+            with span(call.__name__):
+                return call(*arguments, **options)
         except CollectiveError as error:
             raise self._explained(error) from None
 
@@ -209,7 +253,7 @@ class SwitchGroup:
             return
         self._loss = loss
         self._loss_known.set()
-        if not self._closing.wait(_GRACE):
+        if not self._closing.wait(_GRACE if loss.kind == "missing" else 0.0):
             self._communicator.close(0.0)
 
     def _explained(self, error: CollectiveError) -> CollectiveError:
@@ -221,7 +265,7 @@ class SwitchGroup:
             if ranks == error.peers:
                 return error
             return _again(error, error.message, ranks)
-        return _again(error, loss.text, tuple(loss.ranks) or ranks, kind="missing")
+        return _again(error, loss.text, tuple(loss.ranks) or ranks, kind=loss.kind)
 
 
 def _again(error: CollectiveError, message: str, ranks: tuple[int, ...], kind: str | None = None) -> CollectiveError:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 import torch.distributed as dist
+from torch.autograd.profiler import record_function
 from torch.futures import Future
 
 from catchment.host.collectives import CollectiveError, Work
+
+_OFF: Final = nullcontext()
+
+
+def span(name: str) -> AbstractContextManager[Any]:
+    """What torch.profiler shows while it is entered: the call that starts an operation, or a wait."""
+    return record_function(f"catchment:{name}") if torch._C._autograd._profiler_enabled() else _OFF
+
 
 Explain = Callable[[CollectiveError], CollectiveError]
 
@@ -59,7 +69,8 @@ class SwitchWork(dist.Work):
             TimeoutError: not done in time; it goes on.
         """
         seconds = timeout.total_seconds()
-        self._settle(seconds if seconds > 0 else None)
+        with span("wait"):
+            self._settle(seconds if seconds > 0 else None)
         if self._error is not None:
             raise self._error
         return True
@@ -153,6 +164,18 @@ class Together(dist.Work):
     def is_completed(self) -> bool:
         """True when all are done."""
         return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        """True when all are done and none has failed."""
+        return self.is_completed() and self.exception() is None
+
+    def exception(self) -> Any:
+        """Why the first failed that did."""
+        return next((error for error in (work.exception() for work in self._works) if error is not None), None)
+
+    def result(self) -> list[torch.Tensor]:
+        """The tensors that hold the outcomes."""
+        return [tensor for work in self._works for tensor in work.result()]
 
     def get_future(self) -> Any:
         """Completed with all."""

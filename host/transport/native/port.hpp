@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace catchment::host {
 
@@ -43,6 +44,9 @@ class Port {
   // Errors that the network reported so far, and the last one (errno), 0 when there was none.
   virtual std::uint64_t errors() const = 0;
   virtual int last_error() const = 0;
+  // The switch is known to be gone for now, and what is known about it.
+  virtual bool absent() const { return false; }
+  virtual std::string absence() const { return {}; }
   // Frames dropped because they did not come from the switch.
   virtual std::uint64_t foreign() const = 0;
 };

@@ -4,6 +4,7 @@
 #include <catchment_shm.h>
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,8 @@ class ShmPort final : public Port {
   std::uint64_t errors() const override { return errors_; }
   int last_error() const override { return last_error_; }
   std::uint64_t foreign() const override { return foreign_; }
+  bool absent() const override { return last_error_ == ENOTCONN; }
+  std::string absence() const override { return catchment_shm_error(port_.get()); }
 
  private:
   static constexpr int kBatch = 64;

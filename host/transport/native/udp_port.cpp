@@ -60,6 +60,7 @@ void set_buffer(int socket, int forced, int plain, std::size_t bytes) {
 UdpPort::UdpPort(const UdpAddress& local, const UdpAddress& peer, std::size_t frame_bytes,
                  std::size_t window)
     : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket"),
+      own_socket_(socket_.get()),
       peer_(resolved(peer)),
       stride_(frame_bytes + 1),  // a frame that is too long has a length that none of ours has
       out_(kBatch * stride_),

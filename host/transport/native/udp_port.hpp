@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <catchment/shm/fork_guard.hpp>
 #include <memory>
 #include <vector>
 
@@ -67,6 +68,7 @@ class UdpPort final : public Port {
   void note(int error);
 
   FileDescriptor socket_;
+  shm::PrivateDescriptor own_socket_;
   sockaddr_in peer_{};
   std::size_t stride_;
 

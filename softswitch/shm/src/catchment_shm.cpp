@@ -32,6 +32,9 @@ int guarded(catchment_shm* port, Work work) {
   if (port == nullptr) {
     return CATCHMENT_SHM_ARGUMENT;
   }
+  if (!port->peer.ours()) {
+    return CATCHMENT_SHM_DETACHED;
+  }
   try {
     return work(port->peer);
   } catch (const catchment::shm::ShmError& problem) {

@@ -44,7 +44,9 @@ Peer::Peer(const std::string& path, int timeout_ms)
     : path_(path),
       staging_(std::make_unique<Staging>()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+      own_epoll_(epoll_.get()),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
+      own_timer_(timer_.get()) {
   if (!epoll_.valid() || !timer_.valid()) {
     throw ShmError("cannot make a descriptor to wait on", errno);
   }
@@ -82,6 +84,7 @@ void Peer::connect() {
                            path_ + ": no switch to attach to: " + std::strerror(error) + hint);
   }
   watch(epoll_.get(), socket.get());
+  own_connection_.emplace(socket.get());
   connecting_ = std::move(socket);
   finish_connecting();
 }
@@ -112,6 +115,7 @@ void Peer::finish_connecting() {
     info_.attached = 1;
     ++info_.attachments;
   } catch (const ShmError& problem) {
+    own_connection_.reset();
     connecting_ = Descriptor();
     hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
     try_again_later(problem.status(), path_ + ": " + problem.what());
@@ -137,6 +141,7 @@ void Peer::let_go(catchment_shm_status status, const std::string& why) {
   if (lent_) {
     retired_ = std::move(channel_);  // somebody may still look at its frames
   }
+  own_connection_.reset();
   channel_.reset();
   armed_ = 0;
   reserved_ = false;
@@ -194,6 +199,13 @@ int Peer::faulty() {
   channel_->link().farewell(why);
   let_go(CATCHMENT_SHM_CORRUPT, why);
   return CATCHMENT_SHM_CORRUPT;
+}
+
+bool Peer::ours() {
+  if (fork_guard_.in_child()) {
+    error_ = path_ + ": the port was attached before fork(): attach in the child";
+  }
+  return !fork_guard_.in_child();
 }
 
 int Peer::refuse(const std::string& why) {

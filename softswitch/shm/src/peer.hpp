@@ -12,6 +12,7 @@
 #include "catchment/shm/channel.hpp"
 #include "catchment/shm/descriptor.hpp"
 #include "catchment/shm/error.hpp"
+#include "catchment/shm/fork_guard.hpp"
 #include "catchment_shm.h"
 #include "patience.hpp"
 
@@ -33,6 +34,8 @@ class Peer {
   int look(int events, const int* stop);
   int check();
 
+  /// Whether this process may use the port; says why not.
+  bool ours();
   [[nodiscard]] int descriptor() const { return epoll_.get(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] catchment_shm_info info() const;
@@ -67,11 +70,15 @@ class Peer {
   [[nodiscard]] bool known(int events);
   void sleep(Clock::time_point until);
 
+  ForkGuard fork_guard_;
   std::string path_;
   std::unique_ptr<Staging> staging_;
   Descriptor epoll_;
+  PrivateDescriptor own_epoll_;
   Descriptor timer_;
+  PrivateDescriptor own_timer_;
   Descriptor connecting_;
+  std::optional<PrivateDescriptor> own_connection_;  // of connecting_, then of the channel
   std::optional<Channel> channel_;
   std::optional<Channel> retired_;  // the one before, while the caller looks at its frames
   Patience patience_;

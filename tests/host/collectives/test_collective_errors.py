@@ -326,7 +326,7 @@ def test_a_forked_child_is_refused_and_ends(ranks: list[Communicator]) -> None:
         try:
             ranks[0].barrier()
         except CollectiveError as error:
-            code = 0 if error.kind == "closed" else 2
+            code = 0 if error.kind == "forked" else 2
         ranks[0].close()
         ranks[0].__del__()
         os._exit(code)

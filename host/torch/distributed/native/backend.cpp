@@ -61,6 +61,10 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
                                             const std::vector<Call>& calls, Tensors tensors,
                                             const Tensors& more,
                                             std::chrono::milliseconds timeout) {
+  if (catchment_group_forked(group_) != 0) {
+    const py::gil_scoped_acquire gil;
+    python_->get().attr("check_process")();
+  }
   Tensors kept = tensors;
   kept.insert(kept.end(), more.begin(), more.end());
   auto flight = std::make_shared<Flight>(std::move(name), std::move(tensors), std::move(kept));
@@ -92,7 +96,9 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
     }
     pending_.push_back(flight);
   }
-  return c10::make_intrusive<SwitchWork>(rank_, type, std::move(flight), explain_, completions_);
+  const std::string span = "catchment:" + flight->name().substr(0, flight->name().find('('));
+  return c10::make_intrusive<SwitchWork>(rank_, type, span, std::move(flight), explain_,
+                                         completions_);
 }
 
 SwitchBackend::Started SwitchBackend::reduced(c10d::OpType type, const Tensors& tensors,
@@ -131,7 +137,9 @@ SwitchBackend::Started SwitchBackend::allreduce_sparse(Tensors& tensors,
 
 SwitchBackend::Started SwitchBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& opts) {
   const auto reduction = reduction_of(opts.reduceOp, tensors);
-  if (!reduction || tensors.size() != 1) return by_python("reduce", tensors, opts);
+  if (!reduction || tensors.size() != 1 || !is_rank(opts.rootRank)) {
+    return by_python("reduce", tensors, opts);
+  }
   const at::Tensor& tensor = tensors.front();
   return start(c10d::OpType::REDUCE, told("reduce", tensor),
                {{.kind = CATCHMENT_REDUCE,
@@ -146,7 +154,8 @@ SwitchBackend::Started SwitchBackend::reduce(Tensors& tensors, const c10d::Reduc
 
 SwitchBackend::Started SwitchBackend::broadcast(Tensors& tensors,
                                                 const c10d::BroadcastOptions& opts) {
-  if (tensors.empty() || !std::all_of(tensors.begin(), tensors.end(), is_plain)) {
+  if (tensors.empty() || !is_rank(opts.rootRank) ||
+      !std::all_of(tensors.begin(), tensors.end(), is_plain)) {
     return by_python("broadcast", tensors, opts);
   }
   std::vector<Call> calls;

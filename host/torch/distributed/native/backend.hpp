@@ -98,6 +98,7 @@ class SwitchBackend final : public c10d::Backend {
   template <class... Arguments>
   Started by_python(const char* method, Arguments&&... arguments);
   void end(const char* method);
+  bool is_rank(int root) const { return root >= 0 && root < size_; }
 
   catchment_group* group_;
   Manner manner_;

@@ -1,6 +1,9 @@
 // What the C++ process group leaves to the one in Python.
 #include <pybind11/chrono.h>
+#include <pybind11/stl.h>
 
+#include <stdexcept>
+#include <string>
 #include <torch/csrc/distributed/c10d/PyProcessGroup.hpp>
 #include <utility>
 
@@ -10,14 +13,48 @@ namespace catchment::torch_group {
 
 using Started = SwitchBackend::Started;
 
+namespace {
+
+// A work of a Python class, which lives as long as its Python object; torch's own holder would
+// never say that it is done.
+class PythonWork final : public c10d::Work {
+ public:
+  PythonWork(Started work, py::object object)
+      : work_(std::move(work)), object_(std::move(object)) {}
+
+  bool isCompleted() override { return asked<bool>("is_completed"); }
+  bool isSuccess() const override { return asked<bool>("is_success"); }
+  std::exception_ptr exception() const override {
+    const py::gil_scoped_acquire gil;
+    const py::object error = object_.get().attr("exception")();
+    if (error.is_none()) return nullptr;
+    return std::make_exception_ptr(std::runtime_error(py::str(error)));
+  }
+  std::vector<at::Tensor> result() override { return asked<std::vector<at::Tensor>>("result"); }
+  void synchronize() override { work_->wait(kNoTimeout); }
+  bool wait(std::chrono::milliseconds timeout) override { return work_->wait(timeout); }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return work_->getFuture(); }
+
+ private:
+  template <class Answer>
+  Answer asked(const char* method) const {
+    const py::gil_scoped_acquire gil;
+    return object_.get().attr(method)().template cast<Answer>();
+  }
+
+  Started work_;
+  Held object_;
+};
+
+}  // namespace
+
 template <class... Arguments>
 Started SwitchBackend::by_python(const char* method, Arguments&&... arguments) {
   const py::gil_scoped_acquire gil;
   py::object work = python_->get().attr(method)(std::forward<Arguments>(arguments)...);
   auto known = work.cast<Started>();
-  // A work of a Python class lives as long as its Python object.
   if (dynamic_cast<c10d::PyProcessGroup::PyWork*>(known.get()) == nullptr) return known;
-  return c10::make_intrusive<c10d::PyProcessGroup::PyWorkHolder>(known, std::move(work));
+  return c10::make_intrusive<PythonWork>(std::move(known), std::move(work));
 }
 
 template Started SwitchBackend::by_python(const char*, Tensors&, const c10d::AllreduceOptions&);

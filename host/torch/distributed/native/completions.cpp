@@ -7,6 +7,10 @@
 namespace catchment::torch_group {
 
 Completions::~Completions() {
+  if (in_child()) {
+    new std::shared_ptr<State>(std::move(state_));  // never freed: its threads cannot be joined
+    return;
+  }
   const std::lock_guard lock(state_->mutex);
   state_->ending = true;
   state_->changed.notify_all();
@@ -27,6 +31,7 @@ void Completions::follow(Step wait, Step tell) {
 }
 
 void Completions::close() {
+  if (in_child()) return;
   std::unique_lock lock(state_->mutex);
   state_->ending = true;
   state_->changed.notify_all();

@@ -3,6 +3,8 @@
 // operation and wait for it.
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -51,6 +53,10 @@ class Completions {
   static void wake(const std::shared_ptr<State>& state);
   static void run(const std::shared_ptr<State>& state);
 
+  // A forked child has none of the threads, and perhaps a mutex that one of them holds.
+  bool in_child() const { return process_ != getpid(); }
+
+  pid_t process_ = getpid();
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 

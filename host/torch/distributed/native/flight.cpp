@@ -10,7 +10,6 @@ Flight::Flight(std::string name, std::vector<at::Tensor> result, std::vector<at:
     : name_(std::move(name)), result_(std::move(result)), kept_(std::move(kept)) {}
 
 Flight::~Flight() {
-  if (process_ != getpid()) return;  // a forked child has neither the thread nor the port
   for (catchment_work* const work : works_) catchment_work_free(work);
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <optional>
@@ -46,7 +45,6 @@ class Flight {
   std::vector<at::Tensor> result_;
   std::vector<at::Tensor> kept_;
   std::vector<catchment_work*> works_;
-  pid_t process_ = getpid();
 };
 
 }  // namespace catchment::torch_group

@@ -47,12 +47,20 @@ void check_signals() {
 
 }  // namespace
 
-SwitchWork::SwitchWork(int rank, c10d::OpType type, std::shared_ptr<Flight> flight, Explain explain,
+SwitchWork::SwitchWork(int rank, c10d::OpType type, const std::string& span,
+                       std::shared_ptr<Flight> flight, Explain explain,
                        std::shared_ptr<Completions> completions)
-    : Work(rank, type),
+    : Work(rank, type, span.c_str(), flight->result()),
       flight_(std::move(flight)),
       explain_(std::move(explain)),
       completions_(std::move(completions)) {}
+
+SwitchWork::~SwitchWork() { end_span(); }
+
+void SwitchWork::end_span() {
+  const std::lock_guard lock(ending_span_);
+  if (recordFunctionEndCallback_) std::exchange(recordFunctionEndCallback_, nullptr)();
+}
 
 bool SwitchWork::isCompleted() { return flight_->done(); }
 
@@ -89,6 +97,7 @@ bool SwitchWork::wait(std::chrono::milliseconds timeout) {
     }
     check_signals();
   }
+  end_span();
   if (const std::optional<Failure> failure = flight_->failure()) raise(*failure);
   return true;
 }

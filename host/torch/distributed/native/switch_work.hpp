@@ -18,8 +18,10 @@ using Explain = std::shared_ptr<Held>;
 
 class SwitchWork final : public c10d::Work {
  public:
-  SwitchWork(int rank, c10d::OpType type, std::shared_ptr<Flight> flight, Explain explain,
-             std::shared_ptr<Completions> completions);
+  // `span`: what torch.profiler calls the time from the start to the end of the first wait.
+  SwitchWork(int rank, c10d::OpType type, const std::string& span, std::shared_ptr<Flight> flight,
+             Explain explain, std::shared_ptr<Completions> completions);
+  ~SwitchWork() override;
 
   bool isCompleted() override;
   bool isSuccess() const override;
@@ -34,11 +36,13 @@ class SwitchWork final : public c10d::Work {
 
  private:
   [[noreturn]] void raise(const Failure& failure) const;
+  void end_span();
 
   std::shared_ptr<Flight> flight_;
   Explain explain_;
   std::shared_ptr<Completions> completions_;
   std::mutex making_future_;
+  std::mutex ending_span_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

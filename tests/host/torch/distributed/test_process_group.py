@@ -14,6 +14,7 @@ Failures = dict[str, list[str]]
 COLLECTIVES = FOLDER / "collective_cases.py"
 TRAINING = FOLDER / "training_cases.py"
 WRAPPERS = FOLDER / "wrapper_cases.py"
+REFUSALS = FOLDER / "refusal_cases.py"
 SAMPLE = 4
 
 
@@ -36,6 +37,16 @@ def collectives(tmp_path_factory: pytest.TempPathFactory) -> Failures:
 @pytest.fixture(scope="module")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Failures:
     return run_cases(TRAINING, 4, tmp_path_factory.mktemp("training") / "store", timeout=120, group=NATIVE)
+
+
+@pytest.fixture(scope="module", params=[NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+def refusals(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Failures:
+    return run_cases(REFUSALS, 2, tmp_path_factory.mktemp("refusals") / "store", timeout=120, group=request.param)
+
+
+@pytest.mark.parametrize("case", [*names(REFUSALS), "end"])
+def test_refusals(refusals: Failures, case: str) -> None:
+    assert not refusals[case], "\n".join(refusals[case])
 
 
 @pytest.mark.parametrize("case", [*names(COLLECTIVES), "end"])

@@ -1,0 +1,184 @@
+"""What two ranks are refused: on every rank, with an error that says why, and the group goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile
+
+from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.settings import Settings
+
+
+def goes_on(rank: int, size: int) -> None:
+    """The next operation is as it should be."""
+    tensor = torch.full((300,), float(rank + 1))
+    dist.all_reduce(tensor)
+    assert torch.equal(tensor, torch.full((300,), size * (size + 1) / 2))
+
+
+def refused(kind: str, call: Callable[[], object], *words: str) -> None:
+    """`call` raises an error of a kind, whose text has the words."""
+    with pytest.raises(CollectiveError) as caught:
+        call()
+    assert caught.value.kind == kind, caught.value
+    for word in words:
+        assert word in str(caught.value), caught.value
+
+
+def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> None:
+    goes_on(rank, size)
+    under_way = dist.all_reduce(torch.ones(300_000), async_op=True)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told = []
+        for call in (
+            lambda: dist.all_reduce(torch.full((300,), 100.0)),
+            lambda: dist.all_reduce(torch.full((300,), 100.0).double()),
+            lambda: dist.barrier(async_op=True),
+            dist.destroy_process_group,
+        ):
+            try:
+                call()
+                told.append("")
+            except RuntimeError as error:
+                told.append(str(error))
+        os.write(writing, json.dumps(told).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        told = json.loads(pipe.read())
+    os.waitpid(child, 0)
+    assert all("made before fork()" in text for text in told[:3]) and told[3] == "", told
+    under_way.wait()
+    goes_on(rank, size)
+
+
+def case_ranks_that_want_different_ways_are_told(rank: int, size: int) -> None:
+    other = 1 - rank
+    for dtype, op in ((torch.float64, dist.ReduceOp.SUM), (torch.float32, dist.ReduceOp.MIN)):
+        tensor = torch.ones(100, dtype=dtype if rank else torch.float32)
+        refused(
+            "mismatch",
+            lambda tensor=tensor, op=op: dist.all_reduce(tensor, op=op if rank else dist.ReduceOp.SUM),  # type: ignore[misc]
+            f"rank {other} calls",
+        )
+    future = dist.all_reduce(torch.ones(100, dtype=(torch.float64, torch.int64)[rank]), async_op=True).get_future()
+    with pytest.raises(RuntimeError, match="calls"):
+        future.wait()
+    goes_on(rank, size)
+
+
+def case_what_goes_beside_the_switch_comes_in_order(rank: int, size: int) -> None:
+    doubles = [torch.full((10,), float(rank + i), dtype=torch.float64) for i in range(5)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in doubles]
+    later = works[2].get_future().then(lambda done: done.value()[0] * 2)
+    goes_on(rank, size)
+    for i, work in enumerate(works):
+        assert work.wait() and work.is_completed() and work.is_success()
+        assert doubles[i].tolist() == [2.0 * i + 1] * 10
+    assert later.wait().tolist() == [10.0] * 10
+
+
+def case_an_argument_that_one_rank_finds_wrong_fails_on_both(rank: int, size: int) -> None:
+    output = torch.empty(size * 10)
+    given = torch.ones(10) if rank == 0 else torch.ones(7)
+    if rank == 0:
+        refused("mismatch", lambda: dist.all_gather_into_tensor(output, given), "rank 1", "wrong")
+    else:
+        refused("argument", lambda: dist.all_gather_into_tensor(output, given))
+    goes_on(rank, size)
+    if rank == 0:
+        refused("mismatch", dist.barrier, "rank 1")
+    else:
+        refused("argument", lambda: dist.broadcast(torch.ones(3), src=9), "invalid root rank: 9")
+    goes_on(rank, size)
+
+
+def case_roots_that_are_not_there(rank: int, size: int) -> None:
+    refused("argument", lambda: dist.broadcast(torch.ones(3), src=9), "invalid root rank: 9")
+    refused("argument", lambda: dist.reduce(torch.ones(3), dst=9), "invalid root rank: 9")
+    goes_on(rank, size)
+
+
+def case_lists_of_other_lengths(rank: int, size: int) -> None:
+    refused("argument", lambda: dist.all_gather([torch.empty(5)], torch.ones(5)), "list of 1")
+    lists = [torch.ones(1), torch.ones(3)]
+    refused("argument", lambda: dist.reduce_scatter(torch.empty(2), lists), "[1, 3]")
+    refused("argument", lambda: dist.reduce_scatter(torch.empty(2), [torch.ones(2)]), "[2]")
+    goes_on(rank, size)
+
+
+def case_a_monitored_barrier_without_time(rank: int, size: int) -> None:
+    assert dist.group.WORLD is not None
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="Rank 0 timed out in monitoredBarrier after 0 ms"):
+            dist.group.WORLD.monitored_barrier(timedelta(0))
+    goes_on(rank, size)
+    dist.group.WORLD.monitored_barrier(timedelta(seconds=60), wait_all_ranks=True)
+
+
+def case_the_profiler_shows_operations(rank: int, size: int) -> None:
+    with profile(activities=[ProfilerActivity.CPU]) as spans:
+        goes_on(rank, size)
+        dist.barrier()
+    names = {event.key for event in spans.key_averages()}
+    assert {"catchment:all_reduce", "catchment:barrier"} <= names, names
+
+
+def case_a_subgroup_of_a_job_of_its_own_is_not_made_quietly_of_another(rank: int, size: int) -> None:
+    with pytest.raises(CollectiveError, match="describes no job"):
+        dist.new_group(ranks=list(range(size)), pg_options=Settings(job=Path("/nowhere/job.json")))
+    goes_on(rank, size)
+
+
+def case_the_group_can_be_made_again_with_the_same_store(rank: int, size: int) -> None:
+    store = dist.distributed_c10d._get_default_store()
+    for _ in range(2):
+        dist.destroy_process_group()
+        dist.init_process_group("catchment", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+        goes_on(rank, size)
+
+
+def case_the_switch_is_killed(rank: int, size: int) -> None:
+    """The last one: both ranks are told, long before the timeout, which switch it was, and how it ended."""
+    goes_on(rank, size)
+    pids: list[object] = [switch_below(os.getpid()) if rank == 0 else None]
+    dist.broadcast_object_list(pids, 0)
+    if rank == 0:
+        os.kill(int(str(pids[0])), signal.SIGKILL)
+    with pytest.raises(CollectiveError) as caught:
+        train_for_ever()
+    assert caught.value.kind == "unreachable"
+    assert f"process {pids[0]} on" in str(caught.value) and "has ended with SIGKILL" in str(caught.value)
+
+
+def train_for_ever() -> None:
+    while True:
+        dist.all_reduce(torch.ones(1000))
+
+
+def switch_below(ancestor: int) -> int:
+    """The process of the switch that a process has started, by whomever."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, _, rest = status.read_text().partition(" (")[2].rpartition(") ")
+            parents[int(status.parent.name)] = (name, int(rest.split()[1]))
+    for pid, (name, parent) in parents.items():
+        above = parent
+        while above in parents and above != ancestor:
+            above = parents[above][1]
+        if above == ancestor and name.startswith("catchment-switc"):
+            return pid
+    raise AssertionError("no switch")
