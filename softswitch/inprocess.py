@@ -11,31 +11,17 @@ is an int for exact and optional, (value, prefix length) for lpm, (value, mask) 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from catchment.softswitch import native
 from catchment.softswitch.build import BuiltProgram
+from catchment.softswitch.entry import Entry, Match
 from catchment.softswitch.errors import SwitchError
 
 INVALID_ARGUMENT = 3
 NOT_FOUND = 5
 
-Match = int | tuple[int, int]
-
 _KINDS = {"exact": 0, "lpm": 1, "ternary": 2, "range": 3, "optional": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A table entry as read back. `action` is the action's name, or "member 3", "group 7" of a profile."""
-
-    match: Mapping[str, Match]
-    action: str
-    params: Mapping[str, int]
-    priority: int
-    counter: tuple[int, int] | None
-    """(packets, bytes) of a direct counter."""
 
 
 def _bytes(value: int) -> bytes:
@@ -45,11 +31,19 @@ def _bytes(value: int) -> bytes:
 
 
 class Switch:
-    """One switch with one program. `seed` fixes random()."""
+    """One switch with one program. `seed` fixes random().
 
-    def __init__(self, program: BuiltProgram, *, seed: int = 0) -> None:
+    A frame's loops may take `max_steps` rounds (65536 when left out), with all of its copies and passes; a frame that
+    wants more is dropped ("too many loop steps") and what it left in registers and counters stays.
+    """
+
+    def __init__(self, program: BuiltProgram, *, seed: int = 0, max_steps: int | None = None) -> None:
         self._p4info = program.p4info
-        self.dataplane = native.runtime().Dataplane(seed)
+        runtime = native.runtime()
+        steps = runtime.DEFAULT_MAX_STEPS if max_steps is None else max_steps
+        if not 1 <= steps <= runtime.MOST_MAX_STEPS:
+            raise SwitchError(INVALID_ARGUMENT, f"max_steps is 1 to {runtime.MOST_MAX_STEPS}, not {steps}")
+        self.dataplane = runtime.Dataplane(seed, steps)
         self.dataplane.load(str(program.shared_object))
 
     # Frames -----------------------------------------------------------------------------------------------------------
@@ -175,8 +169,10 @@ class Switch:
         self.dataplane.on_digest(call)
 
     def on_log(self, hook: Callable[[str], None]) -> None:
-        """Calls hook(text) for every log_msg and failed assertion."""
+        """Calls hook(text) for every log_msg and failed assertion, and for frames beyond the step limit (one line a
+        second at most)."""
         self.dataplane.on_log(hook)
+        self.dataplane.on_step_limit(hook)
 
     # Names ------------------------------------------------------------------------------------------------------------
 
@@ -231,11 +227,11 @@ class Switch:
             match[fields[number]] = (first, second) if pair else first
         kind, number, *rest = raw["action"]
         if kind != "action":
-            return Entry(match, f"{kind} {number}", {}, raw["priority"], raw.get("counter"))
+            return Entry(match, f"{kind} {number}", {}, raw["priority"], raw.get("counter"), raw["is_const"])
         action = next(a for a in self._p4info.actions if a.preamble.id == number)
         names = {p.id: p.name for p in action.params}
         params = {names[i]: int.from_bytes(v, "big") for i, v in rest[0].items()}
-        return Entry(match, action.preamble.name, params, raw["priority"], raw.get("counter"))
+        return Entry(match, action.preamble.name, params, raw["priority"], raw.get("counter"), raw["is_const"])
 
 
 def _field(number: int, kind: str, value: Match, where: str) -> tuple[int, int, bytes, bytes, int]:

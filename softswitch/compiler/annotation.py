@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from catchment.softswitch.compiler.source import Location
+from catchment.softswitch.compiler.source import NOWHERE, Location
 
 ConstantValue = int | bool | str
 
@@ -19,4 +19,4 @@ class Annotation:
     text: str = ""
     structured: bool = False
     """Whether it was written with `[...]`."""
-    loc: Location = field(default=Location("", 0, 0), compare=False)
+    loc: Location = field(default=NOWHERE, compare=False)

@@ -18,3 +18,7 @@ class Location:
 
 
 BUILTIN = Location("<built-in>", 0, 0)
+
+
+NOWHERE = Location("", 0, 0)
+"""Of what no file holds."""

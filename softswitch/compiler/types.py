@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catchment.softswitch.compiler.annotation import Annotation
+from catchment.softswitch.compiler.source import NOWHERE, Location
 
 
 class Type:
@@ -146,6 +147,7 @@ class Field:
     name: str
     type: Type
     annotations: tuple[Annotation, ...] = ()
+    loc: Location = field(default=NOWHERE, compare=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -161,6 +163,7 @@ class FieldsType(Type):
     generic: str = ""
     """The name of the generic declaration this was made from, or empty."""
     type_args: tuple[Type, ...] = ()
+    loc: Location = NOWHERE
 
     def __str__(self) -> str:
         return self.name

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from catchment.softswitch.compiler import ir
+from catchment.softswitch.entry import Match
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.interpreter.errors import InterpreterError
-from catchment.softswitch.interpreter.matches import Field, Match, Want, key_fields, member_fields, program_match
+from catchment.softswitch.interpreter.matches import Field, Want, key_fields, member_fields, program_match
 from catchment.softswitch.interpreter.values import Value, from_bits, width_of
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED, OUT_OF_RANGE = 3, 5, 6, 7, 8, 11
@@ -36,6 +37,7 @@ class Row:
     action: BoundAction | Target
     packets: int = 0
     bytes: int = 0
+    is_const: bool = False
 
 
 @dataclass(slots=True)
@@ -80,7 +82,8 @@ class TableState:
             priority = max(places) + 1 - place
             if entry.priority is not None:
                 priority = entry.priority if table.largest_priority_wins else HIGHEST_PRIORITY - entry.priority
-            state.rows.append(Row(wants, priority if state.has_priority else 0, _bound(entry.action)))
+            priority = priority if state.has_priority else 0
+            state.rows.append(Row(wants, priority, _bound(entry.action), is_const=entry.is_const))
         return state
 
     @property
@@ -136,6 +139,8 @@ class TableState:
         row = self.find(wants, priority)
         if row is None:
             raise SwitchError(NOT_FOUND, f"{self.name} has no entry with this key")
+        if row.is_const:
+            raise SwitchError(PERMISSION_DENIED, f"this entry of {self.name} is const")
         return row
 
 

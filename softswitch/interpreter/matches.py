@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.ir import MatchValueKind
 from catchment.softswitch.compiler.types import FieldsType, TupleType, Type
+from catchment.softswitch.entry import Match
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.values import to_bits, width_of
 
 INVALID_ARGUMENT, OUT_OF_RANGE = 3, 11
-Match = int | tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,16 @@ class Field:
         if first & ~mask:
             raise SwitchError(INVALID_ARGUMENT, f"{where}: the value has bits outside its mask")
         return Want(mask, first, first, second if self.kind == "lpm" else 0)
+
+    def shown(self, want: Want) -> Match | None:
+        """As the control plane writes it; None: any value."""
+        if self.kind == "range":
+            return None if (want.low, want.high) == (0, self.ones) else (want.low, want.high)
+        if self.kind == "lpm":
+            return (want.low, want.prefix) if want.prefix else None
+        if self.kind == "ternary":
+            return (want.low, want.mask) if want.mask else None
+        return None if self.kind == "optional" and not want.mask else want.low
 
 
 def key_fields(table: ir.Table) -> tuple[Field, ...]:

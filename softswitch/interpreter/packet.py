@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.interpreter.state import State
+from catchment.softswitch.interpreter.steps import StepBudget
 from catchment.softswitch.interpreter.trace import Trace
 
 
@@ -34,6 +35,8 @@ class Packet:
     dice: random.Random
     length: int
     """Bytes when it came in."""
+    steps: StepBudget
+    """Shared by all copies and passes of a frame."""
     now_us: int = 0
     payload: bytes = b""
     """What the parser left."""

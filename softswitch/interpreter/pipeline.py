@@ -18,8 +18,9 @@ from catchment.softswitch.interpreter.bits import BitWriter, PacketIn
 from catchment.softswitch.interpreter.externs import DROP_PORT, Machine
 from catchment.softswitch.interpreter.packet import Packet, Requests
 from catchment.softswitch.interpreter.places import Variables
-from catchment.softswitch.interpreter.signals import ExitSignal, RejectSignal
+from catchment.softswitch.interpreter.signals import ExitSignal, RejectSignal, StepLimitSignal
 from catchment.softswitch.interpreter.state import State
+from catchment.softswitch.interpreter.steps import DROP_CAUSE, StepBudget
 from catchment.softswitch.interpreter.trace import Trace
 from catchment.softswitch.interpreter.values import Struct, copy_of, default_value, overwrite
 
@@ -73,11 +74,14 @@ class Again:
 class Pipeline:
     """Runs packets through one program."""
 
-    def __init__(self, program: ir.Program, state: State, replication: Replication, *, seed: int = 0) -> None:
+    def __init__(
+        self, program: ir.Program, state: State, replication: Replication, *, max_steps: int, seed: int = 0
+    ) -> None:
         self.program = program
         self.state = state
         self.replication = replication
         self.trace = Trace()
+        self.steps = StepBudget(max_steps)
         self.dice = random.Random(seed)
         self.now_us: Callable[[], int] = lambda: 0
         self.on_digest: Callable[[str, list[int]], None] | None = None
@@ -92,7 +96,19 @@ class Pipeline:
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves for one packet that came in by `port`, in order."""
         self._out, self._again, self.drops = [], [], []
-        self._clones = 0
+        self._clone_depth = self._clones = 0
+        self.steps.start()
+        try:
+            self._passes(port, data)
+        except StepLimitSignal as limit:
+            self._drop(DROP_CAUSE)
+            line = self.steps.report(port, limit.where, self.now_us())
+            if line is not None and self.on_log is not None:
+                self.on_log(line)
+        return self._out
+
+    def _passes(self, port: int, data: bytes) -> None:
+        """The packet's first pass, and those that it asks for."""
         self._ingress(data, port, InstanceType.NORMAL, None, 0)
         passes = 0
         while self._again:
@@ -102,7 +118,6 @@ class Pipeline:
                 self.drops += ["resubmitted or recirculated too often"] * (1 + len(self._again))
                 break
             self._ingress(again.data, again.port, again.type, again.kept, again.fields)
-        return self._out
 
     # Blocks -----------------------------------------------------------------------------------------------------------
 
@@ -114,6 +129,7 @@ class Pipeline:
             self.trace,
             self.dice,
             length,
+            self.steps,
             now_us=now,
             on_digest=self.on_digest,
             on_log=self.on_log,

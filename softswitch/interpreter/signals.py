@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.interpreter.values import Value
 
 
@@ -27,6 +28,14 @@ class BreakSignal(Signal):
 
 class ContinueSignal(Signal):
     """`continue`."""
+
+
+class StepLimitSignal(Signal):
+    """The packet's loops took more rounds than it may. `where` is the loop's place."""
+
+    def __init__(self, where: Location) -> None:
+        super().__init__(str(where))
+        self.where = where
 
 
 class RejectSignal(Signal):

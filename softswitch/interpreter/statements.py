@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.loop_rounds import Loop
 from catchment.softswitch.compiler.types import TupleType
 from catchment.softswitch.interpreter.arithmetic import wrapped
 from catchment.softswitch.interpreter.calls import Calls
@@ -58,7 +57,7 @@ class Statements(Calls):
             case ir.For():
                 for inner in stmt.init:
                     self.run(inner)
-                self._loop(lambda: bool(self.number(stmt.cond)), stmt.body, stmt.update)
+                self._for(stmt)
             case ir.ForRange():
                 self._for_range(stmt)
             case ir.ForEach():
@@ -149,22 +148,18 @@ class Statements(Calls):
 
     # Loops ------------------------------------------------------------------------------------------------------------
 
-    def _loop(self, goes_on: Callable[[], bool], body: ir.Block, update: tuple[ir.Stmt, ...]) -> None:
-        while goes_on():
-            try:
-                self.run(body)
-            except ContinueSignal:
-                pass
-            except BreakSignal:
+    def _for(self, stmt: ir.For) -> None:
+        while self.number(stmt.cond):
+            if not self._round(stmt):
                 return
-            for step in update:
+            for step in stmt.update:
                 self.run(step)
 
     def _for_range(self, stmt: ir.ForRange) -> None:
         low, high = self.number(stmt.low), self.number(stmt.high)
         for number in range(low, high + 1):
             self._declare(stmt.variable, wrapped(number, stmt.variable.type))
-            if not self._round(stmt.body):
+            if not self._round(stmt):
                 return
 
     def _for_each(self, stmt: ir.ForEach) -> None:
@@ -177,13 +172,14 @@ class Statements(Calls):
             values = [MemberPlace(collection, name).get() for name in collection.fields]
         for value in values:
             self._declare(stmt.variable, value)
-            if not self._round(stmt.body):
+            if not self._round(stmt):
                 return
 
-    def _round(self, body: ir.Block) -> bool:
-        """One turn of a loop; whether it goes on."""
+    def _round(self, loop: Loop) -> bool:
+        """One round of a loop; whether it goes on."""
+        self.packet.steps.take(loop)
         try:
-            self.run(body)
+            self.run(loop.body)
         except ContinueSignal:
             pass
         except BreakSignal:

@@ -12,26 +12,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from catchment.softswitch.compiler import ir
+from catchment.softswitch.entry import Entry, Match
 from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.interpreter.entries import BoundAction, Row, TableState, Target, data_of
-from catchment.softswitch.interpreter.matches import Match
 from catchment.softswitch.interpreter.pipeline import Pipeline, Replication
 from catchment.softswitch.interpreter.state import find, instances, make_state
 from catchment.softswitch.interpreter.values import from_bits, to_bits
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 5, 6, 7
+DEFAULT_MAX_STEPS = 65536
 MAX_FRAME = 9728
 PORTS = 512
 
 
 class InterpretedSwitch:
-    """One switch with one program. `seed` fixes random()."""
+    """One switch with one program. `seed` fixes random(); a frame's loops may take `max_steps` rounds."""
 
-    def __init__(self, program: ir.Program, *, seed: int = 0) -> None:
+    def __init__(self, program: ir.Program, *, seed: int = 0, max_steps: int = DEFAULT_MAX_STEPS) -> None:
         self.program = program
         self.state = make_state(program)
         self.replication = Replication()
-        self.pipeline = Pipeline(program, self.state, self.replication, seed=seed)
+        self.pipeline = Pipeline(program, self.state, self.replication, max_steps=max_steps, seed=seed)
         started = time.monotonic_ns()
         self.pipeline.now_us = lambda: (time.monotonic_ns() - started) // 1000
         self.drops: Counter[str] = Counter()
@@ -93,6 +94,22 @@ class InterpretedSwitch:
         else:
             state.default = self._bound(state, action, params, as_default=True)
 
+    def entries(self, table: str) -> list[Entry]:
+        """All entries, oldest first; the default action is not among them."""
+        state = self._table(table)
+        return [self._entry(state, row) for row in state.rows]
+
+    def _entry(self, state: TableState, row: Row) -> Entry:
+        shown = ((f.name, f.shown(want)) for f, want in zip(state.fields, row.wants, strict=True))
+        match = {name: value for name, value in shown if value is not None}
+        counter = (row.packets, row.bytes) if state.table.counters is not None else None
+        if not isinstance(row.action, BoundAction):
+            return Entry(match, "{} {}".format(*row.action), {}, row.priority, counter, row.is_const)
+        action = row.action.choice.action
+        name = ir.full_name("" if action.is_global else state.owner.path, action.cp_name)
+        params = {p.name: to_bits(v, p.type) for p, v in zip(action.data, row.action.data, strict=True)}
+        return Entry(match, name, params, row.priority, counter, row.is_const)
+
     def insert_member(self, profile: str, member: int, action: str, **params: int) -> None:
         """Adds a member to an action profile or selector."""
         state = self.state.profiles[find(self.state.profiles, profile, "action profiles")]
@@ -144,6 +161,12 @@ class InterpretedSwitch:
         cell = self.state.counters[find(self.state.counters, name, "counters")][index]
         return cell.packets, cell.bytes
 
+    def write_counter(self, name: str, index: int | None, packets: int, length: int) -> None:
+        """One cell, or all of them."""
+        cells = self.state.counters[find(self.state.counters, name, "counters")]
+        for cell in cells if index is None else [cells[index]]:
+            cell.packets, cell.bytes = packets, length
+
     def write_meter(self, name: str, index: int | None, *, cir: int, cburst: int, pir: int, pburst: int) -> None:
         """Sets a meter's rates (per second) and bursts."""
         cells = self.state.meters[find(self.state.meters, name, "meters")]
@@ -157,7 +180,7 @@ class InterpretedSwitch:
         self.pipeline.on_digest = hook
 
     def on_log(self, hook: Callable[[str], None]) -> None:
-        """Calls hook(text) for every log_msg and failed assertion."""
+        """Calls hook(text) for every log_msg and failed assertion, and for frames beyond the step limit."""
         self.pipeline.on_log = hook
 
     # Names ------------------------------------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ from catchment.softswitch.compiler.types import (
     VarbitType,
 )
 
-NOWHERE = Location("", 0, 0)
-
 
 class Declarations:
     """Writes each type once, after those it is made of."""
@@ -29,16 +27,16 @@ class Declarations:
         self._done_tuples: set[TupleType] = set()
         self.out = Writer()
 
-    def require(self, t: Type) -> None:
-        """Defines `t` if it is a type of the program."""
+    def require(self, t: Type, loc: Location) -> None:
+        """Defines `t` if it is a type of the program. `loc` is where it is used."""
         if isinstance(t, StackType):
-            self.require(t.element)
+            self.require(t.element, loc)
         elif isinstance(t, TupleType):
-            self._tuple(t)
+            self._tuple(t, loc)
         elif isinstance(t, FieldsType) and id(t) not in self._done:
             self._done.add(id(t))
             for field in t.fields:
-                self.require(field.type)
+                self.require(field.type, field.loc)
             if isinstance(t, HeaderType):
                 self._header(t)
             elif isinstance(t, UnionType):
@@ -48,18 +46,18 @@ class Declarations:
 
     def _members(self, t: FieldsType) -> None:
         for field in t.fields:
-            self.out.line(f"{self._types.cpp(field.type, NOWHERE)} {self._types.member(t, field.name)}{{}};")
+            self.out.line(f"{self._types.cpp(field.type, field.loc)} {self._types.member(t, field.name)}{{}};")
 
-    def _tuple(self, t: TupleType) -> None:
+    def _tuple(self, t: TupleType, loc: Location) -> None:
         if t in self._done_tuples:
             return
         self._done_tuples.add(t)
         for element in t.elements:
-            self.require(element)
-        name = self._types.cpp(t, NOWHERE)
+            self.require(element, loc)
+        name = self._types.cpp(t, loc)
         with self.out.block(f"struct {name}", "};"):
             for i, element in enumerate(t.elements):
-                self.out.line(f"{self._types.cpp(element, NOWHERE)} f_{i}{{}};")
+                self.out.line(f"{self._types.cpp(element, loc)} f_{i}{{}};")
             self.out.line(f"friend bool operator==(const {name}&, const {name}&) = default;")
 
     def _struct(self, t: StructType) -> None:
@@ -84,7 +82,7 @@ class Declarations:
 
     def _header(self, t: HeaderType) -> None:
         name = self._types.name(t)
-        fields = self._types.wire(t, NOWHERE)
+        fields = self._types.wire(t, t.loc)
         varbit = next((f for f in fields if isinstance(f.type, VarbitType)), None)
         with self.out.block(f"struct {name}", "};"):
             self.out.line(f"static constexpr std::uint32_t kBytes = {fixed_bits(t) // 8};")
@@ -93,7 +91,7 @@ class Declarations:
             runs = self._types.runs(t)
             for field in t.fields:
                 if field.name not in runs:
-                    cpp = self._types.cpp(field.type, NOWHERE)
+                    cpp = self._types.cpp(field.type, field.loc)
                     self.out.line(f"{cpp} {self._types.member(t, field.name)}{{}};")
                 elif runs[field.name][1] == 0:
                     run = runs[field.name][0]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend.declarations import NOWHERE
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
 from catchment.softswitch.compiler.backend.layout import fixed_bits, varbit_width
 from catchment.softswitch.compiler.backend.scope import variable_name
+from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BoolType,
     FieldsType,
@@ -62,21 +62,21 @@ def extract(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     return ""
 
 
-def _look(ex: ExpressionWriter, t: Type, place: str, offset: int, packet: str) -> int:
+def _look(ex: ExpressionWriter, t: Type, place: str, offset: int, packet: str, *, loc: Location) -> int:
     """Reads a `t` at a bit offset; returns the offset after it."""
     types = ex.scope.program.types
     if isinstance(t, HeaderType):
         if offset % 8:
-            raise unsupported(NOWHERE, "lookahead() of a header that does not begin on a byte")
+            raise unsupported(loc, "lookahead() of a header that does not begin on a byte")
         ex.scope.out.line(f"{place}.load({packet}.at + {offset // 8});")
         return offset + fixed_bits(t)
     if isinstance(t, StructType):
         for field in t.fields:
-            offset = _look(ex, field.type, f"{place}.{types.member(t, field.name)}", offset, packet)
+            offset = _look(ex, field.type, f"{place}.{types.member(t, field.name)}", offset, packet, loc=loc)
         return offset
     if isinstance(t, TupleType):
         for i, element in enumerate(t.elements):
-            offset = _look(ex, element, f"{place}.f_{i}", offset, packet)
+            offset = _look(ex, element, f"{place}.f_{i}", offset, packet, loc=loc)
         return offset
     width = types.width(t)
     test = " != 0" if isinstance(t, BoolType) else ""
@@ -94,7 +94,7 @@ def lookahead(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     scope.out.line(f"if ({packet}.left() * 8 < {width}) {{ {scope.reject('PacketTooShort')} }}")
     name = scope.temporary()
     scope.out.line(f"{ex.cpp(call.type, call)} {name}{{}};")
-    _look(ex, call.type, name, 0, packet)
+    _look(ex, call.type, name, 0, packet, loc=call.loc)
     return name
 
 

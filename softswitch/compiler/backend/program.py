@@ -17,6 +17,7 @@ from catchment.softswitch.compiler.backend.layout import Types
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
 from catchment.softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import StructType, Type
 
 BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
@@ -42,17 +43,17 @@ struct Applied {
 """
 
 
-def _types_used(program: ir.Program) -> Iterator[Type]:
-    """Every type that code mentions: tuples among them are defined only so."""
+def _types_used(program: ir.Program) -> Iterator[tuple[Type, Location]]:
+    """Every type that code mentions, and where: tuples among them are defined only so."""
     for unit in program.units:
-        yield from (p.type for p in unit.params)
-        yield from (d.variable.type for d in unit.locals)
+        yield from ((p.type, p.loc) for p in unit.params)
+        yield from ((d.variable.type, d.loc) for d in unit.locals)
         roots: list[object] = [unit.locals]
         if isinstance(unit, ir.ControlUnit):
             roots.append(unit.body)
             for action in unit.actions:
                 roots.append(action.body)
-                yield from (p.type for p in action.params)
+                yield from ((p.type, p.loc) for p in action.params)
             for table in unit.tables:
                 roots += [table.keys, tuple(b for a in table.actions for b in a.bound if b is not None)]
         else:
@@ -60,20 +61,20 @@ def _types_used(program: ir.Program) -> Iterator[Type]:
         for root in roots:
             yield from _types_in(root)
     for function in program.functions:
-        yield function.return_type
-        yield from (p.type for p in function.params)
+        yield function.return_type, function.loc
+        yield from ((p.type, p.loc) for p in function.params)
         yield from _types_in(function.body)
     for action in program.global_actions:
-        yield from (p.type for p in action.params)
+        yield from ((p.type, p.loc) for p in action.params)
         yield from _types_in(action.body)
 
 
-def _types_in(root: object) -> Iterator[Type]:
+def _types_in(root: object) -> Iterator[tuple[Type, Location]]:
     for node in nodes(root):
         if isinstance(node, ir.Expr):
-            yield node.type
+            yield node.type, node.loc
         elif isinstance(node, ir.Declare | ir.ForRange | ir.ForEach):
-            yield node.variable.type
+            yield node.variable.type, node.loc
 
 
 def _field_lists(t: StructType, path: str, types: Types) -> Iterator[tuple[int, str]]:
@@ -119,8 +120,8 @@ class _Generator:
             else:
                 units.parser(self.scope, code, unit)
         declarations = Declarations(self.types)
-        for t in _types_used(self.program):
-            declarations.require(t)
+        for t, loc in _types_used(self.program):
+            declarations.require(t, loc)
 
         out = self.out
         out.lines += _HEAD.splitlines()
@@ -153,6 +154,7 @@ class _Generator:
             out.line(f"using Headers = {headers};")
             out.line(f"using Metadata = {metadata};")
             out.line(f"using StandardMetadata = {standard};")
+            out.line(f"static constexpr bool kCountsSteps = {'true' if self.scope.counts_steps else 'false'};")
             out.line("[[nodiscard]] const ProgramInfo& info() const override { return info_; }")
             out.line("[[nodiscard]] const Layout& layout() const override { return layout_; }")
             out.line(

@@ -8,6 +8,8 @@ from catchment.softswitch.compiler.backend.effects import has_effects
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expressions import Expressions, is_signed
 from catchment.softswitch.compiler.backend.scope import Scope, variable_name
+from catchment.softswitch.compiler.backend.text import string_literal
+from catchment.softswitch.compiler.loop_rounds import Loop, is_counted
 from catchment.softswitch.compiler.types import StackType, TupleType, UnionType
 
 
@@ -156,7 +158,13 @@ class Statements:
                     with out.block(f"if (!{first})"):
                         self.run(stmt.update)
                 out.line(f"if (!({self.ex.value(stmt.cond)})) break;")
+                self._count_round(stmt)
                 self.run(stmt.body.body)
+
+    def _count_round(self, stmt: Loop) -> None:
+        if is_counted(stmt):
+            self.scope.program.counts_steps = True
+            self.scope.out.line(f"take_step(pkt.engine, {string_literal(str(stmt.loc))});")
 
     def _ForRange(self, stmt: ir.ForRange) -> None:  # noqa: N802
         out = self.scope.out
@@ -173,6 +181,7 @@ class Statements:
                     out.line(f"{at} = add<{width}>({at}, {cpp}(1));")
                 less = f"less_s<{width}>({high}, {at})" if is_signed(t) else f"{high} < {at}"
                 out.line(f"if ({less}) break;")
+                self._count_round(stmt)
                 out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)} = {at};")
                 self.run(stmt.body.body)
 
@@ -191,6 +200,7 @@ class Statements:
             raise unsupported(stmt.loc, f"a loop over {t}")
         element = self.scope.temporary()
         with out.block(f"for (const auto& {element} : {place})"):
+            self._count_round(stmt)
             out.line(f"[[maybe_unused]] {cpp} {variable_name(stmt.variable)} = {element};")
             self.run(stmt.body.body)
 

@@ -11,7 +11,7 @@ from catchment.softswitch.compiler.check.annotations import lower_annotations
 from catchment.softswitch.compiler.check.context import Context
 from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
 from catchment.softswitch.compiler.parser import parse_expressions
-from catchment.softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, Scope, TypeSymbol
+from catchment.softswitch.compiler.scope import ExternSymbol, GenericTypeSymbol, OpenSymbol, Scope, TypeSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import (
     BitType,
@@ -42,6 +42,9 @@ from catchment.softswitch.compiler.types import (
 MAX_WIDTH = 1 << 16
 """No field is wider: a guard against typing errors, far above any packet's field."""
 
+MAX_SIZE = (1 << 31) - 1
+"""Of tables, value sets and objects with an index: the sizes of P4Info are signed 32-bit numbers, some of 64 bits."""
+
 Bindings = dict[TypeVar, Type]
 _SIMPLE: Mapping[str, Type] = {
     "bool": BoolType(),
@@ -62,8 +65,15 @@ class TypeChecker(Context, ABC):
         self._generics: dict[str, GenericTypeSymbol] = {}
 
     @abstractmethod
-    def constant_int(self, expr: ast.Expr, what: str) -> int:
+    def constant_int(self, expr: ast.Expr, what: str, *, local: bool = False) -> int:
         """The value of an expression that must be a compile-time integer; `what` names it in the message."""
+
+    def size(self, expr: ast.Expr, what: str) -> int:
+        """How many entries or members something may have, a compile-time integer that P4Info can hold."""
+        value = self.constant_int(expr, what)
+        if not 0 <= value <= MAX_SIZE:
+            raise Refusal(expr.loc, f"{value}: {what} is 0 to {MAX_SIZE}")
+        return value
 
     # from syntax
 
@@ -120,7 +130,7 @@ class TypeChecker(Context, ABC):
 
     def _stack(self, written: ast.ArrayType) -> Type:
         element = self.resolve(written.element)
-        size = self.constant_int(written.size, "the size of a header stack")
+        size = self.constant_int(written.size, "the size of a header stack", local=True)
         refused = (InfIntType, StringType, VoidType, ExternType, MatchKindType, ListType, VarbitType)
         if isinstance(element, refused):
             raise Refusal(written.loc, f"an array of {element}: its elements cannot be of this type")
@@ -157,17 +167,20 @@ class TypeChecker(Context, ABC):
         with self.scoped(symbol.scope):
             for param, arg in zip(decl.type_params, args, strict=True):
                 self.scope.declare(param.name, TypeSymbol(param.loc, arg))
+            if all(param.name != decl.name for param in decl.type_params):
+                self.scope.declare(decl.name, OpenSymbol(decl.loc))
             for written in decl.fields:
                 if any(written.name == f.name for f in fields):
                     raise Refusal(written.loc, f"{written.name}: duplicate field of {decl.name}")
                 type_ = self.resolve(written.type)
                 _check_field(decl, written, type_)
-                fields.append(Field(written.name, type_, self._field_annotations(written)))
+                fields.append(Field(written.name, type_, self._field_annotations(written), written.loc))
         if decl.kind == "header" and sum(isinstance(f.type, VarbitType) for f in fields) > 1:
             raise Refusal(decl.loc, f"{decl.name}: a header can have only one varbit field")
         name = f"{decl.name}<{', '.join(map(str, args))}>" if args else decl.name
         generic = decl.name if args else ""
-        type_ = _CLASSES[decl.kind](name, tuple(fields), lower_annotations(decl.annotations), generic, args)
+        notes = lower_annotations(decl.annotations)
+        type_ = _CLASSES[decl.kind](name, tuple(fields), notes, generic, args, decl.loc)
         if not any(has_variables(f.type) for f in fields) and not any(map(has_variables, args)):
             self.types.append(type_)
         return type_

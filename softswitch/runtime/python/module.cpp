@@ -320,12 +320,15 @@ PYBIND11_MODULE(_softswitch, module) {
                return py::make_tuple(report.in, report.out, drops);
              });
   py::class_<Dataplane> cls(module, "Dataplane");
-  cls.def(py::init([](std::uint64_t seed) {
+  module.attr("DEFAULT_MAX_STEPS") = rt::kDefaultMaxSteps;
+  module.attr("MOST_MAX_STEPS") = rt::kMostMaxSteps;
+  cls.def(py::init([](std::uint64_t seed, std::uint32_t max_steps) {
             DataplaneOptions options;
             options.random_seed = seed;
+            options.max_steps = max_steps;
             return std::make_unique<Dataplane>(options);
           }),
-          "seed"_a = 0)
+          "seed"_a = 0, "max_steps"_a = rt::kDefaultMaxSteps)
       .def("load", [](Dataplane& d, const std::string& path) { require(d.load(path)); })
       .def("inject",
            [](Dataplane& d, std::uint32_t port, const py::bytes& frame) {
@@ -349,6 +352,10 @@ PYBIND11_MODULE(_softswitch, module) {
       .def("on_log",
            [](Dataplane& d, const py::function& hook) {
              d.on_log([hook](const std::string& text) { hook(text); });
+           })
+      .def("on_step_limit",
+           [](Dataplane& d, const py::function& hook) {
+             d.on_step_limit([hook](const std::string& text) { hook(text); });
            })
       .def("on_idle_timeout", [](Dataplane& d, const py::function& hook) {
         d.on_idle_timeout([hook](IdleNotification&& note) { hook(from_entry(note.entry)); });

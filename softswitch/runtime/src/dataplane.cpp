@@ -1,5 +1,6 @@
 #include "catchment/softswitch/dataplane.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "dataplane_impl.hpp"
@@ -24,6 +25,8 @@ const char* drop_cause_name(DropCause cause) {
       return "resubmitted or recirculated too often";
     case DropCause::no_group:
       return "empty multicast group";
+    case DropCause::step_limit:
+      return "too many loop steps";
   }
   return "unknown";
 }
@@ -31,6 +34,7 @@ const char* drop_cause_name(DropCause cause) {
 namespace {
 
 constexpr std::size_t kBuffers = 4096;
+constexpr std::uint64_t kStepLimitLogUs = 1'000'000;
 constexpr std::size_t kInjectBuffers = 1024;
 /// Room for headers that a program adds to the longest frame.
 constexpr std::size_t kHeaderRoom = 4096;
@@ -47,6 +51,7 @@ Dataplane::Impl::Impl(DataplaneOptions given)
   engine.drop_port = given.drop_port;
   engine.max_passes = given.max_passes;
   engine.max_frame_bytes = given.max_frame_bytes;
+  engine.max_steps = given.max_steps;
   engine.hooks = this;
 }
 
@@ -72,6 +77,25 @@ void Dataplane::Impl::log(const std::string& message) {
   if (log_hook) {
     log_hook(message);
   }
+}
+
+/// The first of a second is told at once; the others are told with the next one.
+void Dataplane::Impl::step_limit(std::uint32_t port, const char* where) {
+  step_limit_untold += 1;
+  const bool told_lately =
+      step_limit_told_us != 0 && engine.now_us - step_limit_told_us < kStepLimitLogUs;
+  if (!step_limit_hook || told_lately) {
+    return;
+  }
+  std::string text = std::string(where) + ": a frame from port " + std::to_string(port) +
+                     " was dropped: its loops took more than " + std::to_string(options.max_steps) +
+                     " steps";
+  if (step_limit_untold > 1) {
+    text += " (so were " + std::to_string(step_limit_untold - 1) + " more since the last line)";
+  }
+  step_limit_told_us = std::max<std::uint64_t>(engine.now_us, 1);
+  step_limit_untold = 0;
+  step_limit_hook(text);
 }
 
 /// Under the lock. Frames to the CPU port leave the list here.
@@ -212,6 +236,11 @@ void Dataplane::on_idle_timeout(std::function<void(IdleNotification&&)> hook) {
 void Dataplane::on_log(std::function<void(const std::string&)> hook) {
   const Gate::Control lock(impl_->gate);
   impl_->log_hook = std::move(hook);
+}
+
+void Dataplane::on_step_limit(std::function<void(const std::string&)> hook) {
+  const Gate::Control lock(impl_->gate);
+  impl_->step_limit_hook = std::move(hook);
 }
 
 void Dataplane::expire_idle(std::int64_t now_ns) {

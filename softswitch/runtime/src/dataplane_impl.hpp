@@ -22,6 +22,7 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   void count_drops(std::uint32_t port, DropCause cause, std::uint64_t packets) override;
   void digest(std::uint32_t digest_id, std::vector<std::string> members) override;
   void log(const std::string& message) override;
+  void step_limit(std::uint32_t port, const char* where) override;
 
   void run_batch(std::span<const rt::InputFrame> frames, rt::Output& out);
   [[nodiscard]] std::uint64_t now_us() const;
@@ -40,6 +41,9 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
   std::function<void(DigestMessage&&)> digest_hook;
   std::function<void(IdleNotification&&)> idle_hook;
   std::function<void(const std::string&)> log_hook;
+  std::function<void(const std::string&)> step_limit_hook;
+  std::uint64_t step_limit_told_us = 0;  // when the hook was last called; 0: never
+  std::uint64_t step_limit_untold = 0;   // frames since then
 };
 
 }  // namespace catchment::softswitch

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
 namespace catchment::softswitch {
 
-/// A mutex that the packet thread, which takes it again and again, cannot keep from the others:
-/// between two batches it stands back while anybody waits.
+/// A mutex that packet threads, which take it again and again, cannot keep from the others: every
+/// control call that waits when a batch is about to begin gets in before that batch does, so that
+/// it waits for the one batch at most that has begun already.
 class Gate {
  public:
   /// For control calls. Inside a Hold of the same thread it has nothing to do.
@@ -53,12 +55,15 @@ class Gate {
   class Batch {
    public:
     explicit Batch(Gate& gate) : gate_(gate) {
-      // Waiters get in once each; more of them may come, so the patience has an end.
-      for (int patience = 0; patience < 64 && gate_.waiting_.load(std::memory_order_relaxed) > 0;
-           ++patience) {
-        std::this_thread::yield();
-      }
       gate_.mutex_.lock();
+      // Those who came while another batch held the mutex go first; those who come from now on wait
+      // for this batch, or many of them could keep packets out for ever.
+      const std::uint64_t arrived = gate_.arrived_.load();
+      if (gate_.entered_.load() < arrived) [[unlikely]] {
+        gate_.mutex_.unlock();
+        gate_.let_in(arrived);
+        gate_.mutex_.lock();
+      }
     }
     ~Batch() { gate_.mutex_.unlock(); }
     Batch(const Batch&) = delete;
@@ -70,9 +75,16 @@ class Gate {
 
  private:
   void lock_with_priority() {
-    waiting_.fetch_add(1);
+    arrived_.fetch_add(1);
     mutex_.lock();
-    waiting_.fetch_sub(1);
+    entered_.fetch_add(1);
+    entered_.notify_all();
+  }
+  /// Waits until as many control calls have entered as had arrived.
+  void let_in(std::uint64_t arrived) {
+    for (auto entered = entered_.load(); entered < arrived; entered = entered_.load()) {
+      entered_.wait(entered);
+    }
   }
   // Only this thread ever stores its own id, so that a stale answer cannot be a wrong one.
   bool held_by_this_thread() const {
@@ -80,7 +92,8 @@ class Gate {
   }
 
   std::mutex mutex_;
-  std::atomic<int> waiting_{0};
+  std::atomic<std::uint64_t> arrived_{0};  // control calls so far
+  std::atomic<std::uint64_t> entered_{0};  // those of them that got in
   std::atomic<std::thread::id> holder_{};
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace catchment::softswitch {
 
@@ -101,7 +102,8 @@ void PacketWorker::run() {
     {
       const Turns::Turn turn(board_.turns);
       woken_frames_ = false;
-      for (int i = 0; i < count; ++i) {
+      // What an interrupted turn leaves out is reported again by the next wait.
+      for (int i = 0; i < count && !board_.interrupted(); ++i) {
         serve(events[static_cast<std::size_t>(i)]);
       }
       poll();
@@ -219,6 +221,9 @@ void PacketWorker::serve(const epoll_event& event) {
     // memory would say at once that there is more.
     for (int batches = 0; batches < kBatchesPerTurn && receive(*slot); ++batches) {
       woken_frames_ = true;
+      if (board_.interrupted()) {
+        break;
+      }
     }
   }
 }
@@ -226,6 +231,10 @@ void PacketWorker::serve(const epoll_event& event) {
 void PacketWorker::poll() {
   polled_frames_ = false;
   for (Slot* slot : polled_) {
+    if (board_.interrupted()) {
+      polled_frames_ = true;  // the others may have frames
+      return;
+    }
     {
       const std::lock_guard lock(slot->sending);
       slot->waits_for_room = false;
@@ -294,12 +303,27 @@ void PacketWorker::run_packet_outs() {
     const std::lock_guard lock(packet_out_mutex_);
     frames.swap(packet_outs_);
   }
-  for (const std::string& frame : frames) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (board_.interrupted()) {
+      put_back(std::span(frames).subspan(i));
+      return;
+    }
+    const std::string& frame = frames[i];
     const rt::InputFrame input{reinterpret_cast<const std::uint8_t*>(frame.data()),
                                static_cast<std::uint32_t>(frame.size()),
                                board_.dataplane.options().cpu_port};
     run_program({&input, 1});
   }
+}
+
+/// Packet-outs that an interrupted turn did not come to; they stay the first.
+void PacketWorker::put_back(std::span<std::string> frames) {
+  {
+    const std::lock_guard lock(packet_out_mutex_);
+    packet_outs_.insert(packet_outs_.begin(), std::make_move_iterator(frames.begin()),
+                        std::make_move_iterator(frames.end()));
+  }
+  wake();
 }
 
 void PacketWorker::run_program(std::span<const rt::InputFrame> frames) {

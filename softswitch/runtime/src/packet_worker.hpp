@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class PacketWorker {
   void serve_held();
   bool receive(Slot& slot);
   void run_packet_outs();
+  void put_back(std::span<std::string> frames);
   void run_program(std::span<const rt::InputFrame> frames);
   void queue(const rt::OutFrame& frame);
   void flush_all();

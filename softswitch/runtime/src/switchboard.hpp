@@ -57,6 +57,9 @@ class Turns {
    private:
     Turns& turns_;
   };
+  /// Whether a change waits for the turns that have begun.
+  [[nodiscard]] bool change_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+
   class Change {
    public:
     explicit Change(Turns& turns) : turns_(turns) {
@@ -88,6 +91,11 @@ struct Switchboard {
     if (event_hook) {
       event_hook("port " + std::to_string(slot.number) + " (" + slot.port->name() + "): " + text);
     }
+  }
+
+  /// Whether a packet thread is to end its turn after the batch it is at.
+  [[nodiscard]] bool interrupted() const {
+    return stopped.load(std::memory_order_relaxed) || turns.change_waits();
   }
 
   Dataplane& dataplane;

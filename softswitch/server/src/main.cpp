@@ -132,7 +132,9 @@ void run(const Options& options, Ending& ending) {
   softswitch::DataplaneOptions dataplane_options;
   dataplane_options.cpu_port = options.cpu_port;
   dataplane_options.drop_port = options.drop_port;
+  dataplane_options.max_steps = options.max_steps;
   softswitch::Dataplane dataplane(dataplane_options);
+  dataplane.on_step_limit([&](const std::string& text) { log.info(text); });
   softswitch::PortLoop loop(dataplane, options.workers);
   loop.on_event([&](const std::string& text) { log.info(text); });
   bind_ports(options, loop);
@@ -170,8 +172,8 @@ int main(int argc, char** argv) {
   try {
     Ending ending;
     const Options options = parse_options({argv + 1, argv + argc});
-    if (options.help) {
-      std::cout << usage();
+    if (!options.help.empty()) {
+      std::cout << options.help;
       return 0;
     }
     if (options.owner != 0) {

@@ -1,9 +1,11 @@
 #include "options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
-#include <functional>
 #include <limits>
+#include <utility>
 
+#include "catchment/softswitch/rt/engine.hpp"
 #include "fault_option.hpp"
 
 namespace catchment::server {
@@ -11,31 +13,39 @@ namespace catchment::server {
 namespace {
 
 constexpr std::uint32_t kMostWorkers = 64;
+constexpr std::uint32_t kHighestPort = 511;
 
+/// Accepts decimal numbers of a range, and nothing else.
 template <class Number>
-Number parse_number(const std::string& text, const std::string& option, Number least, Number most) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || value < least || value > most) {
-    throw UsageError(option + ": '" + text + "' is not a number from " + std::to_string(least) +
-                     " to " + std::to_string(most));
-  }
-  return value;
+CLI::Validator number_from(Number least, Number most) {
+  const std::string range = std::to_string(least) + " to " + std::to_string(most);
+  return {[=](const std::string& text) {
+            Number value{};
+            const char* end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, value);
+            const bool good =
+                error == std::errc() && rest == end && value >= least && value <= most;
+            return good ? std::string() : "'" + text + "' is not a number from " + range;
+          },
+          range};
 }
 
-void parse_port(const std::string& text, Options& options) {
+void add_port(const std::string& text, Options& options) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
     throw UsageError("--port: '" + text + "' is not NUMBER=INTERFACE or NUMBER=shm:PATH");
   }
-  const auto number = parse_number<std::uint32_t>(text.substr(0, equals), "--port", 0, 511);
+  std::string number = text.substr(0, equals);
+  if (const std::string wrong = number_from<std::uint32_t>(0, kHighestPort)(number);
+      !wrong.empty()) {
+    throw UsageError("--port: " + wrong);
+  }
   const auto spec = softswitch::PortSpec::parse(text.substr(equals + 1));
   if (!spec.ok()) {
     throw UsageError("--port: " + spec.status().message());
   }
-  if (!options.ports.emplace(number, spec.value()).second) {
-    throw UsageError("--port: number " + std::to_string(number) + " is given twice");
+  if (!options.ports.emplace(std::stoul(number), spec.value()).second) {
+    throw UsageError("--port: number " + number + " is given twice");
   }
 }
 
@@ -49,29 +59,7 @@ void add_fault(const std::string& text, Options& options) {
   }
 }
 
-LogLevel parse_log_level(const std::string& text) {
-  if (text == "error") {
-    return LogLevel::error;
-  }
-  if (text == "info") {
-    return LogLevel::info;
-  }
-  if (text == "debug") {
-    return LogLevel::debug;
-  }
-  throw UsageError("--log-level: '" + text + "' is not error, info or debug");
-}
-
 void check_together(const Options& options) {
-  if (options.program.empty() != options.p4info.empty()) {
-    throw UsageError("--program and --p4info belong together: give both or none");
-  }
-  if (options.tls_cert.empty() != options.tls_key.empty()) {
-    throw UsageError("--tls-cert and --tls-key belong together: give both or none");
-  }
-  if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
-    throw UsageError("--tls-client-ca needs --tls-cert and --tls-key");
-  }
   for (const auto& [number, faults] : options.faults) {
     if (!options.ports.contains(number)) {
       throw UsageError("--fault: there is no port " + std::to_string(number));
@@ -85,117 +73,120 @@ void check_together(const Options& options) {
   }
 }
 
-using Setter = std::function<void(const std::string&, Options&)>;
+void declare_ports(CLI::App& app, Options& options) {
+  const auto each = [&](const std::string& name, const std::string& form, const std::string& help,
+                        void (*add)(const std::string&, Options&)) {
+    app.add_option_function<std::vector<std::string>>(
+           name,
+           [&options, add](const std::vector<std::string>& texts) {
+             for (const std::string& text : texts) {
+               add(text, options);
+             }
+           },
+           help)
+        ->take_all()
+        ->allow_extra_args(false)
+        ->type_name(form);
+  };
+  each("--port", "N=SPEC",
+       "binds port N; once per port. SPEC: a network interface (IFACE or eth:IFACE), or shm:PATH, "
+       "memory shared with a process of this machine",
+       add_port);
+  each("--fault", "N:SPEC",
+       "faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1), delay=T,jitter=T "
+       "(200us, 1ms), each for both directions or with in. or out. before it, and seed=S",
+       add_fault);
+  app.add_option("--workers", options.workers, "packet threads, which share out the ports")
+      ->check(number_from<std::uint32_t>(1, kMostWorkers));
+  app.add_option("--cpu-port", options.cpu_port, "frames to this port become packet-ins")
+      ->check(number_from<std::uint32_t>(0, kHighestPort));
+  app.add_option("--drop-port", options.drop_port, "frames to this port are dropped")
+      ->check(number_from<std::uint32_t>(0, kHighestPort));
+}
 
-std::map<std::string, Setter> setters() {
-  const auto number = [](const std::string& option, std::uint32_t most, auto member) {
-    return [=](const std::string& text, Options& options) {
-      options.*member = parse_number<std::uint32_t>(text, option, 0, most);
-    };
-  };
-  const auto path = [](std::filesystem::path Options::* member) {
-    return [=](const std::string& text, Options& options) { options.*member = text; };
-  };
-  return {
-      {"--grpc", [](const std::string& text, Options& options) { options.grpc = text; }},
-      {"--device-id",
-       [](const std::string& text, Options& options) {
-         options.device_id = parse_number<std::uint64_t>(text, "--device-id", 1,
-                                                         std::numeric_limits<std::uint64_t>::max());
-       }},
-      {"--port", parse_port},
-      {"--fault", add_fault},
-      {"--admin", path(&Options::admin)},
-      {"--workers",
-       [](const std::string& text, Options& options) {
-         options.workers = parse_number<std::uint32_t>(text, "--workers", 1, kMostWorkers);
-       }},
-      {"--program", path(&Options::program)},
-      {"--p4info", path(&Options::p4info)},
-      {"--program-dir", path(&Options::program_dir)},
-      {"--cpu-port", number("--cpu-port", 511, &Options::cpu_port)},
-      {"--drop-port", number("--drop-port", 511, &Options::drop_port)},
-      {"--max-status-bytes",
-       [](const std::string& text, Options& options) {
-         options.max_status_bytes =
-             parse_number<std::size_t>(text, "--max-status-bytes", 1024, std::size_t{1} << 30);
-       }},
-      {"--tls-cert", path(&Options::tls_cert)},
-      {"--tls-key", path(&Options::tls_key)},
-      {"--tls-client-ca", path(&Options::tls_client_ca)},
-      {"--owner",
-       [](const std::string& text, Options& options) {
-         options.owner = parse_number<int>(text, "--owner", 1, std::numeric_limits<int>::max());
-       }},
-      {"--log-level", [](const std::string& text,
-                         Options& options) { options.log_level = parse_log_level(text); }},
-  };
+void declare_program(CLI::App& app, Options& options) {
+  auto* program = app.add_option("--program", options.program,
+                                 "a compiled program (.so) to run from the start; needs --p4info");
+  auto* p4info = app.add_option("--p4info", options.p4info,
+                                "the P4Info of --program (protobuf text); needs --program");
+  program->needs(p4info);
+  p4info->needs(program);
+  app.add_option("--program-dir", options.program_dir,
+                 "compiled programs (*.so, subdirectories too) that a client may load");
+  app.add_option("--max-steps", options.max_steps,
+                 "rounds of loops that a frame may take, with all of its copies and passes, before "
+                 "it is dropped")
+      ->check(number_from<std::uint32_t>(1, softswitch::rt::kMostMaxSteps));
+}
+
+void declare_server(CLI::App& app, Options& options) {
+  app.add_option("--grpc", options.grpc,
+                 "ADDRESS:PORT where P4Runtime listens (port 0: any free port), or unix:PATH, a "
+                 "socket file. Without TLS, keep it on loopback")
+      ->type_name("ADDRESS");
+  app.add_option("--device-id", options.device_id, "the P4Runtime device id")
+      ->check(number_from<std::uint64_t>(1, std::numeric_limits<std::uint64_t>::max()));
+  app.add_option("--admin", options.admin,
+                 "a Unix socket for `ports` (statistics as JSON) and `fault N:SPEC`");
+  app.add_option("--max-status-bytes", options.max_status_bytes,
+                 "longest error status sent to a client (8192 is gRPC's own default)")
+      ->check(number_from<std::size_t>(1024, std::size_t{1} << 30));
+  auto* cert = app.add_option("--tls-cert", options.tls_cert,
+                              "certificate chain (PEM) of the server; needs --tls-key");
+  auto* key = app.add_option("--tls-key", options.tls_key,
+                             "private key (PEM) of the server; needs --tls-cert");
+  cert->needs(key);
+  key->needs(cert);
+  app.add_option("--tls-client-ca", options.tls_client_ca,
+                 "clients must show a certificate signed by this authority (PEM)")
+      ->needs(cert);
+  app.add_option("--owner", options.owner, "ends with the process of this id, however that ends")
+      ->check(number_from<int>(1, std::numeric_limits<int>::max()));
+  const std::map<std::string, LogLevel> levels{
+      {"error", LogLevel::error}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
+  app.add_option_function<std::string>(
+         "--log-level",
+         [&options, levels](const std::string& text) {
+           const auto level = levels.find(text);
+           if (level == levels.end()) {
+             throw UsageError("--log-level: '" + text + "' is not error, info or debug");
+           }
+           options.log_level = level->second;
+         },
+         "error, info or debug (default info), on stderr")
+      ->type_name("LEVEL");
 }
 
 }  // namespace
 
 Options parse_options(const std::vector<std::string>& arguments) {
-  const auto known = setters();
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    if (name == "--help" || name == "-h") {
-      options.help = true;
-      return options;
-    }
-    std::string value;
-    const auto equals = name.find('=');
-    const bool joined = equals != std::string::npos;
-    if (joined) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    const auto setter = known.find(name);
-    if (setter == known.end()) {
-      throw UsageError("unknown option '" + name + "'; see --help");
-    }
-    if (!joined) {
-      if (++i == arguments.size()) {
-        throw UsageError(name + " needs a value");
-      }
-      value = arguments[i];
-    }
-    setter->second(value, options);
+  CLI::App app("A P4 switch (v1model) on network interfaces, programmed through P4Runtime.",
+               "catchment-switch");
+  app.footer(
+      "When it listens it prints one line of JSON on stdout: {\"event\": \"ready\", \"grpc\": "
+      "ADDRESS, ...}.\nSIGTERM and SIGINT end it. Exit codes: 0 ended by a signal or with --owner, "
+      "1 could not start, 2 wrong usage.");
+  app.option_defaults()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->always_capture_default();
+  declare_ports(app, options);
+  declare_program(app, options);
+  declare_server(app, options);
+  try {
+    // CLI11 takes what is left of the command line from its end.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+    return options;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();
+    throw UsageError(text.substr(0, text.find(':')) + " needs a value");
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see --help");
   }
   check_together(options);
   return options;
-}
-
-std::string usage() {
-  return R"(usage: catchment-switch [options]
-
-A P4 switch (v1model) on network interfaces, programmed through P4Runtime.
-
-  --grpc ADDRESS           where P4Runtime listens (default 127.0.0.1:9559; port 0: any free port;
-                           unix:PATH: a socket file). Without TLS, keep it on loopback.
-  --device-id N            the P4Runtime device id (default 1)
-  --port N=SPEC            binds port N; once per port. SPEC: a network interface (IFACE or
-                           eth:IFACE), or shm:PATH, memory shared with a process of this machine
-  --fault N:SPEC           faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1),
-                           delay=T,jitter=T (200us, 1ms), each for both directions or with in. or
-                           out. before it, and seed=S
-  --workers N              packet threads, which share out the ports (default 1)
-  --admin PATH             a Unix socket for `ports` (statistics as JSON) and `fault N:SPEC`
-  --program FILE.so        a compiled program to run from the start; needs --p4info
-  --p4info FILE            the P4Info of --program (protobuf text)
-  --program-dir DIRECTORY  compiled programs (*.so, subdirectories too) that a client may load
-  --cpu-port N             frames to this port become packet-ins (default 510)
-  --drop-port N            frames to this port are dropped (default 511)
-  --max-status-bytes N     longest error status sent to a client (default 8192, gRPC's own default)
-  --tls-cert FILE          certificate chain (PEM) of the server; needs --tls-key
-  --tls-key FILE           private key (PEM) of the server
-  --tls-client-ca FILE     clients must show a certificate signed by this authority (PEM)
-  --owner PID              ends with this process, however that ends
-  --log-level LEVEL        error, info or debug (default info), on stderr
-
-When it listens it prints one line of JSON on stdout: {"event": "ready", "grpc": ADDRESS, ...}.
-SIGTERM and SIGINT end it. Exit codes: 0 ended by a signal or with --owner, 1 could not start, 2 wrong usage.
-)";
 }
 
 }  // namespace catchment::server

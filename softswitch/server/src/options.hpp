@@ -11,6 +11,7 @@
 
 #include "catchment/softswitch/faults.hpp"
 #include "catchment/softswitch/port_spec.hpp"
+#include "catchment/softswitch/rt/engine.hpp"
 #include "log.hpp"
 
 namespace catchment::server {
@@ -33,19 +34,17 @@ struct Options {
   std::uint32_t workers = 1;  // packet threads
   std::uint32_t cpu_port = 510;
   std::uint32_t drop_port = 511;
+  std::uint32_t max_steps = softswitch::rt::kDefaultMaxSteps;  // of loops, per frame
   std::size_t max_status_bytes = 8192;
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tls_client_ca;
   LogLevel log_level = LogLevel::info;
-  int owner = 0;  // process that the switch ends with; 0: none
-  bool help = false;
+  int owner = 0;     // process that the switch ends with; 0: none
+  std::string help;  // the text to print instead of starting; empty: none was asked for
 };
 
 // Returns the options of the arguments after the program's name. Throws UsageError.
 Options parse_options(const std::vector<std::string>& arguments);
-
-// Returns the text of --help.
-std::string usage();
 
 }  // namespace catchment::server

@@ -14,6 +14,8 @@ from catchment.softswitch.inprocess import Switch
 from catchment.softswitch.interpreter import InterpretedSwitch
 
 QUICK = ("-O0", "-fno-lto")
+MAX_STEPS = 300
+"""Of loops, per packet: few, since random loops may have no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ def packets_for(rng: random.Random, count: int) -> list[tuple[int, bytes]]:
 
 def compare_compiled(source: Path, packets: list[tuple[int, bytes]], cache: Path) -> Difference | None:
     """The compiled switch beside the interpreter, registers included."""
-    compiled = Switch(build(source, flags=QUICK, cache_dir=cache), seed=1)
-    interpreted = InterpretedSwitch(check_file(source).program, seed=1)
+    compiled = Switch(build(source, flags=QUICK, cache_dir=cache), seed=1, max_steps=MAX_STEPS)
+    interpreted = InterpretedSwitch(check_file(source).program, seed=1, max_steps=MAX_STEPS)
     for number, (port, packet) in enumerate(packets):
         wanted, got = interpreted.inject(port, packet), compiled.inject(port, packet)
         if wanted != got:

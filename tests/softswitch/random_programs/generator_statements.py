@@ -12,7 +12,7 @@ Lines = list[str]
 
 
 class Statements:
-    """Writes blocks. Every variable is initialised; the body of a loop runs a few times at most."""
+    """Writes blocks. Every variable is initialised; loops may have no end."""
 
     def __init__(self, rng: random.Random, options: Options) -> None:
         self.rng = rng
@@ -169,6 +169,11 @@ class Statements:
         body = ["    " + line for line in self.block(inner, depth - 1, 2)]
         scope.valid &= inner.valid
         low, count = self.rng.randrange(4), self.rng.randrange(4)
+        if not self.options.strict and self.rng.random() < 0.3:  # as long as the packet says, perhaps without an end
+            bound = self.ex.number(t, scope, 1)
+            if self.rng.random() < 0.5:
+                return [f"for ({t} {name} in {t.width}w{low} .. {bound}) {{", *body, "}"]
+            return [f"for ({t} {name} = {low}; {name} <= {bound}; {name} = {name} + 1) {{", *body, "}"]
         if not self.options.strict and self.rng.random() < 0.5:
             head = f"for ({t} {name} in {t.width}w{low} .. {t.width}w{low + count}) {{"
         else:

@@ -1,6 +1,6 @@
 """Random and mutated frames through a program, every one accounted for. Run by test_fuzz.py, also under the sanitizers.
 
-python fuzz_switch.py SEED FRAMES [sanitize] PROGRAM...     a PROGRAM is luwu, p4sgd, copies, or a file
+python fuzz_switch.py SEED FRAMES [sanitize] PROGRAM...     a PROGRAM is luwu, p4sgd, copies, loops, or a file
 """
 
 from __future__ import annotations
@@ -56,6 +56,23 @@ def _copies(seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
     return switch, frames
 
 
+def _loops(seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
+    """Frames say how often the loops turn, many of them without end."""
+    source = Path(__file__).with_name("loops.p4")
+    switch = Switch(build(source, sanitize=sanitize), seed=seed, max_steps=2000)
+    switch.multicast(1, [(1, 1), (2, 2), (3, 3)])
+    switch.clone_session(1, [4, 5])
+    switch.clone_session(2, [6])
+    dice = random.Random(seed)
+    frames = []
+    for what in range(256):
+        more = dice.choice((0, 1, 300, 0xFFFF))
+        frames.append(
+            (dice.randrange(PORTS), bytes([what, dice.choice((0, 9, 255))]) + more.to_bytes(2, "big") + bytes(4))
+        )
+    return switch, frames
+
+
 def _file(source: Path, seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
     dice = random.Random(seed)
     switch = Switch(build(source, sanitize=sanitize), seed=seed)
@@ -65,7 +82,7 @@ def _file(source: Path, seed: int, *, sanitize: bool) -> tuple[Switch, Frames]:
 def main() -> None:
     seed, count = int(sys.argv[1]), int(sys.argv[2])
     sanitize = "sanitize" in sys.argv[3:]
-    known = {"luwu": _luwu, "p4sgd": _p4sgd, "copies": _copies}
+    known = {"luwu": _luwu, "p4sgd": _p4sgd, "copies": _copies, "loops": _loops}
     for name in (a for a in sys.argv[3:] if a != "sanitize"):
         if name in known:
             switch, frames = known[name](seed, sanitize=sanitize)

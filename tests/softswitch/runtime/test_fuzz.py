@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("fuzz_switch.py")
 ROOT = SCRIPT.parents[3]
-PROGRAMS = ("luwu", "p4sgd", "copies")
+PROGRAMS = ("luwu", "p4sgd", "copies", "loops")
 
 
 def test_mutated_frames_are_all_counted(seed: int) -> None:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "catchment/softswitch/entities.hpp"
+#include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/status.hpp"
 
 namespace catchment::softswitch {
@@ -31,9 +32,10 @@ enum class DropCause : std::uint8_t {
   too_long,
   no_program,
   loop_limit,
-  no_group
+  no_group,
+  step_limit
 };
-inline constexpr std::size_t kDropCauses = 8;
+inline constexpr std::size_t kDropCauses = 9;
 
 /// Name of a cause as statistics print it ("parser error", ...).
 const char* drop_cause_name(DropCause cause);
@@ -53,6 +55,8 @@ struct DataplaneOptions {
   std::uint64_t random_seed = 0;  // 0: from the system
   std::uint32_t max_passes = 64;  // resubmit + recirculate per frame, then dropped as loop_limit
   std::uint32_t max_frame_bytes = 9728;  // longest frame in or out
+  /// Rounds of loops per frame, with all of its copies and passes, then dropped as step_limit.
+  std::uint32_t max_steps = rt::kDefaultMaxSteps;
 };
 
 /// A frame that left the switch, in-process.
@@ -165,6 +169,9 @@ class Dataplane {
   void on_idle_timeout(std::function<void(IdleNotification&&)> hook);
   /// What log_msg() prints.
   void on_log(std::function<void(const std::string&)> hook);
+  /// Is told, once a second at most, of frames that were dropped as step_limit: the loop's place in
+  /// the program, the port, and how many there were since the last time.
+  void on_step_limit(std::function<void(const std::string&)> hook);
   /// Looks for idle entries; called by the packet loop about every 10 ms, and by tests.
   void expire_idle(std::int64_t now_ns);
 

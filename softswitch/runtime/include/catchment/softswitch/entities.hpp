@@ -82,7 +82,7 @@ struct TableEntry {
   std::int32_t priority = 0;  // ternary, range, optional: > 0, larger wins; else 0
   TableAction action;
   bool is_default = false;
-  bool is_const = false;  // out only: from the program's `const entries`
+  bool is_const = false;  // out only: the program's own and declared const, alone or with its list
   std::uint64_t controller_metadata = 0;
   std::string metadata;
   std::int64_t idle_timeout_ns = 0;         // 0: never

@@ -79,8 +79,12 @@ inline constexpr std::size_t kGroups = 65536;
 inline constexpr std::size_t kSessions = 32768;
 inline constexpr std::size_t kPorts = 512;
 
+/// Rounds of loops that a frame may take, with all of its copies and passes.
+inline constexpr std::uint32_t kDefaultMaxSteps = 65536;
+inline constexpr std::uint32_t kMostMaxSteps = 1U << 24;
+
 /// Drop causes by number as in DropCause (dataplane.hpp).
-inline constexpr std::size_t kEngineDropCauses = 8;
+inline constexpr std::size_t kEngineDropCauses = 9;
 
 struct PortCounters {
   std::uint64_t rx_packets = 0;
@@ -130,6 +134,9 @@ class Hooks {
   virtual ~Hooks() = default;
   virtual void digest(std::uint32_t digest_id, std::vector<std::string> members) = 0;
   virtual void log(const std::string& message) = 0;
+  /// A frame was dropped because its loops took too many rounds; `where` is the loop's place in the
+  /// program.
+  virtual void step_limit(std::uint32_t port, const char* where) = 0;
 };
 
 struct Engine {
@@ -145,6 +152,21 @@ struct Engine {
   std::uint32_t drop_port = 511;
   std::uint32_t max_passes = 64;
   std::uint32_t max_frame_bytes = 9728;
+  std::uint32_t max_steps = kDefaultMaxSteps;
+  std::uint32_t steps_left = 0;  // of the frame that is being worked on
 };
+
+/// Ends the work on a frame whose loops would take more rounds than Engine::max_steps.
+struct StepLimit {
+  const char* where = nullptr;  // FILE:LINE:COLUMN of the loop
+};
+
+/// Takes one round of a loop whose rounds the packet decides. Throws StepLimit.
+inline void take_step(Engine& engine, const char* where) {
+  if (engine.steps_left == 0) [[unlikely]] {
+    throw StepLimit{where};
+  }
+  engine.steps_left -= 1;
+}
 
 }  // namespace catchment::softswitch::rt

@@ -52,7 +52,7 @@ struct PacketContext {
 
 /// P is the compiled program. It has the types Headers, Metadata, StandardMetadata and, each taking
 /// (PacketContext&, ...): parse, verify, ingress, egress, compute, deparse; and preserve(list,
-/// from, to) for field lists; kMaxHeaderBytes.
+/// from, to) for field lists; kCountsSteps: whether one of them may throw StepLimit.
 template <class P>
 class V1Model {
  public:
@@ -73,18 +73,18 @@ class V1Model {
       PortCounters& counters = engine.ports[frame.port % kPorts];
       counters.rx_packets += 1;
       counters.rx_bytes += frame.length;
-      again_.clear();
-      egress_clones_ = 0;
-      enter(engine, frame, frame.port, InstanceType::normal, nullptr, 0);
-      for (std::size_t i = 0; i < again_.size(); ++i) {
-        if (i >= engine.max_passes) {
-          counters.drops[kLoopLimit] += again_.size() - i;
-          break;
+      if constexpr (P::kCountsSteps) {
+        engine.steps_left = engine.max_steps;
+        try {
+          run_frame(engine, frame, counters);
+        } catch (const StepLimit& limit) {
+          counters.drops[kStepLimit] += 1;
+          copies_.clear();
+          clone_depth_ = 0;
+          engine.hooks->step_limit(frame.port, limit.where);
         }
-        const Again next = std::move(again_[i]);
-        enter(engine,
-              {next.bytes.data(), static_cast<std::uint32_t>(next.bytes.size()), frame.port},
-              next.visible_port, next.type, next.metadata.get(), next.list);
+      } else {
+        run_frame(engine, frame, counters);
       }
     }
   }
@@ -96,7 +96,23 @@ class V1Model {
   static constexpr std::size_t kTooLong = 4;
   static constexpr std::size_t kLoopLimit = 6;
   static constexpr std::size_t kNoGroup = 7;
+  static constexpr std::size_t kStepLimit = 8;
   static constexpr std::uint32_t kMaxEgressClones = 1024;  // of one frame
+
+  void run_frame(Engine& engine, const InputFrame& frame, PortCounters& counters) {
+    again_.clear();
+    egress_clones_ = 0;
+    enter(engine, frame, frame.port, InstanceType::normal, nullptr, 0);
+    for (std::size_t i = 0; i < again_.size(); ++i) {
+      if (i >= engine.max_passes) {
+        counters.drops[kLoopLimit] += again_.size() - i;
+        break;
+      }
+      const Again next = std::move(again_[i]);
+      enter(engine, {next.bytes.data(), static_cast<std::uint32_t>(next.bytes.size()), frame.port},
+            next.visible_port, next.type, next.metadata.get(), next.list);
+    }
+  }
 
   /// A packet that starts over: resubmitted or recirculated.
   struct Again {
@@ -271,7 +287,8 @@ class V1Model {
     }
     program_.compute(packet, state.headers, state.metadata);
 
-    std::uint8_t* buffer = engine.out->reserve();
+    Reserved reserved(*engine.out);
+    std::uint8_t* const buffer = reserved.buffer;
     if (buffer == nullptr) [[unlikely]] {
       engine.ports[port % kPorts].drops[kTxFull] += 1;
       return;
@@ -283,7 +300,6 @@ class V1Model {
     const std::size_t keep = std::min<std::size_t>(length, asked.truncate_to);
     if (out.overflow || keep > engine.max_frame_bytes) [[unlikely]] {
       counters.drops[kTooLong] += 1;
-      engine.out->release(buffer);
       return;
     }
     if (keep > header_length) {
@@ -298,11 +314,32 @@ class V1Model {
       again.list = asked.recirculate_list & ~Requests::kRequested;
       again.type = InstanceType::recirculated;
       again_.push_back(std::move(again));
-      engine.out->release(buffer);
       return;
     }
-    engine.out->commit(buffer, static_cast<std::uint32_t>(length), port);
+    reserved.commit(static_cast<std::uint32_t>(length), port);
   }
+
+  /// A buffer for a frame that leaves; it goes back to the pool unless it is committed.
+  class Reserved {
+   public:
+    explicit Reserved(Output& output) : buffer(output.reserve()), output_(output) {}
+    ~Reserved() {
+      if (buffer != nullptr) {
+        output_.release(buffer);
+      }
+    }
+    Reserved(const Reserved&) = delete;
+    Reserved& operator=(const Reserved&) = delete;
+    void commit(std::uint32_t length, std::uint32_t port) {
+      output_.commit(buffer, length, port);
+      buffer = nullptr;
+    }
+
+    std::uint8_t* buffer;  // nullptr: none was left
+
+   private:
+    Output& output_;
+  };
 
   /// States of copies in flight, a stack: addresses stay, memory is kept.
   class Copies {
@@ -314,6 +351,7 @@ class V1Model {
       return *states_[depth_++];
     }
     void pop() { --depth_; }
+    void clear() { depth_ = 0; }
 
    private:
     std::vector<std::unique_ptr<State>> states_;
