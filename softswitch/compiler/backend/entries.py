@@ -108,5 +108,7 @@ def initial_entries(types: Types, ids: Ids, objects: Objects, t: TableObject, ou
                     wins = table.largest_priority_wins
                     priority = entry.priority if wins else HIGHEST_PRIORITY - entry.priority
                 out.line(f"entry.priority = {priority};")
+            if entry.is_const:
+                out.line("entry.is_const = true;")
             out.line(f"entry.action = {_action(types, ids, objects, t, entry.action)};")
             out.line("entries.push_back(std::move(entry));")

@@ -51,6 +51,14 @@ Status TableStore::check_writable(const char* verb) const {
   return {};
 }
 
+Status TableStore::check_not_const(const Stored& stored, const char* verb) const {
+  if (stored.entry.is_const) {
+    return {StatusCode::permission_denied, std::string(verb) + ": this entry of table " +
+                                               info_.name + " is declared const by the program"};
+  }
+  return {};
+}
+
 void TableStore::count_uses(const Stored& stored, int change) {
   if (profile_ == nullptr) {
     return;
@@ -188,7 +196,7 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
   }
   stored->key = std::move(key.value());
   stored->entry.match = stored->key.canonical;
-  stored->entry.is_const = initial && info_.const_entries;
+  stored->entry.is_const = initial && (info_.const_entries || entry.is_const);
   set_meter(*stored, entry.meter, now_us);
   if (entry.counter) {
     stored->row.packets = entry.counter->packets;
@@ -267,6 +275,9 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
     return found.status();
   }
   Stored& stored = *found.value();
+  if (Status status = check_not_const(stored, "modify"); !status.ok()) {
+    return status;
+  }
   Stored fresh;
   if (Status status = bind(fresh, entry.action, ActionPlace::entry); !status.ok()) {
     return status;
@@ -308,6 +319,9 @@ Status TableStore::remove(const TableEntry& key) {
     return found.status();
   }
   Stored& stored = *found.value();
+  if (Status status = check_not_const(stored, "delete"); !status.ok()) {
+    return status;
+  }
   index_.remove(stored.key.key, stored.key.mask, stored.row);
   index_.publish(view_);
   count_uses(stored, -1);

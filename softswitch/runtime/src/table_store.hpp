@@ -80,6 +80,7 @@ class TableStore {
   [[nodiscard]] Result<Stored*> find(const TableEntry& key) const;
   [[nodiscard]] TableEntry describe(const Stored& stored, std::uint64_t now_us) const;
   [[nodiscard]] Status check_writable(const char* verb) const;
+  [[nodiscard]] Status check_not_const(const Stored& stored, const char* verb) const;
 
   const ProgramInfo& program_;
   const TableInfo& info_;

@@ -176,7 +176,7 @@ void write_table_entry(Update::Type type, const p4::v1::TableEntry& message, Tar
   }
   if (!message.has_action() && !entry.is_default) {
     const auto old = existing(entry, table, target);
-    if (table.info->is_const_table()) {
+    if (table.info->is_const_table() || old.is_const) {
       if (entry.counter) {
         check(target.dataplane().write_direct_counter(entry, *entry.counter));
       }
