@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,20 +19,42 @@ if TYPE_CHECKING:
 def stf(
     program: Annotated[Path, typer.Argument(help="A P4_16 program; or a folder of programs, each beside its tests.")],
     test: Annotated[Path | None, typer.Argument(help="The test; without it PROGRAM's own, PROGRAM.stf.")] = None,
+    *,
     include: Annotated[list[Path] | None, typer.Option("--include", "-I", help="Where #include looks.")] = None,
     define: DefineOption = None,
+    interpret: Annotated[
+        bool, typer.Option("--interpret", help="Interpret the program; no C++ compiler is run.")
+    ] = False,
+    both: Annotated[
+        bool, typer.Option("--both", help="Compile and interpret it: both must send the same frames.")
+    ] = False,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Rounds of loops that a packet may take before it is dropped.", min=1)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run p4c's packet tests (STF). Succeeds only if every expectation holds and nothing else came out."""
-    from catchment.softswitch.stf import find_tests, run_test  # noqa: PLC0415  only this verb needs the switch
+    """Run p4c's packet tests (STF). Succeeds only if every expectation holds and nothing else came out.
 
+    What the program logs, and packets whose loops take too many rounds, are told on stderr.
+    """
+    from catchment.softswitch.stf import Engine, Setting, find_tests, run_test  # noqa: PLC0415  only this verb runs it
+
+    if interpret and both:
+        raise ControlPlaneError("--interpret and --both: give one of them")
     if not program.exists():
         raise ControlPlaneError(f"no P4 program at {program}")
-    defines = definitions(define)
+    setting = Setting(
+        include or [],
+        definitions(define),
+        Engine.BOTH if both else Engine.INTERPRETED if interpret else Engine.COMPILED,
+        on_log=lambda line: typer.echo(line, err=True),
+    )
+    if max_steps is not None:
+        setting = replace(setting, max_steps=max_steps)
     pairs = [(program, test)] if test is not None else find_tests(program)
     if not pairs:
         raise ControlPlaneError(f"no test (.stf) beside {program}; name one")
-    outcomes = [run_test(p, t, include or [], defines) for p, t in pairs]
+    outcomes = [run_test(p, t, setting) for p, t in pairs]
     if as_json:
         print_json([asdict(outcome) for outcome in outcomes])
     elif program.is_dir():

@@ -2,6 +2,6 @@
 
 from catchment.softswitch.stf.language import StfError, parse
 from catchment.softswitch.stf.runner import Report, run
-from catchment.softswitch.stf.suite import Outcome, find_tests, run_test
+from catchment.softswitch.stf.suite import Engine, Outcome, Setting, find_tests, run_test
 
-__all__ = ["Outcome", "Report", "StfError", "find_tests", "parse", "run", "run_test"]
+__all__ = ["Engine", "Outcome", "Report", "Setting", "StfError", "find_tests", "parse", "run", "run_test"]

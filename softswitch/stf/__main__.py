@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from catchment.softswitch.stf.suite import find_tests, run_test
+from catchment.softswitch.stf.suite import Setting, find_tests, run_test
 
 
 def main() -> int:
@@ -21,7 +21,7 @@ def main() -> int:
         parser.error(f"{arguments.program}: no test beside a program of its name")
     bad = 0
     for program, test in pairs:
-        outcome = run_test(program, test, arguments.include_dirs)
+        outcome = run_test(program, test, Setting(arguments.include_dirs))
         bad += outcome.result != "passed"
         for line in outcome.reasons:
             print(line, file=sys.stderr)

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from catchment.softswitch.entry import Match
 from catchment.softswitch.errors import SwitchError
-from catchment.softswitch.inprocess import Match, Switch
+from catchment.softswitch.inprocess import Switch
+from catchment.softswitch.interpreter import InterpretedSwitch
 from catchment.softswitch.stf import language
 from catchment.softswitch.stf.language import (
     Add,
@@ -23,6 +25,8 @@ from catchment.softswitch.stf.language import (
     SetDefault,
     StfError,
 )
+
+AnySwitch = Switch | InterpretedSwitch
 
 DROP_PORT = 511
 HIGHEST_PRIORITY = 1 << 24
@@ -39,11 +43,12 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 
 @dataclass(slots=True)
 class Report:
-    """What did not hold; empty is success."""
+    """`failures`: what did not hold; empty is success. `received`: the frames that left, by port."""
 
     packets: int = 0
     expectations: int = 0
     failures: list[str] = field(default_factory=list)
+    received: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -75,12 +80,13 @@ def _with_stars(text: str, width: int) -> tuple[int, int]:
 
 
 class _Runner:
-    def __init__(self, switch: Switch, p4info: Any, file: str) -> None:
+    def __init__(self, switch: AnySwitch, p4info: Any, file: str) -> None:
         self.switch = switch
         self.p4info = p4info
         self.file = file
         self.report = Report()
         self.received: dict[int, list[bytes]] = defaultdict(list)
+        self.report.received = self.received
         self.expected: list[tuple[int, Expect]] = []
         self.nodes: list[tuple[int, list[int]]] = []
         self.groups: dict[int, list[int]] = {}
@@ -221,6 +227,8 @@ class _Runner:
         for table in self.p4info.tables:
             if not table.is_const_table:
                 for entry in self.switch.entries(table.preamble.name):
+                    if entry.is_const:
+                        continue
                     self.switch.remove(table.preamble.name, entry.match, priority=entry.priority)
 
     def _do_mirroring_add(self, session: str, port: str) -> None:
@@ -317,6 +325,6 @@ def play(switch: Switch, p4info: Any, statements: Sequence[language.Statement]) 
     return dict(runner.received)
 
 
-def run(switch: Switch, p4info: Any, text: str, file: str = "<stf>") -> Report:
+def run(switch: AnySwitch, p4info: Any, text: str, file: str = "<stf>") -> Report:
     """Runs the test on a fresh switch. Raises StfError for a statement that cannot be carried out."""
     return _Runner(switch, p4info, file).run(language.parse(text, file))
