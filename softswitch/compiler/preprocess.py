@@ -13,6 +13,17 @@ from catchment.softswitch.compiler.source import Location
 P4INCLUDE = Path(__file__).parent / "p4include"
 """Our own core.p4 and v1model.p4."""
 
+OTHER_ARCHITECTURES = {
+    "psa.p4": "PSA",
+    "pna.p4": "PNA",
+    "ebpf_model.p4": "eBPF",
+    "xdp_model.p4": "XDP",
+    "ubpf_model.p4": "uBPF",
+    "tna.p4": "Tofino",
+    "t2na.p4": "Tofino 2",
+}
+"""By the file that programs for it include: the architecture that this compiler does not know."""
+
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
 
 _MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"]*)"')
@@ -74,10 +85,25 @@ def restore_spaces(text: str) -> str:
     return "\n".join(lines)
 
 
+def _include_hint(complaint: str) -> str:
+    """What to do about a file that is not found: programs for other architectures include theirs."""
+    name, colon, _ = complaint.partition(": No such file")
+    if not colon:
+        return ""
+    other = OTHER_ARCHITECTURES.get(Path(name).name)
+    if other is not None:
+        return f"{name} is {other}'s; the one architecture here is v1model: #include <v1model.p4>"
+    return "-I names the folders that are searched; core.p4 and v1model.p4 come with the compiler"
+
+
 def _complaints(source: Path, stderr: str) -> list[Diagnostic]:
     found = [_MESSAGE.match(line) for line in stderr.splitlines()]
     complaints = [
-        Diagnostic(Location(m["file"], int(m["line"]), int(m["col"])), f"preprocessor: {m['text']}") for m in found if m
+        Diagnostic(
+            Location(m["file"], int(m["line"]), int(m["col"])), f"preprocessor: {m['text']}", _include_hint(m["text"])
+        )
+        for m in found
+        if m
     ]
     text = stderr.strip().splitlines()
     fallback = Diagnostic(Location(str(source), 1, 1), f"preprocessor: {text[0] if text else 'failed'}")

@@ -111,6 +111,11 @@ class ValueSetSymbol(Symbol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OpenSymbol(Symbol):
+    """A table or generic type whose declaration has not ended: it cannot name itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PoisonSymbol(Symbol):
     """A name whose declaration was refused: uses of it are passed over in silence."""
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from catchment.softswitch.compiler import ast, fold, ir
 from catchment.softswitch.compiler.diagnostics import Refusal
 from catchment.softswitch.compiler.lexer import Kind, Token
 from catchment.softswitch.compiler.types import InfIntType
 
 _KEY_VALUE = ("pkginfo", "platform_property")
+_NO_ARGUMENTS = ("hidden", "tableonly", "defaultonly", "optional", "pure", "noSideEffects")
+_ONE_STRING = ("name", "controller_header", "deprecated", "noWarn")
+_ONE_NUMBER = ("id", "priority", "max_group_size", "max_member_weight")
+_MATCHES = ("exact", "lpm", "ternary", "range", "optional")
+_SEMANTICS = ("sum_of_weights", "sum_of_members")
+_PLATFORM_PROPERTIES = (
+    "multicast_group_table_size",
+    "multicast_group_table_total_replicas",
+    "multicast_group_table_max_replicas_per_entry",
+)
+_TRANSLATED_TO = re.compile(r"string|(?:bit < )?(?P<width>[0-9]\w*)(?: >)?")
 
 
 def lower_annotations(annotations: tuple[ast.Annotation, ...]) -> tuple[ir.Annotation, ...]:
@@ -29,9 +42,50 @@ def _lower(annotation: ast.Annotation) -> ir.Annotation:
     text = _text(annotation.tokens)
     pairs = _pairs(annotation) if annotation.name in _KEY_VALUE else ()
     values = () if pairs else _values(annotation.tokens)
-    if annotation.name == "name" and not (len(values) == 1 and isinstance(values[0], str)):
-        raise Refusal(annotation.loc, "@name: must hold one string")
-    return ir.Annotation(annotation.name, values, pairs, text, False, annotation.loc)
+    result = ir.Annotation(annotation.name, values, pairs, text, False, annotation.loc)
+    wrong = _wrong_arguments(result)
+    if wrong:
+        raise Refusal(annotation.loc, f"@{annotation.name}: {wrong}")
+    return result
+
+
+def _wrong_arguments(note: ir.Annotation) -> str:
+    """What an annotation that the compiler reads must hold, if it does not."""
+    one = note.values[0] if len(note.values) == 1 else None
+    is_number = isinstance(one, int) and not isinstance(one, bool)
+    match note.name:
+        case name if name in _NO_ARGUMENTS:
+            return "takes no arguments" if note.text else ""
+        case name if name in _ONE_STRING:
+            return "" if isinstance(one, str) else "must hold one string"
+        case name if name in _ONE_NUMBER:
+            return "" if is_number and 0 <= int(str(one)) < 1 << 32 else "must hold one number of 32 bits"
+        case "match":
+            return "" if note.text in _MATCHES else f"must hold one of {', '.join(_MATCHES)}"
+        case "selector_size_semantics":
+            return "" if str(one).lower() in _SEMANTICS else f"must hold one of {', '.join(_SEMANTICS)}"
+        case "p4runtime_translation":
+            return "" if _is_translation(note.text) else 'must hold a URI and bit<W>, W or string: ("uri", bit<32>)'
+        case "platform_property":
+            return _wrong_property(note)
+    return ""
+
+
+def _is_translation(text: str) -> bool:
+    """Whether it is `"uri", type`, the type one that a controller can be given."""
+    uri, comma, wanted = text.rpartition(" , ")
+    found = _TRANSLATED_TO.fullmatch(wanted)
+    is_uri = len(uri) >= 2 and uri[0] == uri[-1] == '"'
+    return bool(comma) and is_uri and found is not None and wanted.startswith("bit") == wanted.endswith(">")
+
+
+def _wrong_property(note: ir.Annotation) -> str:
+    for key, value in note.pairs:
+        if key not in _PLATFORM_PROPERTIES:
+            return f"there is no property {key}: the properties are {', '.join(_PLATFORM_PROPERTIES)}"
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+            return f"{key} must be a number of 31 bits"
+    return ""
 
 
 def _pairs(annotation: ast.Annotation) -> tuple[tuple[str, ir.ConstantValue], ...]:

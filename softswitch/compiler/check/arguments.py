@@ -54,6 +54,14 @@ class ArgumentChecker(ExpressionChecker):
                 self.declare_variable(param)
         return tuple(params)
 
+    @staticmethod
+    def refuse_shared_names(type_params: tuple[ast.TypeParam, ...], params: tuple[ast.Parameter, ...]) -> None:
+        """Refuses a parameter that has the name of a type parameter of the same declaration."""
+        names = {p.name for p in type_params}
+        for param in params:
+            if param.name in names:
+                raise Refusal(param.loc, f"{param.name}: a type parameter has this name already")
+
     def align(
         self, written: tuple[ast.Parameter, ...], args: tuple[ast.Argument, ...], loc: Location, what: str
     ) -> list[ast.Argument | None]:

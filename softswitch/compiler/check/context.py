@@ -10,7 +10,7 @@ from enum import Enum
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.diagnostics import Diagnostics, FollowUp, Refusal
-from catchment.softswitch.compiler.scope import ConstantSymbol, PoisonSymbol, Scope, Symbol, VariableSymbol
+from catchment.softswitch.compiler.scope import ConstantSymbol, OpenSymbol, PoisonSymbol, Scope, Symbol, VariableSymbol
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import EnumType, FieldsType, SerEnumType, Type
 
@@ -91,6 +91,8 @@ class Context:
         symbol = (self.scope.root() if absolute else self.scope).find(name)
         if symbol is None:
             raise Refusal(loc, f"{name}: declaration not found", self._suggestion(name))
+        if isinstance(symbol, OpenSymbol):
+            raise Refusal(loc, f"{name}: names itself in its own declaration", f"it begins at {symbol.loc}")
         if isinstance(symbol, PoisonSymbol):
             raise FollowUp(loc, f"{name}: its declaration was refused")
         return symbol

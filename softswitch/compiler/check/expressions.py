@@ -105,6 +105,8 @@ class ExpressionChecker(OperatorChecker):
         number = written.number
         if number.width is None:
             return ir.Literal(written.loc, InfIntType(), number.value, number.base)
+        if number.signed and number.width == 0:
+            raise Refusal(written.loc, "0s: a signed number needs a width of 1 or more")
         type_ = IntType(number.width) if number.signed else BitType(number.width)
         return self.fit(ir.Literal(written.loc, type_, number.value, number.base), type_)
 
@@ -219,15 +221,16 @@ class ExpressionChecker(OperatorChecker):
 
     # constants and lvalues
 
-    def constant_int(self, expr: ast.Expr, what: str) -> int:
-        """The value of an expression that must be a compile-time integer."""
+    def constant_int(self, expr: ast.Expr, what: str, *, local: bool = False) -> int:
+        """The value of an expression that must be a compile-time integer; a `local` one is known where it is written,
+        which a constructor parameter is not."""
         value = self._expr(expr)
         if isinstance(value.type, SerEnumType):
             value = self.cast(value, value.type.underlying)
         if isinstance(value, ir.Literal) and isinstance(value.type, InfIntType | BitType | IntType):
             return int(value.value)
         if isinstance(value.type, InfIntType | BitType | IntType):
-            if self.is_late_constant(value):
+            if self.is_late_constant(value) and not local:
                 return 1
             raise Refusal(expr.loc, f"{what} must be a compile-time constant")
         raise Refusal(expr.loc, f"{what} of type {describe(value)}: it must be an integer")

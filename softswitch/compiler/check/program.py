@@ -83,6 +83,7 @@ class ProgramChecker(UnitChecker):
             case ast.ControlDecl() | ast.ParserDecl():
                 self.declare_block(decl)
             case ast.PackageDecl():
+                self.refuse_shared_names(decl.type_params, decl.params)
                 self.globals.declare(decl.name, PackageSymbol(decl.loc, decl, self.globals))
             case ast.Instantiation():
                 self._instantiation(decl)
@@ -140,6 +141,7 @@ class ProgramChecker(UnitChecker):
         symbol = ExternSymbol(decl.loc, decl, self.globals)
         self.globals.declare(decl.name, symbol)
         for index, method in enumerate(decl.methods):
+            self.refuse_shared_names(method.type_params, method.params)
             names = [p.name for p in method.params]
             others = [m for m in decl.methods[:index] if m.name == method.name and [p.name for p in m.params] == names]
             if method.name == decl.name and method.result is not None:
@@ -158,6 +160,7 @@ class ProgramChecker(UnitChecker):
                     self.resolve(method.result)
 
     def _function_declaration(self, decl: ast.FunctionDecl) -> None:
+        self.refuse_shared_names(decl.type_params, decl.params)
         earlier = self.globals.names.get(decl.name)
         if isinstance(earlier, FunctionSymbol):
             for other in earlier.overloads:
@@ -192,7 +195,10 @@ class ProgramChecker(UnitChecker):
         if symbol.decl.name not in ARCHITECTURES:
             message = f"{symbol.decl.name}: this architecture is not supported"
             raise Refusal(decl.loc, message, f"supported packages: {', '.join(ARCHITECTURES)}")
-        self._main = symbol, self._package_args(symbol, decl), lower_annotations(decl.annotations)
+        v1model.check_package(symbol.decl)
+        blocks = self._package_args(symbol, decl)
+        v1model.check_blocks(symbol.decl, blocks)
+        self._main = symbol, blocks, lower_annotations(decl.annotations)
 
     def _package_args(self, symbol: PackageSymbol, decl: ast.Instantiation) -> dict[str, ir.InstanceDecl]:
         package = symbol.decl
@@ -240,6 +246,9 @@ class ProgramChecker(UnitChecker):
         if not isinstance(block, BlockSymbol) or not isinstance(type_, ast.NamedType):
             raise Refusal(param.loc, f"{param.name}: package parameters of this type are not supported")
         args = tuple(self.resolve(a) for a in type_.args or ())
+        if len(args) != len(block.decl.type_params):
+            message = f"{block.decl.name}: takes {len(block.decl.type_params)} type arguments, {len(args)} are given"
+            raise Refusal(param.loc, message, f"it is declared at {block.loc}")
         with self.scoped(self.child_scope(block.scope, block.decl.type_params, args)):
             params = self.lower_params(block.decl.params, declare=False)
         return (ir.ControlUnit if isinstance(block.decl, ast.ControlDecl) else ir.ParserUnit), params

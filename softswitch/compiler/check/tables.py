@@ -12,7 +12,7 @@ from catchment.softswitch.compiler.check.keynames import key_name
 from catchment.softswitch.compiler.check.keysets import KeysetChecker
 from catchment.softswitch.compiler.check.values import describe
 from catchment.softswitch.compiler.diagnostics import Diagnostics, Refusal
-from catchment.softswitch.compiler.scope import ActionSymbol, InstanceSymbol, TableSymbol
+from catchment.softswitch.compiler.scope import ActionSymbol, InstanceSymbol, OpenSymbol, TableSymbol
 from catchment.softswitch.compiler.types import (
     BitType,
     BoolType,
@@ -77,7 +77,8 @@ class TableChecker(KeysetChecker):
 
     def table(self, written: ast.TableDecl) -> ir.Table:
         """Checks and declares a table."""
-        with self.within(Place.TABLE):
+        with self.within(Place.TABLE), self.scoped() as inside:
+            inside.declare(written.name, OpenSymbol(written.loc))
             table = self._table(written)
         self.scope.declare(written.name, TableSymbol(written.loc, table))
         return table
@@ -106,7 +107,7 @@ class TableChecker(KeysetChecker):
             entries=self._entries(written, keys, choices, properties),
             const_entries=written.entries is not None and written.entries.is_const,
             largest_priority_wins=priority_order is None or self._flag(priority_order),
-            size=0 if size is None else self.constant_int(size.value, "the size of a table"),
+            size=0 if size is None else self.size(size.value, "the size of a table"),
             implementation=implementation,
             counters=self._object(written, properties, "counters", ("direct_counter",)),
             meters=self._object(written, properties, "meters", ("direct_meter",)),

@@ -47,6 +47,7 @@ class UnitChecker(InstanceChecker):
     def declare_block(self, decl: ast.ControlDecl | ast.ParserDecl) -> None:
         """Declares a control or parser, or the type of one, and checks its body once with its parameters open."""
         symbol = BlockSymbol(decl.loc, decl, self.scope)
+        self.refuse_shared_names(decl.type_params, (*decl.params, *decl.constructor_params))
         self.scope.declare(decl.name, symbol)
         bodyless = decl.body is None if isinstance(decl, ast.ControlDecl) else decl.states is None
         if bodyless:
@@ -181,7 +182,7 @@ class UnitChecker(InstanceChecker):
             element, BitType | IntType | BoolType | EnumType | SerEnumType | ErrorType | StructType | TupleType
         ):
             raise Refusal(local.loc, f"{local.name}: a value set cannot hold {element}")
-        size = self.constant_int(local.size, "the size of a value set")
+        size = self.size(local.size, "the size of a value set")
         notes = lower_annotations(local.annotations)
         value_set = ir.ValueSet(local.loc, local.name, annotation_name(notes, local.name), element, size, notes)
         self.scope.declare(local.name, ValueSetSymbol(local.loc, value_set))

@@ -197,6 +197,9 @@ class ValueChecker(TypeChecker):
         if expr.type == target:
             return expr
         source, wanted = _strip(expr.type), _strip(target)
+        if _are_unrelated(expr.type, target):
+            message = f"cannot cast from {expr.type} to {target}"
+            raise Refusal(expr.loc, message, f"a `type` is cast to and from {wanted}: cast to that first")
         if not _castable(source, wanted):
             converted = self._implicit(expr, target)
             if converted is None:
@@ -218,6 +221,12 @@ def _strip(type_: Type) -> Type:
     if isinstance(type_, BitType | IntType | BoolType) and type_.newtype is not None:
         return replace(type_, newtype=None)
     return type_
+
+
+def _are_unrelated(source: Type, target: Type) -> bool:
+    """Whether both were made by `type` declarations, and neither from the other."""
+    one, other = (t.newtype if isinstance(t, BitType | IntType | BoolType) else None for t in (source, target))
+    return one is not None and other is not None and one.underlying != target and other.underlying != source
 
 
 def _castable(source: Type, target: Type) -> bool:
