@@ -106,8 +106,7 @@ class Expressions(ABC):
                 return self._aggregate(expr)
             case ir.StackLiteral():
                 assert isinstance(expr.type, StackType)
-                elements = [self.value(element) for element in expr.elements]
-                return Stack(expr.type, [e for e in elements if isinstance(e, Header | Union)])
+                return Stack(expr.type, [self.value(element) for element in expr.elements])
             case ir.InvalidHeader() | ir.DontCare():
                 return default_value(expr.type)
             case ir.IsValid():

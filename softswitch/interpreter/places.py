@@ -86,7 +86,7 @@ class MemberPlace:
 
 @dataclass(frozen=True, slots=True)
 class ElementPlace:
-    """An element of a header stack, within its bounds."""
+    """An element of a header stack or array, within its bounds."""
 
     stack: Stack
     index: int
@@ -95,7 +95,7 @@ class ElementPlace:
         return copy_of(self.stack.elements[self.index])
 
     def set(self, value: Value) -> None:
-        overwrite(self.stack.elements[self.index], value)
+        self.stack.put(self.index, value)
 
 
 @dataclass(frozen=True, slots=True)

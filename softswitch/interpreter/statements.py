@@ -111,8 +111,7 @@ class Statements(Calls):
         stack = self.composite(stmt.stack)
         assert isinstance(stack, Stack)
         size = len(stack.elements)
-        fresh = [default_value(stack.type.element) for _ in range(min(stmt.count, size))]
-        new = [e for e in fresh if isinstance(e, Header | Union)]
+        new = [default_value(stack.type.element) for _ in range(min(stmt.count, size))]
         if stmt.push:
             stack.elements = (new + stack.elements)[:size]
             stack.next = min(stack.next + stmt.count, size)

@@ -73,11 +73,19 @@ class Union:
 
 @dataclass(slots=True, eq=False)
 class Stack:
-    """A header stack; `next` is nextIndex."""
+    """A header stack, or an array of anything; `next` is nextIndex."""
 
     type: StackType
-    elements: list[Header | Union]
+    elements: list[Value]
     next: int = 0
+
+    def put(self, index: int, value: Value) -> None:
+        """Sets an element; whoever holds it sees that."""
+        mine = self.elements[index]
+        if isinstance(mine, Composite):
+            overwrite(mine, value)
+        else:
+            self.elements[index] = copy_of(value)
 
 
 Value = int | Varbit | Struct | Header | Union | Stack
@@ -99,8 +107,7 @@ def default_value(t: Type) -> Value:
     if isinstance(t, VarbitType):
         return Varbit()
     if isinstance(t, StackType):
-        elements = [default_value(t.element) for _ in range(t.size)]
-        return Stack(t, [e for e in elements if isinstance(e, Header | Union)])
+        return Stack(t, [default_value(t.element) for _ in range(t.size)])
     if isinstance(t, FieldsType | TupleType):
         fields = {name: default_value(member) for name, member in members_of(t)}
         if isinstance(t, HeaderType):
@@ -121,8 +128,7 @@ def copy_of(value: Value) -> Value:
         copies = {name: copy_of(header) for name, header in value.members.items()}
         return Union(value.type, {name: h for name, h in copies.items() if isinstance(h, Header)})
     if isinstance(value, Stack):
-        elements = [copy_of(element) for element in value.elements]
-        return Stack(value.type, [e for e in elements if isinstance(e, Header | Union)], value.next)
+        return Stack(value.type, [copy_of(element) for element in value.elements], value.next)
     return value
 
 
@@ -138,8 +144,8 @@ def overwrite(target: Composite, source: Value) -> None:
         for name, header in target.members.items():
             overwrite(header, fresh.members[name])
     elif isinstance(target, Stack) and isinstance(fresh, Stack):
-        for mine, theirs in zip(target.elements, fresh.elements, strict=True):
-            overwrite(mine, theirs)
+        for index in range(len(target.elements)):
+            target.put(index, fresh.elements[index])
         target.next = fresh.next
     else:
         raise InterpreterError(f"a {type(source).__name__} for a {type(target).__name__}")

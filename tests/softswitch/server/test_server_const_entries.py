@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient, UpdatesFailedError, update
 from server_programs import Program, compiled
 
@@ -16,6 +15,7 @@ from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.inprocess import Switch
 from catchment.softswitch.interpreter import InterpretedSwitch
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 PERMISSION_DENIED = 7
 SOURCE = Path(__file__).with_name("entries.p4")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from google.protobuf import text_format
-from p4.v1 import p4runtime_pb2
 from raw_client import Names, RawClient
 from server_programs import Program
 
 from catchment.softswitch.build import build
 from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2
 
 SOURCE = Path(__file__).parents[1] / "runtime" / "loops.p4"
 STEPS = 1_000_000
