@@ -14,6 +14,7 @@ ROOT_PORT = 20
 GROUP = 2
 SEQ_OFFSET = 14 + 20 + 8 + 10
 SWITCH_MAC, SWITCH_IP = 0x0200_0000_00FE, 0x0A00_00FE
+HOST_IP = 0x0A00_0001  # of worker 0; the others have the next ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ def frame(lanes: int, worker: int, seq: int, gen: int = GEN) -> bytes:
         type=PacketType.PA, flags=Flag.ACKV, gen=gen, wid=worker, dtype=1, lanes=lanes, seq=seq, credit=seq + SLOTS
     )
     payload = header.pack() + struct.pack(f"!{lanes}I", *((worker << 20) + seq + i for i in range(lanes)))
-    udp = struct.pack("!HHHH", 40000, UDP_PORT, 8 + len(payload), 0)
-    ip = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 64, 17, 0, 0x0A000001 + worker, SWITCH_IP)
+    udp = struct.pack("!HHHH", UDP_PORT, UDP_PORT, 8 + len(payload), 0)
+    ip = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 64, 17, 0, HOST_IP + worker, SWITCH_IP)
     total = sum(struct.unpack("!10H", ip))
     total = (total & 0xFFFF) + (total >> 16)
     ip = ip[:10] + (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big") + ip[12:]
@@ -67,5 +68,7 @@ def _worker(gen: int, worker: int, full: int, job: int) -> Entry:
         "group": GROUP,
         "up_port": ROOT_PORT,
         "up_wid": 0,
+        "src_ip": HOST_IP + worker,
+        "src_udp": UDP_PORT,
     }
     return Entry("jobs", {"gen": gen, "port": worker + 1}, "worker", params)

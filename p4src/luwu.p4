@@ -1,17 +1,19 @@
 // LuWu's switch: gradients meet here and are added up, parameters are copied from here, heartbeats are merged.
 //
-//   ingress                                                             egress
-//   +--------+  +-----------+  +----------+  own, UDP 51836             +-----------+  +--------+  +-------+
-//   | parser |->| ingress   |->| own      |--> validate -> jobs -> paths | receivers |->| egress |->| drops |->
-//   +--------+  | faults    |  | addresses|      -> aggregation         | (job)     |  | faults |  +-------+
-//               +-----------+  +----------+      -> emission ---------->| l2 pruning|  +--------+
-//                                   |--- ARP for us -> answer --------->| (plain)   |
-//                                   `--- the rest ---> l2 ------------->+-----------+
+//   ingress                                                                  egress
+//   +--------+  +---------------+  +-----------+  own, UDP 51836            +-----------+  +--------+  +-------+
+//   | parser |->| faults        |->| addresses |--> validate, stream_types ->| receivers |->| faults |->| drops |->
+//   +--------+  +---------------+  +-----------+      -> jobs -> paths       | (job)     |  +--------+  +-------+
+//                                      |              -> aggregation         |           |
+//                                      |              -> emissions --------->| own port  |
+//                                      `--> guard --> ARP for us: arp_answer>| (plain)   |
+//                                            `------> the rest: l2 --------->+-----------+
 //                                                \--> drops
 //
 //   aggregation:  heartbeats (worker0 .. workerN) -> last heartbeat
 //                 slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)
 //
+// Each box is a control, its instance and, where it has one, its table under one name.
 // Stateful operations are controls of their own with one read-modify-write of one register array each.
 // docs/p4-luwu.md has the tables' meaning and the decisions; wire-format constants come from wire/generated.
 #include <core.p4>
@@ -28,6 +30,7 @@
 #include "include/drops.p4"
 #include "include/faults.p4"
 #include "include/addresses.p4"
+#include "include/guard.p4"
 #include "include/l2.p4"
 #include "include/validate.p4"
 #include "include/stream_types.p4"
@@ -38,7 +41,7 @@
 #include "include/heartbeat.p4"
 #include "../wire/generated/workers.p4"
 #include "include/aggregation.p4"
-#include "include/emission.p4"
+#include "include/emissions.p4"
 #include "include/receivers.p4"
 
 control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -47,12 +50,13 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     ArpAnswer() arp_answer;
     Validate() validate;
     StreamTypes() stream_types;
-    Jobs() admission;
-    Paths() direction;
+    Jobs() jobs;
+    Paths() paths;
     Aggregation() aggregation;
-    Emission() emission;
-    L2() bridge;
-    Drops() losses;
+    Emissions() emissions;
+    Guard() guard;
+    L2() l2;
+    Drops() drops;
 
     apply {
         if (hdr.catchment.isValid()) {
@@ -65,31 +69,36 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         }
         if (meta.drop == DropReason.NONE) {
             addresses.apply(hdr, meta);
-            if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
-                arp_answer.apply(hdr, meta, standard_metadata);
-            } else if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
+            if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
                        && (!hdr.udp.isValid() || hdr.udp.dst_port == CATCHMENT_UDP_PORT)) {
                 validate.apply(hdr, meta, standard_metadata);
                 if (meta.drop == DropReason.NONE) {
                     stream_types.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    admission.apply(hdr, meta, standard_metadata.ingress_port);
+                    jobs.apply(hdr, meta, standard_metadata.ingress_port);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    direction.apply(hdr, meta);
+                    paths.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
                     aggregation.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    emission.apply(hdr, meta, standard_metadata);
+                    emissions.apply(hdr, meta, standard_metadata);
                 }
             } else {
-                bridge.apply(hdr, meta, standard_metadata);
+                guard.apply(hdr, meta, standard_metadata.ingress_port);
+                if (meta.drop == DropReason.NONE) {
+                    if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
+                        arp_answer.apply(hdr, meta, standard_metadata);
+                    } else {
+                        l2.apply(hdr, meta, standard_metadata);
+                    }
+                }
             }
         }
-        losses.apply(meta, standard_metadata);
+        drops.apply(meta, standard_metadata);
     }
 }
 

@@ -1,13 +1,14 @@
 // P4SGD's switch: the lowest latency for a few small vectors.  Workers' vectors meet in a slot, the sum goes to all of
 // them; their acknowledgements meet in the same slot, and the confirmation frees it for the next round.
 //
-//   ingress                                                             egress
-//   +--------+  +-----------+  +----------+  own, UDP 51836             +-----------+  +--------+  +-------+
-//   | parser |->| ingress   |->| own      |--> validate -> jobs         | receivers |->| egress |->| drops |->
-//   +--------+  | faults    |  | addresses|      -> rounds              | (job)     |  | faults |  +-------+
-//               +-----------+  +----------+      -> answers ----------->| l2 pruning|  +--------+
-//                                   |--- ARP for us -> answer --------->| (plain)   |
-//                                   `--- the rest ---> l2 ------------->+-----------+
+//   ingress                                                                  egress
+//   +--------+  +---------------+  +-----------+  own, UDP 51836            +-----------+  +--------+  +-------+
+//   | parser |->| faults        |->| addresses |--> validate, round_types -->| receivers |->| faults |->| drops |->
+//   +--------+  +---------------+  +-----------+      -> jobs -> round_paths | (job)     |  +--------+  +-------+
+//                                      |              -> rounds              |           |
+//                                      |              -> answers ----------->| own port  |
+//                                      `--> guard --> ARP for us: arp_answer>| (plain)   |
+//                                            `------> the rest: l2 --------->+-----------+
 //                                                \--> drops
 //
 //   rounds:  PA   slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)   -> FA
@@ -37,6 +38,7 @@
 #include "include/drops.p4"
 #include "include/faults.p4"
 #include "include/addresses.p4"
+#include "include/guard.p4"
 #include "include/l2.p4"
 #include "include/validate.p4"
 #include "include/round_types.p4"
@@ -53,12 +55,13 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     ArpAnswer() arp_answer;
     Validate() validate;
     RoundTypes() round_types;
-    Jobs() admission;
-    RoundPaths() direction;
+    Jobs() jobs;
+    RoundPaths() round_paths;
     Rounds() rounds;
-    Answers() emission;
-    L2() bridge;
-    Drops() losses;
+    Answers() answers;
+    Guard() guard;
+    L2() l2;
+    Drops() drops;
 
     apply {
         if (hdr.catchment.isValid()) {
@@ -71,31 +74,36 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         }
         if (meta.drop == DropReason.NONE) {
             addresses.apply(hdr, meta);
-            if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
-                arp_answer.apply(hdr, meta, standard_metadata);
-            } else if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
+            if (meta.own_address == 1 && hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP
                        && (!hdr.udp.isValid() || hdr.udp.dst_port == CATCHMENT_UDP_PORT)) {
                 validate.apply(hdr, meta, standard_metadata);
                 if (meta.drop == DropReason.NONE) {
                     round_types.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    admission.apply(hdr, meta, standard_metadata.ingress_port);
+                    jobs.apply(hdr, meta, standard_metadata.ingress_port);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    direction.apply(hdr, meta);
+                    round_paths.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
                     rounds.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
-                    emission.apply(hdr, meta, standard_metadata);
+                    answers.apply(hdr, meta, standard_metadata);
                 }
             } else {
-                bridge.apply(hdr, meta, standard_metadata);
+                guard.apply(hdr, meta, standard_metadata.ingress_port);
+                if (meta.drop == DropReason.NONE) {
+                    if (meta.own_address == 1 && hdr.arp.isValid() && hdr.arp.operation == ARP_REQUEST) {
+                        arp_answer.apply(hdr, meta, standard_metadata);
+                    } else {
+                        l2.apply(hdr, meta, standard_metadata);
+                    }
+                }
             }
         }
-        losses.apply(meta, standard_metadata);
+        drops.apply(meta, standard_metadata);
     }
 }
 

@@ -3,13 +3,13 @@
 #define CATCHMENT_EGRESS_P4
 
 control PROGRAM_EGRESS(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Receivers() rewrite;
+    Receivers() receivers;
     EgressFaults() faults;
-    Drops() losses;
+    Drops() drops;
 
     apply {
         if (meta.route == Route.JOB) {
-            rewrite.apply(hdr, meta, standard_metadata.egress_port);
+            receivers.apply(hdr, meta, standard_metadata.egress_port);
             meta.packet_type = hdr.catchment.type;
         } else if (meta.route == Route.PLAIN && standard_metadata.egress_port == standard_metadata.ingress_port) {
             meta.drop = DropReason.FLOOD_SOURCE;
@@ -17,7 +17,7 @@ control PROGRAM_EGRESS(inout headers_t hdr, inout metadata_t meta, inout standar
         if (meta.drop == DropReason.NONE) {
             faults.apply(meta, standard_metadata.egress_port);
         }
-        losses.apply(meta, standard_metadata);
+        drops.apply(meta, standard_metadata);
     }
 }
 

@@ -1,23 +1,38 @@
-// What a host must not send as plain traffic: an ARP message that says it has a switch's address (the others would send
-// their vectors to it), and packets for another switch (they would arrive there as the rack's own).
+// Who may say what outside of jobs: every port is bound to the addresses of the host that is plugged in there, so that
+// nobody speaks as a switch or as a neighbour.  Without it a host would send sums and parameters to a worker itself, in
+// the switch's name.  Frames of jobs are not judged here: table `jobs` says whose they must be.
 #ifndef CATCHMENT_GUARD_P4
 #define CATCHMENT_GUARD_P4
 
 control Guard(in headers_t hdr, inout metadata_t meta, in port_t port) {
     ip_t address = 0;
+    bit<1> is_bound = 0;
     bit<1> from_switch = 0;
     bit<1> is_own = 0;
     bit<1> is_other = 0;
+    mac_t host_mac = 0;
+    ip_t host_ip = 0;
 
+    // One NIC with one address.
+    action host(mac_t mac, ip_t ip) {
+        is_bound = 1;
+        host_mac = mac;
+        host_ip = ip;
+    }
+    // A switch is at the other end, which has bound its own hosts.
     action trunk() {
         from_switch = 1;
     }
-    // Ports with another switch at the other end; every port is a host's until an entry says otherwise.
-    table trunks {
+    // Nobody is known there.
+    action stranger() {
+        meta.drop = DropReason.FORGED_SOURCE;
+    }
+    // Until the control plane sets `stranger`, a port that nothing is said of may send what it likes.
+    table bindings {
         key = {
             port : exact @name("port");
         }
-        actions = { trunk; NoAction; }
+        actions = { host; trunk; stranger; NoAction; }
         default_action = NoAction();
         size = 512;
     }
@@ -38,7 +53,7 @@ control Guard(in headers_t hdr, inout metadata_t meta, in port_t port) {
     }
 
     apply {
-        trunks.apply();
+        bindings.apply();
         if (hdr.arp.isValid()) {
             address = hdr.arp.sender_ip;
         } else if (hdr.ipv4.isValid()) {
@@ -47,10 +62,23 @@ control Guard(in headers_t hdr, inout metadata_t meta, in port_t port) {
         if (hdr.arp.isValid() || hdr.ipv4.isValid()) {
             switch_addresses.apply();
         }
-        if (hdr.arp.isValid() && (is_own == 1 || (is_other == 1 && from_switch == 0))) {
-            meta.drop = DropReason.FORGED_ARP;
-        } else if (hdr.ipv4.isValid() && is_other == 1 && from_switch == 0) {
-            meta.drop = DropReason.OTHER_SWITCH;
+        if (meta.drop == DropReason.NONE) {
+            if (is_bound == 1 && hdr.ethernet.src != host_mac) {
+                meta.drop = DropReason.FORGED_SOURCE;
+            } else if (hdr.arp.isValid()) {
+                // An ARP probe asks before it has an address: zero claims nothing.
+                if (is_own == 1 || (is_other == 1 && from_switch == 0)
+                    || (is_bound == 1 && (hdr.arp.sender_mac != host_mac
+                                          || (hdr.arp.sender_ip != host_ip && hdr.arp.sender_ip != 0)))) {
+                    meta.drop = DropReason.FORGED_ARP;
+                }
+            } else if (hdr.ipv4.isValid()) {
+                if (is_bound == 1 && hdr.ipv4.src != host_ip) {
+                    meta.drop = DropReason.FORGED_SOURCE;
+                } else if (is_other == 1 && from_switch == 0) {
+                    meta.drop = DropReason.OTHER_SWITCH;
+                }
+            }
         }
     }
 }

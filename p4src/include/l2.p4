@@ -2,11 +2,7 @@
 #ifndef CATCHMENT_L2_P4
 #define CATCHMENT_L2_P4
 
-#include "guard.p4"
-
 control L2(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Guard() guard;
-
     action forward(port_t port) {
         standard_metadata.egress_spec = port;
     }
@@ -25,10 +21,7 @@ control L2(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
         size = 4096;
     }
     apply {
-        guard.apply(hdr, meta, standard_metadata.ingress_port);
-        if (meta.drop == DropReason.NONE) {
-            l2.apply();
-        }
+        l2.apply();
     }
 }
 

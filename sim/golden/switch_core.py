@@ -17,6 +17,18 @@ from catchment.wire.generated.constants import DEFAULT_LANES, DropReason, Flag, 
 
 Output = list[tuple[int, bytes]]
 
+REFUSALS = frozenset(
+    {
+        DropReason.UNKNOWN_JOB,
+        DropReason.WRONG_DIRECTION,
+        DropReason.FORGED_ARP,
+        DropReason.OTHER_SWITCH,
+        DropReason.FORGED_SOURCE,
+        DropReason.WRONG_UDP_PORT,
+    }
+)
+"""What is wrong with the sender and not with the frame: counted by ingress port, too."""
+
 
 def _never() -> int:
     return (1 << 32) - 1
@@ -47,6 +59,7 @@ class SwitchCore(ABC):
         self.dice = dice or _never
         self.tables = Tables()
         self.drops: Counter[DropReason] = Counter()
+        self.refused: Counter[int] = Counter()
         self.job_packets: Counter[tuple[int, int]] = Counter()
         self.slots = SlotStore(slots)
 
@@ -60,27 +73,29 @@ class SwitchCore(ABC):
             return self._ingress(port, frame)
         except Drop as drop:
             self.drops[drop.reason] += 1
+            if drop.reason in REFUSALS:
+                self.refused[port] += 1
             return []
 
     def _ingress(self, port: int, frame: bytes) -> Output:
         if len(frame) < 14:
             raise Drop(DropReason.PARSE_ERROR)
         self._maybe_lose(self.tables.ingress_faults, port, frames.packet_type(frame), DropReason.FAULT_INGRESS)
-        asked = frames.arp_target(frame)
-        if asked is not None and asked in self.tables.own_addresses:
-            return self._leave([port], frames.arp_reply(frame, self.tables.own_addresses[asked]))
         ip = frames.ipv4(frame)
         if ip is not None and ip.dst in self.tables.own_addresses and frames.may_be_ours(frame, ip):
             fault = frames.fault_of(frame, ip, self.lanes, self.type_fault)
             if fault != DropReason.NONE:
                 raise Drop(fault)
             return self._admit(port, frame)
+        self._guard(port, frame)
+        asked = frames.arp_target(frame)
+        if asked is not None and asked in self.tables.own_addresses:
+            return self._leave([port], frames.arp_reply(frame, self.tables.own_addresses[asked]))
         return self._bridge(port, frame)
 
     # --- plain traffic
 
     def _bridge(self, port: int, frame: bytes) -> Output:
-        self._guard(port, frame)
         to = self.tables.l2.get(frames.number(frame, 0, 6))
         if to is not None:
             ports = [to]
@@ -92,12 +107,24 @@ class SwitchCore(ABC):
         return self._leave([p for p in ports if p != port], frame)
 
     def _guard(self, port: int, frame: bytes) -> None:
-        """No host has a switch's address, and none speaks to another switch than its own."""
-        switches, from_host = self.tables.switch_addresses, port not in self.tables.trunks
+        """Nobody speaks as somebody else, and no host speaks to another switch than its own."""
+        switches, bindings = self.tables.switch_addresses, self.tables.bindings
+        bound = bindings.get(port)
+        from_host = port not in bindings or bound is not None
+        if port not in bindings and not self.tables.strangers:
+            raise Drop(DropReason.FORGED_SOURCE)
+        if bound is not None and frames.number(frame, 6, 6) != bound.mac:
+            raise Drop(DropReason.FORGED_SOURCE)
         claimed = frames.arp_sender(frame)
-        if claimed in switches and (switches[claimed] or from_host):
-            raise Drop(DropReason.FORGED_ARP)
+        if claimed is not None:
+            mac, address = claimed
+            if bound is not None and (mac != bound.mac or address not in (bound.ip, 0)):
+                raise Drop(DropReason.FORGED_ARP)
+            if address in switches and (switches[address] or from_host):
+                raise Drop(DropReason.FORGED_ARP)
         ip = frames.ipv4(frame)
+        if ip is not None and bound is not None and ip.src != bound.ip:
+            raise Drop(DropReason.FORGED_SOURCE)
         if ip is not None and ip.dst in switches and not switches[ip.dst] and from_host:
             raise Drop(DropReason.OTHER_SWITCH)
 
@@ -133,6 +160,10 @@ class SwitchCore(ABC):
         if row is None:
             raise Drop(DropReason.UNKNOWN_JOB)
         self.job_packets[(header.gen, port)] += 1
+        if frames.number(frame, frames.UDP_OFFSET - 8, 4) != row.src_ip:
+            raise Drop(DropReason.FORGED_SOURCE)
+        if frames.number(frame, frames.UDP_OFFSET, 2) != row.src_udp:
+            raise Drop(DropReason.WRONG_UDP_PORT)
         if isinstance(row, Worker):
             self._check_row(row, header)
         return self.job_frame(row, port, header, frame)

@@ -50,11 +50,11 @@ def arp_target(frame: bytes) -> int | None:
     return number(frame, 38, 4)
 
 
-def arp_sender(frame: bytes) -> int | None:
-    """The IPv4 address that an ARP message claims for its sender; None for anything else."""
+def arp_sender(frame: bytes) -> tuple[int, int] | None:
+    """The hardware and IPv4 address that an ARP message claims for its sender; None for anything else."""
     if len(frame) < ETHERNET_BYTES + _ARP_BYTES or number(frame, 12, 2) != 0x0806:
         return None
-    return number(frame, 28, 4)
+    return number(frame, 22, 6), number(frame, 28, 4)
 
 
 def arp_reply(request: bytes, mac: int) -> bytes:
@@ -75,6 +75,7 @@ class IPv4:
     checksum_good: bool
     total_length: int
     protocol: int
+    src: int
     dst: int
 
 
@@ -89,6 +90,7 @@ def ipv4(frame: bytes) -> IPv4 | None:
         checksum_good=internet_sum(frame[14:34]) == 0,
         total_length=number(frame, 16, 2),
         protocol=frame[23],
+        src=number(frame, 26, 4),
         dst=number(frame, 30, 4),
     )
 

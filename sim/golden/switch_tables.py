@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from catchment.wire.generated.constants import Mode
+from catchment.wire.generated.constants import UDP_PORT, Mode
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker, or a child rack, on a port.  `own`: its bit; `full`: every worker's bit; `base`, `mask`: slots."""
+    """A worker, or a child rack, on a port.  `own`: its bit; `full`: every worker's bit; `base`, `mask`: slots;
+    `src_ip`, `src_udp`: where its frames must come from."""
 
     mode: Mode
     wid: int
@@ -24,15 +25,27 @@ class Worker:
     group: int
     up_port: int = 0
     up_wid: int = 0
+    src_ip: int = 0
+    src_udp: int = UDP_PORT
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The root, or the parent switch, on a port."""
+    """The root, or the parent switch, on a port; `src_ip`, `src_udp`: where its frames must come from."""
 
     mode: Mode
     job: int
     group: int
+    src_ip: int = 0
+    src_udp: int = UDP_PORT
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The host on a port: the only addresses that it may speak from."""
+
+    mac: int
+    ip: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +73,8 @@ class Fault:
 @dataclass(slots=True)
 class Tables:
     """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports,
-    `trunks`: ports to other switches, `switch_addresses`: IP -> whether it is this switch's own."""
+    `bindings`: port -> its host, None for a port to another switch; `strangers`: whether a port without a binding may
+    speak; `switch_addresses`: IP -> whether it is this switch's own."""
 
     jobs: dict[tuple[int, int], Worker | Root] = field(default_factory=dict)
     receivers: dict[tuple[int, int], Receiver] = field(default_factory=dict)
@@ -68,7 +82,8 @@ class Tables:
     l2: dict[int, int] = field(default_factory=dict)
     flood_group: int | None = None
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    trunks: set[int] = field(default_factory=set)
+    bindings: dict[int, Binding | None] = field(default_factory=dict)
+    strangers: bool = True
     switch_addresses: dict[int, bool] = field(default_factory=dict)
     ingress_faults: list[Fault] = field(default_factory=list)
     egress_faults: list[Fault] = field(default_factory=list)

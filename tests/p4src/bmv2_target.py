@@ -168,7 +168,13 @@ class Bmv2Target:
             yield from answer.entities
 
     def drops(self) -> dict[int, int]:
-        [counter] = [c for c in self.info.counters if c.preamble.name == "drops"]
+        return self._counter("drops")
+
+    def refused(self) -> dict[int, int]:
+        return self._counter("refused")
+
+    def _counter(self, name: str) -> dict[int, int]:
+        [counter] = [c for c in self.info.counters if c.preamble.name == name]
         entity = p4runtime_pb2.Entity()
         entity.counter_entry.counter_id = counter.preamble.id
         cells = (e.counter_entry for e in self._read(entity))

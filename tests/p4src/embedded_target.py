@@ -41,6 +41,10 @@ class EmbeddedTarget:
         counts = {index: self.switch.read_counter("drops", index)[0] for index in range(32)}
         return {index: count for index, count in counts.items() if count}
 
+    def refused(self) -> dict[int, int]:
+        counts = {port: self.switch.read_counter("refused", port)[0] for port in range(512)}
+        return {port: count for port, count in counts.items() if count}
+
     def job_packets(self) -> dict[tuple[int, int], int]:
         counts = {}
         for entry in self.switch.entries("jobs"):

@@ -30,21 +30,30 @@ def udp_frame(
     dst_ip: int = SWITCH_IP,
     dst_mac: int = SWITCH_MAC,
     dst_udp: int = UDP_PORT,
-    src_udp: int = 40000,
+    src_udp: int = UDP_PORT,
+    src_ip: int | None = None,
+    src_mac: int | None = None,
     checksum: int = 0,
 ) -> bytes:
-    """A UDP frame from the host on `port`; `checksum` is written into the UDP header as it is."""
+    """A UDP frame from the host on `port`, or in another's name; `checksum` is written into the UDP header as it is."""
+    source = host_ip(port) if src_ip is None else src_ip
     udp = struct.pack("!HHHH", src_udp, dst_udp, 8 + len(payload), checksum)
-    head = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 63, 17, 0, host_ip(port), dst_ip)
+    head = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 63, 17, 0, source, dst_ip)
     head = head[:10] + internet_sum(head).to_bytes(2, "big") + head[12:]
-    return ethernet(dst_mac, host_mac(port), 0x0800) + head + udp + payload
+    return ethernet(dst_mac, host_mac(port) if src_mac is None else src_mac, 0x0800) + head + udp + payload
 
 
 def job_frame(
-    header: Header, payload: bytes = b"", *, port: int, dst_mac: int = SWITCH_MAC, dst_ip: int = SWITCH_IP
+    header: Header,
+    payload: bytes = b"",
+    *,
+    port: int,
+    dst_mac: int = SWITCH_MAC,
+    dst_ip: int = SWITCH_IP,
+    **source: int,
 ) -> bytes:
-    """A frame of the protocol to a switch."""
-    return udp_frame(header.pack() + payload, port=port, dst_mac=dst_mac, dst_ip=dst_ip)
+    """A frame of the protocol to a switch; `source`: src_udp, src_ip, src_mac where they are not the host's own."""
+    return udp_frame(header.pack() + payload, port=port, dst_mac=dst_mac, dst_ip=dst_ip, **source)
 
 
 def pack_values(values: tuple[int, ...] | list[int]) -> bytes:
@@ -59,9 +68,11 @@ def arp(
     dst_mac: int = (1 << 48) - 1,
     pad: int = 18,
     sender_ip: int | None = None,
+    sender_mac: int | None = None,
 ) -> bytes:
-    """An ARP frame from the host on `port`, padded as Ethernet does; it may say that it has another address."""
+    """An ARP frame from the host on `port`, padded as Ethernet does; it may say that it has other addresses."""
     body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
-    body += host_mac(port).to_bytes(6, "big") + (host_ip(port) if sender_ip is None else sender_ip).to_bytes(4, "big")
+    body += (host_mac(port) if sender_mac is None else sender_mac).to_bytes(6, "big")
+    body += (host_ip(port) if sender_ip is None else sender_ip).to_bytes(4, "big")
     body += bytes(6) + target_ip.to_bytes(4, "big")
     return ethernet(dst_mac, host_mac(port), 0x0806) + body + bytes(pad)

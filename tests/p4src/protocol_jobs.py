@@ -58,10 +58,11 @@ def install(net: Network, rack: Rack, mode: Mode, at: Placement) -> None:
             group=group,
             up_port=rack.up or 0,
             up_wid=rack.wid_above,
+            src_ip=net.neighbour(rack.switch, port)[1],
         )
         net.set_receiver(rack.switch, port, gen)
     if rack.up is not None:
-        tables.jobs[(gen, rack.up)] = Root(mode, at.row, group)
+        tables.jobs[(gen, rack.up)] = Root(mode, at.row, group, net.neighbour(rack.switch, rack.up)[1])
         net.set_receiver(rack.switch, rack.up, gen)
 
 

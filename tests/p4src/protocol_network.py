@@ -91,11 +91,15 @@ class Network:
     def connect(self, a: tuple[str, int], b: tuple[str, int]) -> None:
         self.cables[a], self.cables[b] = b, a
 
+    def neighbour(self, name: str, port: int) -> tuple[int, int]:
+        """(MAC, IP) of what is behind a port."""
+        far = self.cables.get((name, port))
+        return self.address(far[0]) if far else (host_mac(port), host_ip(port))
+
     def set_receiver(self, name: str, port: int, gen: int) -> None:
         """The `receivers` row for what is behind `port`."""
         mac, ip = self.address(name)
-        far = self.cables.get((name, port))
-        to = self.address(far[0]) if far else (host_mac(port), host_ip(port))
+        to = self.neighbour(name, port)
         self.switches[name].tables.receivers[(gen, port)] = Receiver(to[0], to[1], UDP_PORT, mac, ip)
 
     # --- time

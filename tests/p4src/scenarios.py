@@ -14,7 +14,7 @@ from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum
 from catchment.sim.golden.switch_model import SwitchModel
-from catchment.sim.golden.switch_tables import Fault, Receiver, Root, Tables, Worker
+from catchment.sim.golden.switch_tables import Binding, Fault, Receiver, Root, Tables, Worker
 from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
 
 PORTS = tuple(range(1, 13))
@@ -78,12 +78,12 @@ SLOT_STREAMS = (
     Stream(31, Mode.REDUCE, 14, 1, 0, (10,), 11),
 )
 MISPLACED = {
-    (70, 1): Worker(Mode.REDUCE, 0, 1, 15, 3, 1, 0, 10, 4),  # slots 15..18 of 16
-    (71, 1): Worker(Mode.REDUCE, 0, 1, 0, 3, 1, 4, 10, 4),  # job row 4 of 4
-    (72, 1): Worker(Mode.ALLREDUCE, 0, 1, 0, 3, 0x1FF, 0, 10, 4),  # nine workers of eight
-    (73, 1): Worker(Mode.REDUCE, 0, 4, 0, 3, 3, 0, 10, 4),  # own bit is no member
-    (74, 1): Worker(Mode.REDUCE, 0, 0, 0, 3, 3, 0, 10, 4),  # no bit
-    (75, 1): Worker(Mode.REDUCE, 0, 1, 0xFFFFFFFF, 3, 1, 0, 10, 4),  # wraps into slot 0..2
+    (70, 1): Worker(Mode.REDUCE, 0, 1, 15, 3, 1, 0, 10, 4, 0, host_ip(1)),  # slots 15..18 of 16
+    (71, 1): Worker(Mode.REDUCE, 0, 1, 0, 3, 1, 4, 10, 4, 0, host_ip(1)),  # job row 4 of 4
+    (72, 1): Worker(Mode.ALLREDUCE, 0, 1, 0, 3, 0x1FF, 0, 10, 4, 0, host_ip(1)),  # nine workers of eight
+    (73, 1): Worker(Mode.REDUCE, 0, 4, 0, 3, 3, 0, 10, 4, 0, host_ip(1)),  # own bit is no member
+    (74, 1): Worker(Mode.REDUCE, 0, 0, 0, 3, 3, 0, 10, 4, 0, host_ip(1)),  # no bit
+    (75, 1): Worker(Mode.REDUCE, 0, 1, 0xFFFFFFFF, 3, 1, 0, 10, 4, 0, host_ip(1)),  # wraps into slot 0..2
 }
 
 
@@ -92,7 +92,7 @@ def base_tables(streams: tuple[Stream, ...] = STREAMS) -> Tables:
     tables = Tables(jobs=dict(MISPLACED))
     tables.own_addresses = {SWITCH_IP: SWITCH_MAC, SECOND_IP: SECOND_MAC}
     tables.switch_addresses = {SWITCH_IP: True, SECOND_IP: True, PARENT_IP: False}
-    tables.trunks = {9, 11}
+    tables.bindings = {port: Binding(host_mac(port), host_ip(port)) for port in PORTS[:8]} | {9: None, 11: None}
     tables.groups[FLOOD_GROUP] = PORTS
     tables.flood_group = FLOOD_GROUP
     tables.l2 = {host_mac(p): p for p in PORTS[:9]}
@@ -101,10 +101,10 @@ def base_tables(streams: tuple[Stream, ...] = STREAMS) -> Tables:
         full = (1 << len(s.workers)) - 1
         for wid, port in enumerate(s.workers):
             tables.jobs[(s.gen, port)] = Worker(
-                s.mode, wid, 1 << wid, s.base, s.slots - 1, full, s.row, group, s.up or 0, 17
+                s.mode, wid, 1 << wid, s.base, s.slots - 1, full, s.row, group, s.up or 0, 17, host_ip(port)
             )
         if s.up is not None:
-            tables.jobs[(s.gen, s.up)] = Root(s.mode, s.row, group)
+            tables.jobs[(s.gen, s.up)] = Root(s.mode, s.row, group, host_ip(s.up))
         for port in (*s.workers, *([s.up] if s.up is not None else [])):
             tables.receivers[(s.gen, port)] = Receiver(
                 host_mac(port), host_ip(port), UDP_PORT + port, SWITCH_MAC, SWITCH_IP
@@ -117,6 +117,7 @@ def random_tables(rng: random.Random, streams: tuple[Stream, ...] = STREAMS) -> 
     tables = base_tables(streams)
     for row in rng.sample(sorted(tables.receivers), rng.randrange(3)):
         del tables.receivers[row]
+    tables.strangers = rng.random() < 0.5
     if rng.random() < 0.4:
         tables.flood_group = None
     for faults in (tables.ingress_faults, tables.egress_faults):
@@ -217,7 +218,21 @@ class Traffic:
             credit=(seq + rng.randrange(-1, 9)) % (1 << 32),
         )
         to = {"dst_mac": SECOND_MAC, "dst_ip": SECOND_IP} if rng.random() < 0.1 else {}
-        return job_frame(header, payload, port=port, **to)
+        return job_frame(header, payload, port=port, **to, **self._source(port))
+
+    def _source(self, port: int) -> dict[str, int]:
+        """Mostly the host itself; sometimes another program on it, or somebody else's address."""
+        if self.rng.random() < 0.95:
+            return {}
+        return self.rng.choice(
+            [
+                {"src_udp": 40000},
+                {"src_ip": SWITCH_IP},
+                {"src_ip": PARENT_IP},
+                {"src_ip": host_ip(port + 1)},
+                {"src_mac": host_mac(port + 1)},
+            ]
+        )
 
     def _plain(self) -> tuple[int, bytes]:
         rng = self.rng
@@ -226,22 +241,24 @@ class Traffic:
         known = host_mac(rng.choice(PORTS))
         if what == 0:
             target = rng.choice([SWITCH_IP, SECOND_IP, host_ip(3)])
-            sender = rng.choice([None, None, SWITCH_IP, PARENT_IP])
+            sender = rng.choice([None, None, SWITCH_IP, PARENT_IP, host_ip(4), 0])
+            forged = [{}, {}, {"sender_mac": host_mac(4)}]
             operation, pad = rng.choice([1, 1, 1, 2]), rng.choice([0, 18])
-            return port, arp(operation, port=port, target_ip=target, pad=pad, sender_ip=sender)
+            return port, arp(operation, port=port, target_ip=target, pad=pad, sender_ip=sender, **rng.choice(forged))
         if what == 1:
             return port, rng.randbytes(rng.randrange(1, 80))
         if what == 2:
             ether_type = rng.choice([0x0800, 0x0806, 0x86DD, 0x8100])
-            head = known.to_bytes(6, "big") + bytes(6) + ether_type.to_bytes(2, "big")
+            source = rng.choice([0, host_mac(port)])
+            head = known.to_bytes(6, "big") + source.to_bytes(6, "big") + ether_type.to_bytes(2, "big")
             return port, head + rng.randbytes(rng.randrange(120))
         if what == 3:  # the protocol's port, somebody else's address
             frame = self._frame(PacketType.PA, 10, port)[34:]
-            return port, udp_frame(frame[8:], port=port, dst_ip=host_ip(5), dst_mac=known)
+            return port, udp_frame(frame[8:], port=port, dst_ip=host_ip(5), dst_mac=known, **self._source(port))
         address = rng.choice([host_ip(5), SWITCH_IP, PARENT_IP])
         dst_udp = rng.choice([53, UDP_PORT - 1, UDP_PORT])
         return port, udp_frame(
-            rng.randbytes(rng.randrange(99)), port=port, dst_ip=address, dst_mac=known, dst_udp=dst_udp
+            rng.randbytes(rng.randrange(99)), port=port, dst_ip=address, dst_mac=known, dst_udp=dst_udp, **self._source(port)
         )
 
     def _mutated(self, frame: bytes) -> bytes:

@@ -28,8 +28,10 @@ def rows(tables: Tables) -> Iterator[Row]:
         yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
     for ip, mac in tables.own_addresses.items():
         yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
-    for port in sorted(tables.trunks):
-        yield Row("trunks", "trunk", {"port": port})
+    for port, host in tables.bindings.items():
+        yield Row("bindings", "trunk" if host is None else "host", {"port": port}, {} if host is None else asdict(host))
+    if not tables.strangers:
+        yield Row("bindings", "stranger")
     for ip, own in tables.switch_addresses.items():
         yield Row("switch_addresses", "own" if own else "other", {"address": ip})
     for mac, port in tables.l2.items():

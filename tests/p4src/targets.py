@@ -23,6 +23,9 @@ class Target(Protocol):
     def drops(self) -> dict[int, int]:
         """DropReason -> packets, without zeros."""
 
+    def refused(self) -> dict[int, int]:
+        """Ingress port -> frames that its host may not send, without zeros."""
+
     def job_packets(self) -> dict[tuple[int, int], int]:
         """(gen, port) -> packets, without zeros."""
 
@@ -52,4 +55,5 @@ def compare(target: Target, model: SwitchCore, traffic: list[tuple[int, bytes]])
     model_drops = {int(reason): count for reason, count in model.drops.items() if count}
     names = {int(r): r.name for r in DropReason}
     assert target.drops() == model_drops, f"reasons: {names}"
+    assert target.refused() == dict(model.refused)
     assert target.job_packets() == {key: count for key, count in model.job_packets.items() if count}

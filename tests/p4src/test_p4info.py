@@ -18,7 +18,7 @@ CONTRACT = {
     "receivers": ["gen", "port"],
     "own_addresses": ["target"],
     "l2": ["dst"],
-    "trunks": ["port"],
+    "bindings": ["port"],
     "switch_addresses": ["address"],
     "ingress_faults": ["port", "type"],
     "egress_faults": ["port", "type"],
@@ -41,7 +41,7 @@ def test_names_that_the_control_plane_uses(program: str, lanes: int) -> None:
     info = golden(program, lanes)
     tables = {t.preamble.alias: [f.name for f in t.match_fields] for t in info.tables}
     assert CONTRACT.items() <= tables.items()
-    assert {c.preamble.name for c in info.counters} == {"drops"}
+    assert {c.preamble.name for c in info.counters} == {"drops", "refused"}
     assert {c.preamble.alias for c in info.direct_counters} == {"job_packets"}
     registers = {r.preamble.alias for r in info.registers}
     assert registers >= PROGRAMS[program]

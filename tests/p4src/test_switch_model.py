@@ -154,6 +154,7 @@ def test_arp_for_the_switch(switch: SwitchModel) -> None:
 
 
 def test_plain_traffic_is_not_touched(switch: SwitchModel) -> None:
+    switch.tables.bindings.clear()
     known = udp_frame(b"hello", port=1, dst_ip=host_ip(2), dst_mac=host_mac(2), dst_udp=53, checksum=77)
     assert switch.inject(1, known) == [(2, known)]
     unknown = b"\xff" * 6 + known[6:]
@@ -248,7 +249,7 @@ def test_header_checks_of_ip(switch: SwitchModel) -> None:
 def test_no_host_has_a_switch_s_address(switch: SwitchModel) -> None:
     """Neither its own switch's nor, unless it comes over a trunk, another's."""
     own, parent = SWITCH_IP, SWITCH_IP + 256
-    switch.tables.switch_addresses, switch.tables.trunks = {own: True, parent: False}, {9}
+    switch.tables.switch_addresses, switch.tables.bindings = {own: True, parent: False}, {9: None}
     for port, sender, forged in ((1, own, True), (9, own, True), (1, parent, True), (9, parent, False)):
         for operation in (1, 2):
             before = switch.drops[DropReason.FORGED_ARP]
@@ -258,10 +259,79 @@ def test_no_host_has_a_switch_s_address(switch: SwitchModel) -> None:
 
 def test_a_host_reaches_no_other_switch(switch: SwitchModel) -> None:
     parent = SWITCH_IP + 256
-    switch.tables.switch_addresses, switch.tables.trunks = {parent: False}, {9}
+    switch.tables.switch_addresses, switch.tables.bindings = {parent: False}, {9: None}
     to_parent = udp_frame(b"x" * 30, port=1, dst_ip=parent, dst_mac=host_mac(2))
     assert switch.inject(1, to_parent) == []
     assert switch.drops == {DropReason.OTHER_SWITCH: 1}
     assert switch.inject(9, to_parent) == [(2, to_parent)]
     request = arp(1, port=1, target_ip=parent, dst_mac=host_mac(2))
     assert switch.inject(1, request) == [(2, request)], "who asks for it is answered by it"
+
+
+FORGERIES = {
+    "a switch": {"src_ip": SWITCH_IP},
+    "a switch, its hardware address too": {"src_ip": SWITCH_IP, "src_mac": SWITCH_MAC},
+    "another switch": {"src_ip": SWITCH_IP + 256},
+    "a neighbour": {"src_ip": host_ip(2)},
+    "a neighbour, its hardware address too": {"src_ip": host_ip(2), "src_mac": host_mac(2)},
+    "a neighbour's hardware address": {"src_mac": host_mac(2)},
+    "nobody": {"src_ip": 0},
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES)
+@pytest.mark.parametrize("dst_udp", [53, 51843])
+def test_a_host_speaks_as_nobody_else_to_a_neighbour(
+    switch: SwitchModel, forgery: dict[str, int], dst_udp: int
+) -> None:
+    frame = udp_frame(b"x" * 60, port=1, dst_ip=host_ip(3), dst_mac=host_mac(3), dst_udp=dst_udp, **forgery)
+    assert switch.inject(1, frame) == []
+    assert switch.drops == {DropReason.FORGED_SOURCE: 1} and switch.refused == {1: 1}
+    assert switch.inject(9, frame) == [(3, frame)], "the switch at the other end of a trunk judges its own hosts"
+
+
+def test_what_hides_the_addresses_does_not_help(switch: SwitchModel) -> None:
+    forged = udp_frame(b"x" * 60, port=1, src_ip=SWITCH_IP, dst_ip=host_ip(3), dst_mac=host_mac(3))
+    for offset, value in ((14, 0x46), (20, 0x20), (21, 1), (22, 9), (23, 6)):
+        assert switch.inject(1, ip_changed(forged, offset, value, repair=False)) == []
+    assert switch.drops == {DropReason.FORGED_SOURCE: 5}
+
+
+def test_a_host_claims_only_its_own_addresses_in_arp(switch: SwitchModel) -> None:
+    for claim in ({"sender_ip": host_ip(2)}, {"sender_mac": host_mac(2)}, {"sender_ip": SWITCH_IP + 999}):
+        for operation in (1, 2):
+            for target in (host_ip(3), SWITCH_IP):
+                assert switch.inject(1, arp(operation, port=1, target_ip=target, **claim)) == []
+    assert switch.drops == {DropReason.FORGED_ARP: 12} and switch.refused == {1: 12}
+    probe = arp(1, port=1, target_ip=host_ip(1), sender_ip=0)
+    assert len(switch.inject(1, probe)) == len(PORTS) - 1
+
+
+def test_a_port_that_nothing_is_said_of(switch: SwitchModel) -> None:
+    frame = udp_frame(b"x", port=12, dst_ip=host_ip(3), dst_mac=host_mac(3))
+    assert switch.inject(12, frame) == [(3, frame)]
+    switch.tables.strangers = False
+    assert switch.inject(12, frame) == switch.inject(12, arp(1, port=12, target_ip=SWITCH_IP)) == []
+    assert switch.drops[DropReason.FORGED_SOURCE] == 2 and switch.refused == {12: 2}
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ({"src_udp": 40000}, DropReason.WRONG_UDP_PORT),
+        ({"src_ip": host_ip(2)}, DropReason.FORGED_SOURCE),
+        ({"src_ip": SWITCH_IP}, DropReason.FORGED_SOURCE),
+    ],
+)
+def test_only_a_member_s_own_program_is_admitted(
+    switch: SwitchModel, source: dict[str, int], reason: DropReason
+) -> None:
+    """A worker's, the root's and a rack's frames, right but for where they come from."""
+    vector_header = Header(type=PacketType.PA, gen=REDUCE, lanes=LANES, seq=1 << 30)
+    beat = Header(type=PacketType.HB, flags=Flag.ACKV, gen=REDUCE, ack=1 << 30, credit=1 << 31)
+    down = Header(type=PacketType.PARAM, gen=LEAF, lanes=3)
+    assert switch.inject(1, job_frame(vector_header, pack_values(ramp(1)), port=1, **source)) == []
+    assert switch.inject(4, job_frame(beat, port=4, **source)) == []
+    assert switch.inject(9, job_frame(down, b"abc", port=9, **source)) == []
+    assert switch.drops == {reason: 3} and switch.refused == {1: 1, 4: 1, 9: 1}
+    assert all(slot.gen == 0 for slot in switch.slots.slots)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from transport_nic import Nic, Settings, StreamSettings
 
@@ -64,10 +64,10 @@ def install(tables: Tables, job: Job) -> None:
     for port in ports:
         tables.jobs[(job.gen, port)] = Worker(
             mode=job.mode, wid=port, own=1 << port, base=job.base_slot, mask=job.slots - 1,
-            full=(1 << job.workers) - 1, job=job.row, group=job.gen, up_port=ROOT_PORT,
+            full=(1 << job.workers) - 1, job=job.row, group=job.gen, up_port=ROOT_PORT, src_ip=ip_of(port),
         )  # fmt: skip
     if job.mode != Mode.ALLREDUCE:
-        tables.jobs[(job.gen, ROOT_PORT)] = Root(job.mode, job.row, job.gen)
+        tables.jobs[(job.gen, ROOT_PORT)] = Root(job.mode, job.row, job.gen, ip_of(ROOT_PORT))
     for port in (*ports, ROOT_PORT):
         tables.receivers[(job.gen, port)] = Receiver(mac_of(port), ip_of(port), UDP_PORT, SWITCH_MAC, SWITCH_IP)
 
@@ -98,13 +98,11 @@ def embedded_switch(*jobs: Job) -> Inject:
         )  # fmt: skip
     for (gen, port), row in tables.jobs.items():
         if isinstance(row, Root):
-            switch.insert("jobs", {"gen": gen, "port": port}, "root", mode=row.mode, job=row.job, group=row.group)
+            switch.insert("jobs", {"gen": gen, "port": port}, "root", **asdict(row))
         else:
             switch.insert(
-                "jobs", {"gen": gen, "port": port}, "worker",
-                mode=row.mode, wid=row.wid, own=row.own, base=row.base, mask=row.mask, full=row.full, job=row.job,
-                group=row.group, up_port=row.up_port, up_wid=row.up_wid,
-            )  # fmt: skip
+                "jobs", {"gen": gen, "port": port}, "worker", **asdict(row)
+            )
     return switch.inject
 
 

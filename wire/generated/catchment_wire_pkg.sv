@@ -66,8 +66,10 @@ package catchment_wire_pkg;
     DROP_REASON_FLOOD_SOURCE = 8'd14,  // a flooded copy that would go back where it came from
     DROP_REASON_FAULT_INGRESS = 8'd15,  // injected on arrival
     DROP_REASON_FAULT_EGRESS = 8'd16,  // injected on departure
-    DROP_REASON_FORGED_ARP = 8'd17,  // an ARP message of a host that says it has a switch's address
-    DROP_REASON_OTHER_SWITCH = 8'd18  // a host's packet for a switch that is not its own
+    DROP_REASON_FORGED_ARP = 8'd17,  // an ARP message of a host that says it has another's address
+    DROP_REASON_OTHER_SWITCH = 8'd18,  // a host's packet for a switch that is not its own
+    DROP_REASON_FORGED_SOURCE = 8'd19,  // an Ethernet or IPv4 source address that is not the sender's
+    DROP_REASON_WRONG_UDP_PORT = 8'd20  // a job's frame from another UDP port than the job's on a member's host
   } drop_reason_t;
 
   // Most significant bit first, as on the wire.

@@ -81,8 +81,10 @@ class DropReason(IntEnum):
     FLOOD_SOURCE = 0xe  # a flooded copy that would go back where it came from
     FAULT_INGRESS = 0xf  # injected on arrival
     FAULT_EGRESS = 0x10  # injected on departure
-    FORGED_ARP = 0x11  # an ARP message of a host that says it has a switch's address
+    FORGED_ARP = 0x11  # an ARP message of a host that says it has another's address
     OTHER_SWITCH = 0x12  # a host's packet for a switch that is not its own
+    FORGED_SOURCE = 0x13  # an Ethernet or IPv4 source address that is not the sender's
+    WRONG_UDP_PORT = 0x14  # a job's frame from another UDP port than the job's on a member's host
 
 
 class Header(NamedTuple):

@@ -130,8 +130,10 @@ enum class DropReason : std::uint8_t {
   kFLOOD_SOURCE = 0xe,  // a flooded copy that would go back where it came from
   kFAULT_INGRESS = 0xf,  // injected on arrival
   kFAULT_EGRESS = 0x10,  // injected on departure
-  kFORGED_ARP = 0x11,  // an ARP message of a host that says it has a switch's address
+  kFORGED_ARP = 0x11,  // an ARP message of a host that says it has another's address
   kOTHER_SWITCH = 0x12,  // a host's packet for a switch that is not its own
+  kFORGED_SOURCE = 0x13,  // an Ethernet or IPv4 source address that is not the sender's
+  kWRONG_UDP_PORT = 0x14,  // a job's frame from another UDP port than the job's on a member's host
 };
 constexpr std::string_view name(DropReason value) {
   switch (value) {
@@ -173,6 +175,10 @@ constexpr std::string_view name(DropReason value) {
       return "FORGED_ARP";
     case DropReason::kOTHER_SWITCH:
       return "OTHER_SWITCH";
+    case DropReason::kFORGED_SOURCE:
+      return "FORGED_SOURCE";
+    case DropReason::kWRONG_UDP_PORT:
+      return "WRONG_UDP_PORT";
   }
   return "unknown";
 }

@@ -64,8 +64,10 @@ enum bit<8> DropReason {
     FLOOD_SOURCE = 14,  // a flooded copy that would go back where it came from
     FAULT_INGRESS = 15,  // injected on arrival
     FAULT_EGRESS = 16,  // injected on departure
-    FORGED_ARP = 17,  // an ARP message of a host that says it has a switch's address
-    OTHER_SWITCH = 18  // a host's packet for a switch that is not its own
+    FORGED_ARP = 17,  // an ARP message of a host that says it has another's address
+    OTHER_SWITCH = 18,  // a host's packet for a switch that is not its own
+    FORGED_SOURCE = 19,  // an Ethernet or IPv4 source address that is not the sender's
+    WRONG_UDP_PORT = 20  // a job's frame from another UDP port than the job's on a member's host
 }
 
 header catchment_h {

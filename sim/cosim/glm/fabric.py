@@ -58,7 +58,7 @@ class SlotJob:
             rounds = self.rounds(port)
             tables.jobs[(self.gen, port)] = Worker(
                 mode=Mode.ALLREDUCE, wid=port, own=1 << port, base=0, mask=self.slots - 1,
-                full=(1 << self.workers) - 1, job=0, group=self.gen,
+                full=(1 << self.workers) - 1, job=0, group=self.gen, src_ip=rounds.local_ip,
             )  # fmt: skip
             tables.receivers[(self.gen, port)] = Receiver(
                 rounds.local_mac, rounds.local_ip, UDP_PORT, SWITCH_MAC, SWITCH_IP
@@ -91,7 +91,7 @@ def embedded_switch(job: SlotJob) -> Inject:
         switch.insert(
             "jobs", {"gen": gen, "port": port}, "worker",
             mode=row.mode, wid=row.wid, own=row.own, base=row.base, mask=row.mask, full=row.full, job=row.job,
-            group=row.group, up_port=row.up_port, up_wid=row.up_wid,
+            group=row.group, up_port=row.up_port, up_wid=row.up_wid, src_ip=row.src_ip, src_udp=row.src_udp,
         )  # fmt: skip
     return switch.inject
 

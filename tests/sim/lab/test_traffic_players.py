@@ -44,9 +44,11 @@ class ModelSwitch:
         tables.groups[1] = tuple(range(WORKERS))
         full = (1 << WORKERS) - 1
         for wid in range(WORKERS):
-            tables.jobs[GEN, wid] = Worker(mode, wid, 1 << wid, 8, SLOTS - 1, full, 1, 1, up_port=ROOT_PORT)
+            tables.jobs[GEN, wid] = Worker(
+                mode, wid, 1 << wid, 8, SLOTS - 1, full, 1, 1, up_port=ROOT_PORT, src_ip=0x0A000001 + wid
+            )
         if mode in (Mode.REDUCE, Mode.BCAST):
-            tables.jobs[GEN, ROOT_PORT] = Root(mode, 1, 1)
+            tables.jobs[GEN, ROOT_PORT] = Root(mode, 1, 1, 0x0A000001 + ROOT_PORT)
         for port in range(WORKERS + 1):
             tables.receivers[GEN, port] = Receiver(
                 0x020000000001 + port, 0x0A000001 + port, UDP_PORT, SWITCH_MAC, SWITCH_IP

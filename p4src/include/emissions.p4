@@ -1,8 +1,8 @@
 // What leaves, as what type, and to whom.
-#ifndef CATCHMENT_EMISSION_P4
-#define CATCHMENT_EMISSION_P4
+#ifndef CATCHMENT_EMISSIONS_P4
+#define CATCHMENT_EMISSIONS_P4
 
-control Emission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Emissions(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action to_workers(PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.mcast_grp = meta.job.group;
@@ -72,4 +72,4 @@ control Emission(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 }
 
-#endif  // CATCHMENT_EMISSION_P4
+#endif  // CATCHMENT_EMISSIONS_P4
