@@ -48,7 +48,7 @@ def traffic(
     role: Annotated[Role, typer.Argument(help="What to play.")],
     job: Annotated[str, typer.Argument(help="Name of the job.")],
     *,
-    host: Annotated[str, typer.Option(help="Host to play on: the member itself, or one outside the job to attack.")],
+    host: Annotated[str, typer.Option(help="Host to play on: the member itself, or one to attack from.")],
     rate: Annotated[float | None, typer.Option(help="Frames per second at most; else as fast as it goes.")] = None,
     loss: Annotated[float, typer.Option(help="Probability of not sending an own frame, and of not reading one.")] = 0.0,
     skew: Annotated[
@@ -70,7 +70,7 @@ def traffic(
 
     Who gets sums or parameters checks every one: the workers of p4sgd and all-reduce jobs, the root of a LuWu job, and
     with `--stream parameters` its workers. An attacker tells which drop reason must have
-    counted how many of its frames.
+    counted how many of its frames; of kind local it is another program on a member's host, else a host outside the job.
     """
     place = find_place(topology)
     if place.network is None:
@@ -78,7 +78,7 @@ def traffic(
     if host not in place.network.hosts:
         raise TrafficError(f"no host {host!r}; there are: {', '.join(place.network.hosts)}")
     described = find_job(place, job)
-    told = _told(role, job, host, described)
+    told = _told(role, kind, job, host, described)
     nic = place.topology.plane(described["rail"]).host(host)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     if not as_json:
@@ -119,9 +119,15 @@ def _finish(process: subprocess.Popen[str]) -> str:
             continue
 
 
-def _told(role: Role, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
+def _told(role: Role, kind: AttackKind, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the player is told: its own place in the job, or that of the member it attacks."""
     members: Mapping[str, Mapping[str, Any]] = described["members"]
+    if role is Role.ATTACKER and kind is AttackKind.LOCAL:
+        if host not in members:
+            raise TrafficError(
+                f"host {host} is not in job {job}, and a local attacker needs a member's: {', '.join(members)}"
+            )
+        return members[host]
     if role is Role.ATTACKER:
         if host in members:
             raise TrafficError(f"host {host} is in job {job}; attack from one that is not")

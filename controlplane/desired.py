@@ -57,8 +57,8 @@ def write(config: SwitchConfig, client: SwitchClient) -> None:
         SwitchError: with each refused update.
     """
     client.set_groups(config.groups)
-    client.modify(*(entry for entry in config.entries if entry.is_default))
     client.insert(*(entry for entry in config.entries if not entry.is_default))
+    client.modify(*(entry for entry in config.entries if entry.is_default))  # or those who are known would be strangers
 
 
 def present(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:
@@ -116,8 +116,8 @@ def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differenc
     changed = {group: ports for group, ports in groups.items() if have.get(group) != ports}
     client.delete(*extra)
     client.set_groups(changed)
-    client.modify(*wrong, *defaults)
     client.insert(*missing)
+    client.modify(*wrong, *defaults)
     client.delete_groups(set(have) - set(groups))
     return Differences(
         len(wrong) + len(missing) + len(defaults), len(extra), len(changed) + len(set(have) - set(groups))

@@ -21,7 +21,7 @@ from catchment.controlplane.diagnosis import (
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.tree import Branch
-from catchment.controlplane.stats import switch_stats
+from catchment.controlplane.stats import refused, switch_stats
 from catchment.controlplane.topology import AUTO_ADDRESS, Topology
 from catchment.wire.generated.constants import Mode
 
@@ -35,8 +35,11 @@ _ADVICE = {
     "NO_RECEIVER": "the switch lacks a receiver's address: remove the job and create it again, or run a controller",
     "FAULT_INGRESS": "loss is injected on purpose: `catchment fault clear`",
     "FAULT_EGRESS": "loss is injected on purpose: `catchment fault clear`",
-    "FORGED_ARP": "a host claims a switch's address: find it with `catchment stats` and cut it off",
-    "OTHER_SWITCH": "a host sends to another switch than its own: its endpoint needs the one in `catchment job show`",
+    "FORGED_ARP": "the host claims another's address: cut it off, or correct its addresses in the topology",
+    "OTHER_SWITCH": "the host sends to another switch than its own: its endpoint needs the one in `catchment job show`",
+    "FORGED_SOURCE": "the host sends in another's name: cut it off, or correct its addresses in the topology",
+    "WRONG_UDP_PORT": "another program on that host sends in the job's name: find it with `catchment net exec HOST "
+    "ss -ulpn`, or give the member's endpoint the port that `catchment job show` says",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
 _STALE = "OLD_SEQ"
@@ -124,6 +127,8 @@ _Waits = dict[tuple[str, str], Waiting]
 class _Look:
     packets: Sample
     drops: dict[str, int]
+    refused: dict[tuple[int, str], int]  # by port and reason
+    plugged: dict[int, str]  # port -> who is there
     waiting: _Waits
     newest: dict[str, int]  # by stream
     lags: dict[tuple[str, str], int]  # by stream and member: frames of credit behind the others
@@ -135,6 +140,8 @@ def _look(client: SwitchClient, job: JobPlan, topology: Topology, switch: str) -
         return _Look(
             sample(client),
             stats.drops,
+            refused(client, stats.ports, stats.drops),
+            stats.ports,
             _waits(client, job, switch),
             newest_vectors(job, switch, client),
             {(lag.stream, lag.member): lag.credit for lag in stats.lags if lag.job == job.name},
@@ -208,8 +215,17 @@ def _dropped(switch: str, earlier: _Look, later: _Look, interval: float) -> list
     found = []
     for reason, count in later.drops.items():
         grown = count - earlier.drops.get(reason, 0)
-        if grown and reason in _ADVICE:
-            text = f"{switch} drops frames: counter drops[{reason}] rose by {grown} in {interval:g} s"
+        if not grown or reason not in _ADVICE:
+            continue
+        text = f"{switch} drops frames: counter drops[{reason}] rose by {grown} in {interval:g} s"
+        senders = {port: after - earlier.refused.get((port, why), 0)
+                   for (port, why), after in later.refused.items() if why == reason}  # fmt: skip
+        blamed = {port: frames for port, frames in senders.items() if frames}
+        for port, frames in blamed.items():
+            peer = later.plugged[port]
+            said = f"{text}; {frames} came from {peer} on port {port} (counter refused)"
+            found.append(Finding(peer, said, _ADVICE[reason]))
+        if not blamed:
             found.append(Finding(switch, text, _ADVICE[reason]))
     return found
 

@@ -15,7 +15,7 @@ from catchment.controlplane.jobs.allocation import FLOOD_GROUP
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
-L2, OWN_ADDRESSES, TRUNKS, SWITCH_ADDRESSES = "l2", "own_addresses", "trunks", "switch_addresses"
+L2, OWN_ADDRESSES, BINDINGS, SWITCH_ADDRESSES = "l2", "own_addresses", "bindings", "switch_addresses"
 
 
 def address_of(topology: Topology, switch: str, addresses: Mapping[str, str]) -> str:
@@ -141,7 +141,7 @@ def restore(
 
 
 def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
-    """The switch's own address, the way to every host, a flood group for the rest, and what no host may claim.
+    """The switch's own address, the way to every host, a flood group for the rest, and who each port may speak as.
 
     Mirrors p4src/include/addresses.p4, l2.p4 and guard.p4. The flood group follows a spanning tree, so that
     links in a ring do not circulate broadcasts.
@@ -151,13 +151,17 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
     entries = [
         TableEntry(L2, {}, "flood", {"group": FLOOD_GROUP}, is_default=True),
         TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac}),
+        TableEntry(BINDINGS, {}, "stranger", is_default=True),
     ]
     for other in topology.switches.values():
         action = "own" if other is here else "other"
         entries.append(TableEntry(SWITCH_ADDRESSES, {"address": str(other.ip)}, action))
     for port, peer in topology.ports(switch).items():
         if isinstance(peer, PortRef):
-            entries.append(TableEntry(TRUNKS, {"port": port}, "trunk"))
+            entries.append(TableEntry(BINDINGS, {"port": port}, "trunk"))
+        else:
+            addresses = {"mac": peer.mac, "ip": str(peer.ip.ip)}
+            entries.append(TableEntry(BINDINGS, {"port": port}, "host", addresses))
     for host, port in routes(plane, switch).items():
         entries.append(TableEntry(L2, {"dst": plane.host(host).mac}, "forward", {"port": port}))
     return SwitchConfig(switch, {FLOOD_GROUP: flood_ports(topology, switch)}, tuple(entries))

@@ -12,7 +12,12 @@ from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.topology import Host, Topology
 from catchment.wire.generated.constants import DropReason
 
-DROPS = "drops"
+DROPS, REFUSED = "drops", "refused"
+REFUSALS = frozenset(
+    {"UNKNOWN_JOB", "WRONG_DIRECTION", "FORGED_ARP", "OTHER_SWITCH", "FORGED_SOURCE", "WRONG_UDP_PORT"}
+)
+"""Drop reasons that the switch counts by ingress port, too: what is wrong is who sends, not what."""
+_REASONS = 32  # cells of counter refused for each port
 _HEARTBEAT = re.compile(r"\.worker(\d+)\.heartbeat$")
 _SEQUENCE = 0xFFFF_FFFF
 _HALF = 1 << 31
@@ -84,6 +89,16 @@ def drops(client: SwitchClient) -> dict[str, int]:
     names = {int(reason): reason.name for reason in DropReason}
     counted = ((cell.index or 0, cell.packets) for cell in client.counter(DROPS))
     return {names.get(index, f"reason {index}"): packets for index, packets in counted if packets}
+
+
+def refused(client: SwitchClient, ports: Iterable[int], reasons: Iterable[str]) -> dict[tuple[int, str], int]:
+    """Frames that whoever is on a port may not send, by port and reason; only those that happened."""
+    cells = [(port, reason) for port in ports for reason in sorted(REFUSALS.intersection(reasons))]
+    counted = {
+        cell: sum(value.packets for value in client.counter(REFUSED, cell[0] * _REASONS + DropReason[cell[1]]))
+        for cell in cells
+    }
+    return {cell: packets for cell, packets in counted.items() if packets}
 
 
 def switch_stats(topology: Topology, switch: str, client: SwitchClient, jobs: Iterable[JobPlan] = ()) -> SwitchStats:

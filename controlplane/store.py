@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,10 +16,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan
-from catchment.controlplane.jobs.allocation import MAX_GENERATION
+from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Topology
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _PATIENCE = 10.0
 _SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
@@ -34,7 +33,7 @@ CREATE TABLE members (
 ) STRICT;
 """
 _KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
-"""Since version 2."""
+"""Since version 2; since version 3 the settings have `generation_key`."""
 
 
 def store_folder() -> Path:
@@ -88,8 +87,8 @@ class MemberRecord:
 class JobStore:
     """One transaction on the jobs of a topology; `open_store` makes one.
 
-    A new file starts at a random generation, so that a lost file does not reuse numbers that a
-    switch may still hold tags of.
+    A new file gives generations out in a random order, so that a lost file hardly reuses numbers that a switch may
+    still hold tags of, and that no tenant can guess another's from its own.
     """
 
     def __init__(self, topology: Topology, database: sqlite3.Connection) -> None:
@@ -107,6 +106,7 @@ class JobStore:
             topology,
             shares,
             next_generation=settings["next_generation"],
+            order=GenerationOrder(settings["generation_key"]),
             used_generations=self.generations,
             clean=settings["clean_generations"],
         )
@@ -248,18 +248,23 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == SCHEMA_VERSION:
         return
-    if version not in (0, 1):
+    if version not in (0, 1, 2):
         raise JobError(
             f"{path} has schema {version}, this program knows {SCHEMA_VERSION}; move it away to start afresh"
         )
-    database.execute(_KEPT)
+    if version < 2:
+        database.execute(_KEPT)
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    if version == 1:
+    key = GenerationOrder().key
+    if version:
+        # The order of the generations is another one from here on: those of old may come again, and must be scrubbed.
+        settings = {"generation_key": key, "clean_generations": 0}
+        database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
         return
     for statement in _SCHEMA.strip().split(";\n"):
         if statement:
             database.execute(statement.removesuffix(";"))
     database.executemany(
         "INSERT INTO settings VALUES (?, ?)",
-        {"next_generation": secrets.randbelow(MAX_GENERATION) + 1, "clean_generations": MAX_GENERATION}.items(),
+        {"next_generation": 1, "clean_generations": MAX_GENERATION, "generation_key": key}.items(),
     )

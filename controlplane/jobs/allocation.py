@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Topology
 from catchment.wire.generated.constants import UDP_PORT
 
@@ -15,7 +16,6 @@ FLOOD_GROUP = 1
 """Multicast group of plain traffic; jobs get the ones after it."""
 MAX_GROUP = 0x7FFF
 """BMv2 keeps the upper half for clone sessions."""
-MAX_GENERATION = 0xFFFF
 FIRST_PORT = UDP_PORT
 
 
@@ -53,8 +53,9 @@ class Allocator:
     Args:
         topology: for the number of slots on each switch.
         held: shares of jobs that exist.
-        next_generation: the first generation to try; generations are unique over all switches and
-            each is used once, until the 16-bit number wraps.
+        next_generation: the place of the first generation to try in `order`; generations are unique over all
+            switches and each is used once, until the 16-bit number wraps.
+        order: of the generations; a new one by default, which is right for the only allocator of a topology.
         used_generations: those of jobs that exist.
         clean: how many more generations may be given out before the registers of the switches must be
             scrubbed of old ones (controlplane/scrub.py).
@@ -66,10 +67,12 @@ class Allocator:
         held: Iterable[Share] = (),
         *,
         next_generation: int = 1,
+        order: GenerationOrder | None = None,
         used_generations: Iterable[int] = (),
         clean: int = MAX_GENERATION,
     ) -> None:
         self.next_generation = next_generation
+        self.order = order or GenerationOrder()
         self.clean = clean
         self._used_generations = set(used_generations)
         self._ledgers = {n: _SwitchLedger(s.slots) for n, s in topology.switches.items()}
@@ -86,8 +89,8 @@ class Allocator:
         for _ in range(MAX_GENERATION):
             if self.clean <= 0:
                 break
-            generation = self.next_generation
-            self.next_generation = generation % MAX_GENERATION + 1
+            generation = self.order.at(self.next_generation)
+            self.next_generation = self.next_generation % MAX_GENERATION + 1
             self.clean -= 1
             if generation not in self._used_generations:
                 self._used_generations.add(generation)

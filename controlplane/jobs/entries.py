@@ -22,15 +22,21 @@ def _config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchConfig:
     entries: list[TableEntry] = []
     for stream in job.streams:
         groups[stream.share(branch.switch).group] = [port for port, _ in branch.members]
-        entries += _admissions(stream, branch)
+        entries += _admissions(job, stream, topology, branch)
         entries += _receivers(job, stream, topology, branch)
     return SwitchConfig(branch.switch, groups, tuple(entries))
 
 
-def _admissions(stream: StreamPlan, branch: Branch) -> Iterator[TableEntry]:
+def _admissions(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:
+    plugged = topology.ports(branch.switch)
+
+    def source(port: int) -> dict[str, int | str]:
+        _, ip, udp = _address(job, topology, plugged[port])
+        return {"src_ip": ip, "src_udp": udp}
+
     share = stream.share(branch.switch)
     mode = stream.mode if branch.parent is None else Mode.LEAF
-    common = {"mode": int(mode), "job": share.row, "group": share.group}
+    common: dict[str, int | str] = {"mode": int(mode), "job": share.row, "group": share.group}
     for wid, (port, _) in enumerate(branch.members):
         params = {
             **common,
@@ -41,10 +47,13 @@ def _admissions(stream: StreamPlan, branch: Branch) -> Iterator[TableEntry]:
             "full": (1 << len(branch.members)) - 1,
             "up_port": branch.up_port or 0,
             "up_wid": branch.up_wid,
+            **source(port),
         }
         yield TableEntry(JOBS, {"gen": stream.gen, "port": port}, "worker", params)
     if branch.up_port is not None:
-        yield TableEntry(JOBS, {"gen": stream.gen, "port": branch.up_port}, "root", common)
+        yield TableEntry(
+            JOBS, {"gen": stream.gen, "port": branch.up_port}, "root", {**common, **source(branch.up_port)}
+        )
 
 
 def _receivers(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:

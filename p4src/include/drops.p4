@@ -5,17 +5,18 @@
 // Index: DropReason.  One instance for both pipelines, so that an operator reads one table.
 counter(32, CounterType.packets) drops;
 
-// Index: ingress port.  Frames that whoever is on that port may not send, whatever became of them: who is to blame.
-counter(512, CounterType.packets) refused;
+// Index: ingress port ++ DropReason.  Frames that whoever is on that port may not send: who is to blame.
+counter(16384, CounterType.packets) refused;
 
 control Drops(in metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.drop != DropReason.NONE) {
-            drops.count((bit<32>)(bit<8>)meta.drop);
+            bit<8> reason = (bit<8>)meta.drop;
+            drops.count((bit<32>)reason);
             if (meta.drop == DropReason.UNKNOWN_JOB || meta.drop == DropReason.WRONG_DIRECTION
                 || meta.drop == DropReason.FORGED_ARP || meta.drop == DropReason.OTHER_SWITCH
                 || meta.drop == DropReason.FORGED_SOURCE || meta.drop == DropReason.WRONG_UDP_PORT) {
-                refused.count((bit<32>)standard_metadata.ingress_port);
+                refused.count((bit<32>)(standard_metadata.ingress_port ++ reason[4:0]));
             }
             mark_to_drop(standard_metadata);
         }

@@ -59,7 +59,7 @@ class SwitchCore(ABC):
         self.dice = dice or _never
         self.tables = Tables()
         self.drops: Counter[DropReason] = Counter()
-        self.refused: Counter[int] = Counter()
+        self.refused: Counter[tuple[int, DropReason]] = Counter()
         self.job_packets: Counter[tuple[int, int]] = Counter()
         self.slots = SlotStore(slots)
 
@@ -74,7 +74,7 @@ class SwitchCore(ABC):
         except Drop as drop:
             self.drops[drop.reason] += 1
             if drop.reason in REFUSALS:
-                self.refused[port] += 1
+                self.refused[port, drop.reason] += 1
             return []
 
     def _ingress(self, port: int, frame: bytes) -> Output:

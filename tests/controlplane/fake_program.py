@@ -55,21 +55,34 @@ def fake_p4info() -> Any:
     """The `p4.config.v1.P4Info`."""
     w = _Writer()
     worker = w.action(
-        "In.admission.worker", mode=8, wid=8, own=32, base=32, mask=32, full=32, job=16, group=16, up_port=9, up_wid=8
+        "In.jobs.worker",
+        mode=8,
+        wid=8,
+        own=32,
+        base=32,
+        mask=32,
+        full=32,
+        job=16,
+        group=16,
+        up_port=9,
+        up_wid=8,
+        src_ip=32,
+        src_udp=16,
     )
-    root = w.action("In.admission.root", mode=8, job=16, group=16)
+    root = w.action("In.jobs.root", mode=8, job=16, group=16, src_ip=32, src_udp=16)
     exact_pair = {"gen": (16, Match.EXACT), "port": (9, Match.EXACT)}
-    jobs = w.table("In.admission.jobs", exact_pair, [worker, root])
-    w.direct_counter("In.admission.job_packets", jobs)
-    rewrite = w.action("Eg.rewrite.rewrite", dst_mac=48, dst_ip=32, dst_udp=16, src_mac=48, src_ip=32)
-    w.table("Eg.rewrite.receivers", exact_pair, [rewrite])
+    jobs = w.table("In.jobs.jobs", exact_pair, [worker, root])
+    w.direct_counter("In.jobs.job_packets", jobs)
+    rewrite = w.action("Eg.receivers.rewrite", dst_mac=48, dst_ip=32, dst_udp=16, src_mac=48, src_ip=32)
+    w.table("Eg.receivers.receivers", exact_pair, [rewrite])
     answer = w.action("In.addresses.answer", mac=48)
     w.table("In.addresses.own_addresses", {"target": (32, Match.EXACT)}, [answer])
-    w.table("In.bridge.guard.trunks", {"port": (9, Match.EXACT)}, [w.action("In.bridge.guard.trunk")])
-    guarded = [w.action("In.bridge.guard.own"), w.action("In.bridge.guard.other")]
-    w.table("In.bridge.guard.switch_addresses", {"address": (32, Match.EXACT)}, guarded)
-    forward, flood = w.action("In.bridge.forward", port=9), w.action("In.bridge.flood", group=16)
-    w.table("In.bridge.l2", {"dst": (48, Match.EXACT)}, [forward, flood])
+    bound = [w.action("In.guard.host", mac=48, ip=32), w.action("In.guard.trunk"), w.action("In.guard.stranger")]
+    w.table("In.guard.bindings", {"port": (9, Match.EXACT)}, bound)
+    guarded = [w.action("In.guard.own"), w.action("In.guard.other")]
+    w.table("In.guard.switch_addresses", {"address": (32, Match.EXACT)}, guarded)
+    forward, flood = w.action("In.l2.forward", port=9), w.action("In.l2.flood", group=16)
+    w.table("In.l2.l2", {"dst": (48, Match.EXACT)}, [forward, flood])
     for pipe, table in (("In", "ingress_faults"), ("Eg", "egress_faults")):
         drop = w.action(f"{pipe}.faults.maybe_drop", threshold=32)
         w.table(f"{pipe}.faults.{table}", {"port": (9, Match.EXACT), "type": (4, Match.TERNARY)}, [drop])
@@ -81,6 +94,7 @@ def fake_p4info() -> Any:
     }
     w.table("In.acl.everything", kinds, [forward])
     w.counter("drops", 32)
+    w.counter("refused", 16384)
     w.register("In.slot_tag.tag", 64, 48)
     w.register("In.slot_workers.bitmap", 64, 32)
     w.register("In.heartbeats.worker0.heartbeat", 64, 80)

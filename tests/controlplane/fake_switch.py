@@ -161,7 +161,10 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
             if kind == "register_entry" and self.no_registers:
                 context.abort(grpc.StatusCode.UNIMPLEMENTED, "Register reads are not supported yet")
             if kind == "counter_entry":
-                for index, packets in sorted(self.counters.items()):
+                asked = query.counter_entry
+                size = next(c.size for c in self.p4info.counters if c.preamble.id == asked.counter_id)
+                cells = [asked.index.index] if asked.HasField("index") else range(size)
+                for index, packets in sorted((i, self.counters[i]) for i in cells if i in self.counters):
                     cell = reply.entities.add().counter_entry
                     cell.counter_id = query.counter_entry.counter_id
                     cell.index.index, cell.data.packet_count = index, packets

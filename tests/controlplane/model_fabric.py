@@ -11,7 +11,7 @@ from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, PortRef, Topology
 from catchment.sim.golden.switch_model import SwitchModel
-from catchment.sim.golden.switch_tables import Receiver, Root, Worker
+from catchment.sim.golden.switch_tables import Binding, Receiver, Root, Worker
 from catchment.wire.generated.constants import Mode
 
 _STEPS = 100_000
@@ -32,7 +32,11 @@ class ModelFabric:
             model.tables.groups[FLOOD_GROUP] = tuple(flood_ports(topology, name))
             model.tables.flood_group = FLOOD_GROUP
             model.tables.switch_addresses = {int(s.ip): s is here for s in topology.switches.values()}
-            model.tables.trunks = {port for port, peer in topology.ports(name).items() if isinstance(peer, PortRef)}
+            model.tables.strangers = False
+            model.tables.bindings = {
+                port: Binding(to_int(peer.mac, 48, "mac"), int(peer.ip.ip)) if isinstance(peer, Host) else None
+                for port, peer in topology.ports(name).items()
+            }
 
     def deploy(self, job: JobPlan) -> None:
         """Put a job's entries into the models."""
@@ -66,6 +70,6 @@ class ModelFabric:
 
 
 def _row(entry: TableEntry) -> Worker | Root:
-    values = {name: int(value) for name, value in entry.params.items()}
+    values = {name: to_int(value, 32, name) for name, value in entry.params.items()}
     mode = Mode(values.pop("mode"))
     return Worker(mode=mode, **values) if entry.action == "worker" else Root(mode=mode, **values)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan
-from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, MAX_GROUP, Share
+from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GROUP, Share
+from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import racks, star
 
 SLOTS = 64
@@ -27,13 +31,14 @@ class Jobs(RuleBasedStateMachine):
         super().__init__()
         self.jobs: dict[int, JobPlan] = {}
         self.next_generation = MAX_GENERATION - 20  # so that it wraps
+        self.order = GenerationOrder(7)
         self.given: list[int] = []
         self.number = 0
 
     def allocator(self) -> Allocator:
         held = [share for job in self.jobs.values() for stream in job.streams for share in stream.shares]
         used = [stream.gen for job in self.jobs.values() for stream in job.streams]
-        return Allocator(TREE, held, next_generation=self.next_generation, used_generations=used)
+        return Allocator(TREE, held, next_generation=self.next_generation, order=self.order, used_generations=used)
 
     @rule(
         target=alive,
@@ -96,6 +101,26 @@ class Jobs(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.jobs.clear()
         assert [self.allocator().share("sp", SLOTS).base] == [0], "not every slot came back"
+
+
+@settings(max_examples=10, deadline=None)
+@given(key=st.integers(0, (1 << KEY_BITS) - 1))
+def test_the_order_has_every_generation_once(key: int) -> None:
+    order = GenerationOrder(key)
+    places = range(1, MAX_GENERATION + 1)
+    assert {order.at(place) for place in places} == set(places)
+
+
+def test_a_tenant_cannot_count_on_from_its_own_generation(seed: int) -> None:
+    """With a dozen generations of its own a tenant knows the next no better than by guessing."""
+    rng = random.Random(seed)
+    steps = Counter()
+    for _ in range(200):
+        order = GenerationOrder(rng.getrandbits(KEY_BITS))
+        place = rng.randrange(1, MAX_GENERATION - 12)
+        near = [order.at(place + k) for k in range(12)]
+        steps.update((b - a) % (MAX_GENERATION + 1) for a, b in pairwise(near))
+    assert max(steps.values()) <= 5, steps.most_common(3)
 
 
 TestJobs = Jobs.TestCase

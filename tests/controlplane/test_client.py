@@ -111,14 +111,14 @@ def test_what_is_read_can_be_written_again() -> None:
 @pytest.mark.parametrize(
     ("entry", "complaint"),
     [
-        (TableEntry("jbos", {}, "x"), r"no table 'jbos' .*In\.admission\.jobs"),
+        (TableEntry("jbos", {}, "x"), r"no table 'jbos' .*In\.jobs\.jobs"),
         (TableEntry("jobs", {"gen": 1}, "root"), r"jobs\.port: an exact key field needs a value"),
         (TableEntry("jobs", {"gen": 1, "prot": 1}, "root"), r"no key field 'prot'; its key is: gen, port"),
         (TableEntry("jobs", {"gen": 1, "port": 1}, "flood"), r"no action 'flood' in table jobs; there are: .*worker"),
         (TableEntry("jobs", {"gen": 1, "port": 1}), "no action given"),
         (
             TableEntry("jobs", {"gen": 1, "port": 1}, "root", {"mode": 1, "jbo": 2, "group": 3}),
-            r"root takes \(mode, job, group\); unknown: jbo; missing: job",
+            r"root takes \(mode, job, group, src_ip, src_udp\); unknown: jbo; missing: job",
         ),
         (TableEntry("jobs", {"gen": 65536, "port": 1}, "root"), r"jobs\.gen: 65536 does not fit in 16 bits"),
         (TableEntry("jobs", {"gen": -1, "port": 1}, "root"), "does not fit"),
@@ -164,7 +164,9 @@ def test_groups(client: SwitchClient) -> None:
 def test_counters(client: SwitchClient, fake: RunningFake) -> None:
     fake.switch.counters = {0: 0, 8: 12}
     assert {c.index: c.packets for c in client.counter("drops")} == {0: 0, 8: 12}
-    entry = TableEntry("jobs", {"gen": 7, "port": 2}, "root", {"mode": 1, "job": 0, "group": 2})
+    entry = TableEntry(
+        "jobs", {"gen": 7, "port": 2}, "root", {"mode": 1, "job": 0, "group": 2, "src_ip": 1, "src_udp": 1}
+    )
     client.insert(entry)
     (key,) = fake.switch.entities
     fake.switch.direct[key] = 99

@@ -104,7 +104,8 @@ def test_what_changed_while_the_controller_was_away_is_put_right(place: Place) -
         first, *_ = client.read("jobs")
         client.delete(first)
         client.set_group(99, [1])
-        client.insert(type(first)("jobs", {"gen": 65000, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2}))
+        params = {"mode": 1, "job": 1, "group": 2, "src_ip": "10.0.0.1", "src_udp": 51836}
+        client.insert(type(first)("jobs", {"gen": 65000, "port": 1}, "root", params))
     place.controller.start()
     place.until_up()
     assert place.all_contents() == before

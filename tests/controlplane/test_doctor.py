@@ -149,3 +149,29 @@ def test_the_silent_and_the_absent(traffic: Traffic, monkeypatch: pytest.MonkeyP
 def test_a_switch_without_a_connection(traffic: Traffic) -> None:
     (found,) = examine(traffic.job, topology(), {}, interval=0.0)
     assert found.what.startswith("switch s1 does not answer")
+
+
+def test_who_sends_in_another_s_name_is_named_and_nobody_else(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch, fake: RunningFake
+) -> None:
+    """w1 has an old generation and is no attacker; the root's host sends the rest."""
+    counters = fake.switch.counters
+    guilty = {
+        (2, DropReason.UNKNOWN_JOB): "w1",
+        (4, DropReason.FORGED_SOURCE): "opt",
+        (4, DropReason.WRONG_UDP_PORT): "opt",
+    }
+    counters[1 * 32 + DropReason.FORGED_SOURCE] = 5  # long ago, by w0
+    counters[DropReason.FORGED_SOURCE] = 5
+
+    def step() -> None:
+        traffic.send(1, 2, 3, 4)
+        for port, reason in guilty:
+            for cell in (reason, port * 32 + reason):
+                counters[cell] = counters.get(cell, 0) + 1
+
+    found = [one for one in seen(traffic, monkeypatch, step) if "counter drops" in one.what]
+    assert len(found) == len(guilty)
+    for (port, reason), name in guilty.items():
+        (one,) = [one for one in found if f"drops[{reason.name}]" in one.what]
+        assert one.subject == name and f"came from {name} on port {port} " in one.what

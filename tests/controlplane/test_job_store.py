@@ -110,13 +110,17 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
         stored = json.loads(plan)
         del stored["rail"]
         database.execute("UPDATE jobs SET plan = ?", (json.dumps(stored),))
+        database.execute("DELETE FROM settings WHERE name = 'generation_key'")
         database.execute("PRAGMA user_version = 1")
     with open_store(TOPOLOGY, tmp_path) as jobs:
         assert jobs.get("old").rail is None
+        assert jobs.allocator.clean == 0, "the order is a new one: what was given out must be scrubbed first"
+        key = jobs.allocator.order.key
         assert jobs.kept("s1") is None
         jobs.keep("s1", "{}")
     with open_store(TOPOLOGY, tmp_path) as jobs:
         assert jobs.kept("s1") == "{}"
+        assert jobs.allocator.order.key == key
 
 
 def test_old_generations_are_scrubbed_before_they_are_given_out_again(
@@ -161,7 +165,11 @@ def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: Switch
     store = partial(open_store, TOPOLOGY, tmp_path)
     record = lifecycle.reserve_job(store, request("x"), TOPOLOGY)
     gen = record.plan.streams[0].gen
-    client.insert(TableEntry("jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2}))
+    client.insert(
+        TableEntry(
+            "jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2, "src_ip": 1, "src_udp": 1}
+        )
+    )
     with pytest.raises(SwitchError, match="ALREADY_EXISTS"):
         lifecycle.deploy_job(store, record, TOPOLOGY, {"s1": client}, reconciled=True)
     with store() as jobs:

@@ -16,8 +16,9 @@ from catchment.controlplane.desired import write
 from catchment.controlplane.fabric import flood_ports, forwarding_config, routes
 from catchment.controlplane.faults import Direction, clear_loss, set_loss
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
-from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GENERATION, Share
+from catchment.controlplane.jobs.allocation import JOB_ROWS, Share
 from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Link, PortRef, Topology, racks, star
 from catchment.wire.generated import p4runtime_pb2
 from catchment.wire.generated.constants import Mode, PacketType
@@ -44,7 +45,7 @@ def luwu(topology: Topology, name: str = "job", workers: int = 4, **options: obj
 def test_random_creation_and_removal_never_overlaps(rng: random.Random) -> None:
     topology = one_switch(workers=8, slots=512)
     alive: dict[str, JobPlan] = {}
-    last = 0
+    order, given = GenerationOrder(rng.getrandbits(62)), 1
     generations: set[int] = set()
     full = 0
     for number in range(5000):
@@ -52,7 +53,7 @@ def test_random_creation_and_removal_never_overlaps(rng: random.Random) -> None:
             break
         shares = [s for job in alive.values() for stream in job.streams for s in stream.shares]
         used = [stream.gen for job in alive.values() for stream in job.streams]
-        allocator = Allocator(topology, shares, next_generation=last + 1, used_generations=used)
+        allocator = Allocator(topology, shares, next_generation=given, order=order, used_generations=used)
         if alive and rng.random() < 0.45:
             del alive[rng.choice(sorted(alive))]
             continue
@@ -65,7 +66,7 @@ def test_random_creation_and_removal_never_overlaps(rng: random.Random) -> None:
         assert len(new) == 2
         assert not new & generations, "a generation is never used again"
         generations |= new
-        last = max(new)
+        given = allocator.next_generation
         alive[job.name] = job
         held = [s for j in alive.values() for stream in j.streams for s in stream.shares]
         cells = [slot for s in held for slot in range(s.base, s.base + s.slots)]
@@ -101,8 +102,10 @@ def test_rows_run_out() -> None:
 
 
 def test_generations_wrap_past_those_in_use_and_run_out() -> None:
-    allocator = Allocator(one_switch(), next_generation=MAX_GENERATION, used_generations=[1, 2])
-    assert [allocator.generation() for _ in range(2)] == [MAX_GENERATION, 3]
+    order = GenerationOrder(5)
+    taken = [order.at(1), order.at(2)]
+    allocator = Allocator(one_switch(), next_generation=MAX_GENERATION, order=order, used_generations=taken)
+    assert [allocator.generation() for _ in range(2)] == [order.at(MAX_GENERATION), order.at(3)]
     full = Allocator(one_switch(), used_generations=range(1, MAX_GENERATION + 1))
     with pytest.raises(JobError, match="every generation is in use"):
         full.generation()
@@ -117,13 +120,14 @@ def test_a_plan_survives_json() -> None:
 
 
 def test_what_members_are_told() -> None:
-    job = luwu(one_switch(), workers=3, slots=32, allocator=Allocator(one_switch(), next_generation=7))
+    order = GenerationOrder(5)
+    job = luwu(one_switch(), workers=3, slots=32, allocator=Allocator(one_switch(), next_generation=7, order=order))
     told = job.describe("w2")
     stream = {"workers": 3, "slots": 32, "base_seq": 0, "lanes": 64, "param_bytes": 1408}
     assert told == {
         "job": "job", "kind": "luwu", "host": "w2", "role": "worker", "wid": 2,
         "local": ["10.0.0.3", 51836], "switch": ["10.0.0.254", 51836],
-        "gradients": {"gen": 7, **stream}, "parameters": {"gen": 8, **stream},
+        "gradients": {"gen": order.at(7), **stream}, "parameters": {"gen": order.at(8), **stream},
     }  # fmt: skip
     assert json.loads(json.dumps(told)) == told
     assert job.describe("opt")["role"] == "root"
@@ -295,7 +299,7 @@ def test_deploying_twice_is_refused_and_harms_nothing(client: SwitchClient) -> N
     client.delete_groups([2])
     deploy(job, topology, {"s1": client})
     before = (client.read(), client.groups())
-    with pytest.raises(JobError, match=r"s1.*already has jobs\[gen=1 port=1\]"):
+    with pytest.raises(JobError, match=r"s1.*already has jobs\[gen=\d+ port=1\]"):
         deploy(job, topology, {"s1": client})
     assert (client.read(), client.groups()) == before
 

@@ -129,7 +129,9 @@ class Lab:
             remove(job, self.topology, self.fabric.clients)
             self._deployed -= 1
             if self._deployed == 0:
-                self.allocator = Allocator(self.topology, next_generation=self.allocator.next_generation)
+                self.allocator = Allocator(
+                    self.topology, next_generation=self.allocator.next_generation, order=self.allocator.order
+                )
 
     @contextlib.contextmanager
     def loss(self, probability: float) -> Iterator[None]:

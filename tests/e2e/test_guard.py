@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
+import pytest
 from lab import Lab, all_exact
+from test_slots import slots_job
 from test_sums import luwu, some_sizes
+
+from catchment.controlplane.doctor import examine
+from catchment.sim.lab.traffic.attack_kind import AttackKind
 
 POISON = """
 import sys
@@ -49,6 +57,16 @@ with RawPort() as port:
                 sent += 1
 print(sent)
 """
+
+
+def attack(lab: Lab, host: str, kind: AttackKind, told: Mapping[str, Any], *, count: int, seed: int) -> Counter[str]:
+    """Play an attacker of a kind to its end; how many of its frames must have died of which reason."""
+    own = str(lab.topology.host(host).ip.ip)
+    argv = ["attacker", lab.write(dict(told)), "--ip", own, "--kind", str(kind), "--count", count, "--seed", seed]
+    with lab.python(host, *map(str, argv), module="catchment.sim.lab.traffic.play") as process:
+        output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, (output, lab.complaints(host).read_text())
+    return Counter(json.loads(output)["expected_drops"])
 
 
 def play(lab: Lab, host: str, script: str, *words: object) -> int:
@@ -134,3 +152,63 @@ def test_old_generations_stay_outside(lab: Lab, rng: random.Random) -> None:
             output, _ = process.communicate(timeout=200)
         all_exact({host: member.result() for host, member in members.items()})
         assert (lab.drops() - before)["UNKNOWN_JOB"] >= json.loads(output)["UNKNOWN_JOB"] > 0
+
+
+@pytest.mark.parametrize("victim", ["w0", "opt"])
+def test_who_speaks_as_the_switch_changes_no_payload(lab: Lab, rng: random.Random, victim: str) -> None:
+    """Sums, parameters and heartbeats in the switch's name, straight to a member from a host that is in no job."""
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
+        for member in members.values():
+            member.wait_started()
+        before = lab.drops()
+        sent = attack(lab, "out", AttackKind.SWITCH, job.describe(victim), count=400, seed=rng.randrange(1 << 32))
+        all_exact({host: member.result() for host, member in members.items()})
+        assert (lab.drops() - before)["FORGED_SOURCE"] == sent["FORGED_SOURCE"] == 400
+
+
+def test_another_program_on_a_member_s_host_changes_no_payload(lab: Lab, rng: random.Random) -> None:
+    """An ordinary UDP socket beside each member: vectors near and far, heartbeats, parameters."""
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
+        # One datagram that is far ahead, before the job begins, once stopped it for good.
+        attack(lab, "w1", AttackKind.LOCAL, job.describe("w1"), count=30, seed=rng.randrange(1 << 32))
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
+        for member in members.values():
+            member.wait_started()
+        before = lab.drops()
+        sent: Counter[str] = Counter()
+        for host in ("w1", "opt"):
+            sent += attack(lab, host, AttackKind.LOCAL, job.describe(host), count=200, seed=rng.randrange(1 << 32))
+        all_exact({host: member.result() for host, member in members.items()})
+        assert (lab.drops() - before)["WRONG_UDP_PORT"] == sent["WRONG_UDP_PORT"] == 400
+
+
+def test_doctor_names_the_host_that_sends_in_another_s_name(lab: Lab, rng: random.Random) -> None:
+    with lab.deployed(luwu(lab, ["w0", "w1"])) as job:
+        own = str(lab.topology.host("w1").ip.ip)
+        argv = ["attacker", lab.write(job.describe("w1")), "--ip", own, "--kind", "local", "--count", "1000000",
+                "--seed", rng.randrange(1 << 32)]  # fmt: skip
+        with lab.python("w1", *map(str, argv), module="catchment.sim.lab.traffic.play") as process:
+            try:
+                found: list[Any] = []
+                while not found:
+                    assert process.poll() is None, lab.complaints("w1").read_text()
+                    findings = examine(job, lab.topology, lab.fabric.clients, interval=1.0)
+                    found = [one for one in findings if "WRONG_UDP_PORT" in one.what]
+            finally:
+                process.terminate()
+                process.communicate(timeout=60)
+        assert {one.subject for one in found} == {"w1"}
+
+
+def test_the_slots_of_a_small_reduction_have_the_same_guards(slots_lab: Lab, rng: random.Random) -> None:
+    with slots_lab.deployed(slots_job(slots_lab, ["w0", "w1"])) as job:
+        members = slots_lab.start(job, seed=rng.randrange(1 << 32), sizes=[400] * 8)
+        for member in members.values():
+            member.wait_started()
+        before, told = slots_lab.drops(), job.describe("w0")
+        forged = attack(slots_lab, "w5", AttackKind.SWITCH, told, count=200, seed=rng.randrange(1 << 32))
+        local = attack(slots_lab, "w0", AttackKind.LOCAL, told, count=200, seed=rng.randrange(1 << 32))
+        all_exact({host: member.result() for host, member in members.items()})
+        counted = slots_lab.drops() - before
+        assert counted["FORGED_SOURCE"] == forged.total() and counted["WRONG_UDP_PORT"] == local.total()

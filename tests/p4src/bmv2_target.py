@@ -170,8 +170,8 @@ class Bmv2Target:
     def drops(self) -> dict[int, int]:
         return self._counter("drops")
 
-    def refused(self) -> dict[int, int]:
-        return self._counter("refused")
+    def refused(self) -> dict[tuple[int, int], int]:
+        return {divmod(index, 32): count for index, count in self._counter("refused").items()}
 
     def _counter(self, name: str) -> dict[int, int]:
         [counter] = [c for c in self.info.counters if c.preamble.name == name]

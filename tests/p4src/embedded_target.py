@@ -41,9 +41,9 @@ class EmbeddedTarget:
         counts = {index: self.switch.read_counter("drops", index)[0] for index in range(32)}
         return {index: count for index, count in counts.items() if count}
 
-    def refused(self) -> dict[int, int]:
-        counts = {port: self.switch.read_counter("refused", port)[0] for port in range(512)}
-        return {port: count for port, count in counts.items() if count}
+    def refused(self) -> dict[tuple[int, int], int]:
+        counts = {index: self.switch.read_counter("refused", index)[0] for index in range(512 * 32)}
+        return {divmod(index, 32): count for index, count in counts.items() if count}
 
     def job_packets(self) -> dict[tuple[int, int], int]:
         counts = {}

@@ -258,7 +258,12 @@ class Traffic:
         address = rng.choice([host_ip(5), SWITCH_IP, PARENT_IP])
         dst_udp = rng.choice([53, UDP_PORT - 1, UDP_PORT])
         return port, udp_frame(
-            rng.randbytes(rng.randrange(99)), port=port, dst_ip=address, dst_mac=known, dst_udp=dst_udp, **self._source(port)
+            rng.randbytes(rng.randrange(99)),
+            port=port,
+            dst_ip=address,
+            dst_mac=known,
+            dst_udp=dst_udp,
+            **self._source(port),
         )
 
     def _mutated(self, frame: bytes) -> bytes:

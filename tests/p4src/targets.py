@@ -23,8 +23,8 @@ class Target(Protocol):
     def drops(self) -> dict[int, int]:
         """DropReason -> packets, without zeros."""
 
-    def refused(self) -> dict[int, int]:
-        """Ingress port -> frames that its host may not send, without zeros."""
+    def refused(self) -> dict[tuple[int, int], int]:
+        """(ingress port, DropReason) -> frames that its host may not send, without zeros."""
 
     def job_packets(self) -> dict[tuple[int, int], int]:
         """(gen, port) -> packets, without zeros."""

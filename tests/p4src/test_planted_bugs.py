@@ -65,7 +65,7 @@ BUGS = [
     Bug("a host speaks as another", "guard.p4", "is_bound == 1 && hdr.ipv4.src != host_ip", "false"),
     Bug("a host has another's hardware", "guard.p4", "is_bound == 1 && hdr.ethernet.src != host_mac", "false"),
     Bug("a host claims another's address", "guard.p4", "hdr.arp.sender_ip != host_ip &&", "false &&"),
-    Bug("nobody is to blame", "drops.p4", "refused.count((bit<32>)standard_metadata.ingress_port);", ""),
+    Bug("nobody is to blame", "drops.p4", "(standard_metadata.ingress_port ++ reason[4:0])", ""),
     Bug("fragments pass", "validate.p4", "|| hdr.ipv4.more_fragments == 1", ""),
     Bug("the checksum is not looked at", "validate.p4", "|| standard_metadata.checksum_error == 1", ""),
     Bug(

@@ -286,7 +286,7 @@ def test_a_host_speaks_as_nobody_else_to_a_neighbour(
 ) -> None:
     frame = udp_frame(b"x" * 60, port=1, dst_ip=host_ip(3), dst_mac=host_mac(3), dst_udp=dst_udp, **forgery)
     assert switch.inject(1, frame) == []
-    assert switch.drops == {DropReason.FORGED_SOURCE: 1} and switch.refused == {1: 1}
+    assert switch.drops == {DropReason.FORGED_SOURCE: 1} and switch.refused == {(1, DropReason.FORGED_SOURCE): 1}
     assert switch.inject(9, frame) == [(3, frame)], "the switch at the other end of a trunk judges its own hosts"
 
 
@@ -302,7 +302,7 @@ def test_a_host_claims_only_its_own_addresses_in_arp(switch: SwitchModel) -> Non
         for operation in (1, 2):
             for target in (host_ip(3), SWITCH_IP):
                 assert switch.inject(1, arp(operation, port=1, target_ip=target, **claim)) == []
-    assert switch.drops == {DropReason.FORGED_ARP: 12} and switch.refused == {1: 12}
+    assert switch.drops == {DropReason.FORGED_ARP: 12} and switch.refused == {(1, DropReason.FORGED_ARP): 12}
     probe = arp(1, port=1, target_ip=host_ip(1), sender_ip=0)
     assert len(switch.inject(1, probe)) == len(PORTS) - 1
 
@@ -312,7 +312,7 @@ def test_a_port_that_nothing_is_said_of(switch: SwitchModel) -> None:
     assert switch.inject(12, frame) == [(3, frame)]
     switch.tables.strangers = False
     assert switch.inject(12, frame) == switch.inject(12, arp(1, port=12, target_ip=SWITCH_IP)) == []
-    assert switch.drops[DropReason.FORGED_SOURCE] == 2 and switch.refused == {12: 2}
+    assert switch.drops[DropReason.FORGED_SOURCE] == 2 and switch.refused == {(12, DropReason.FORGED_SOURCE): 2}
 
 
 @pytest.mark.parametrize(
@@ -333,5 +333,5 @@ def test_only_a_member_s_own_program_is_admitted(
     assert switch.inject(1, job_frame(vector_header, pack_values(ramp(1)), port=1, **source)) == []
     assert switch.inject(4, job_frame(beat, port=4, **source)) == []
     assert switch.inject(9, job_frame(down, b"abc", port=9, **source)) == []
-    assert switch.drops == {reason: 3} and switch.refused == {1: 1, 4: 1, 9: 1}
+    assert switch.drops == {reason: 3} and switch.refused == {(port, reason): 1 for port in (1, 4, 9)}
     assert all(slot.gen == 0 for slot in switch.slots.slots)

@@ -100,9 +100,7 @@ def embedded_switch(*jobs: Job) -> Inject:
         if isinstance(row, Root):
             switch.insert("jobs", {"gen": gen, "port": port}, "root", **asdict(row))
         else:
-            switch.insert(
-                "jobs", {"gen": gen, "port": port}, "worker", **asdict(row)
-            )
+            switch.insert("jobs", {"gen": gen, "port": port}, "worker", **asdict(row))
     return switch.inject
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
@@ -14,23 +16,39 @@ from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.attacker import Attack, malformed
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.rounds import SLOTS_KIND, stream_of
-from catchment.wire.generated.constants import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, DropReason, PacketType
+from catchment.wire.generated.constants import (
+    ETHERNET_BYTES,
+    IPV4_BYTES,
+    UDP_BYTES,
+    UDP_PORT,
+    DropReason,
+    Flag,
+    PacketType,
+)
 
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _GENERATIONS = 1 << 16
 _FRONT = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 _TYPE_BITS = 0xF
+_SEQUENCE = 0xFFFF_FFFF
 
 
-def attacks(kind: AttackKind, sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
-    """Frames of a kind without end; the attacker's port is not in the job.
+def attacks(
+    kind: AttackKind, sender: Sender, told: Mapping[str, Any], rng: random.Random, victim_mac: str = _BROADCAST
+) -> Iterator[Attack]:
+    """Frames of a kind without end; the attacker's port is not in the job, except that a local one is on a member's.
 
     Args:
         kind: which.
-        sender: own addresses.
+        sender: own addresses; of a local attacker, those of its own socket.
         told: what the job tells the member that is attacked.
         rng: makes the values.
+        victim_mac: hardware address of the member that is attacked in the switch's name.
     """
+    if kind is AttackKind.SWITCH:
+        yield from impersonations(sender, told, rng, victim_mac)
+    if kind is AttackKind.LOCAL:
+        yield from local_frames(sender, told, rng)
     stream = stream_of(told)
     disguised = replace(sender, ip=told["local"][0], port=told["local"][1], mac="02:00:00:00:00:01")
     while True:
@@ -54,9 +72,60 @@ def attacks(kind: AttackKind, sender: Sender, told: Mapping[str, Any], rng: rand
                     yield attack
 
 
+def impersonations(sender: Sender, told: Mapping[str, Any], rng: random.Random, victim_mac: str) -> Iterator[Attack]:
+    """What only the switch may say to a member, past the switch's program, without end."""
+    ip, port = told["local"]
+    for mac in itertools.cycle((sender.mac, sender.switch_mac)):
+        switch = replace(sender, mac=mac, ip=sender.switch_ip, port=UDP_PORT, switch_mac=victim_mac, switch_ip=ip)
+        for name, packet in _switch_words(switch, told, rng):
+            packet[UDP].dport = port
+            yield Attack(f"{name} in the switch's name", bytes(packet), DropReason.FORGED_SOURCE)
+
+
+def _switch_words(switch: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[tuple[str, Packet]]:
+    for stream in streams_of(told):
+        gen, slots, values = stream["gen"], stream["slots"], _values(stream, rng)
+        for seq in (rng.randrange(2 * slots), rng.randrange(1 << 32)):
+            beat = {"gen": gen, "seq": seq, "flags": int(Flag.ACKV), "ack": seq, "credit": seq + slots & _SEQUENCE}
+            yield "a sum", switch.vector(values, **{**beat, "type": int(PacketType.FA)})
+            yield "parameters", switch.parameters(rng.randbytes(stream.get("param_bytes", 64)), gen=gen, seq=seq)
+            yield "a merged heartbeat", switch.frame(**{**beat, "type": int(PacketType.MH)})
+            yield "a confirmation", switch.frame(type=int(PacketType.CNF), gen=gen, seq=seq)
+
+
+def local_frames(sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
+    """Vectors, near and far, and what else the member sends, from another UDP port of its host, without end."""
+    slots_kind = told.get("kind") == SLOTS_KIND
+    while True:
+        for stream in streams_of(told):
+            gen, slots = stream["gen"], stream["slots"]
+            for seq in (rng.randrange(2 * slots), (1 << 31) - 1 - rng.randrange(slots), rng.randrange(1 << 32)):
+                common = {"gen": gen, "wid": told["wid"], "seq": seq}
+                packets = [sender.vector(_values(stream, rng), **common)]
+                if slots_kind:
+                    packets.append(sender.frame(type=int(PacketType.ACK), **common))
+                else:
+                    packets.append(sender.heartbeat(seq, seq + slots & _SEQUENCE, **common))
+                    packets.append(sender.parameters(rng.randbytes(64), **common))
+                for packet in packets:
+                    yield Attack("another program of the host", bytes(packet), DropReason.WRONG_UDP_PORT)
+
+
+def streams_of(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All streams of what a job tells a member."""
+    return [told[name] for name in ("gradients", "parameters", "sums") if name in told]
+
+
+def _values(stream: Mapping[str, Any], rng: random.Random) -> list[int]:
+    return [rng.randrange(1 << 31) for _ in range(stream["lanes"])]
+
+
 def _vector(sender: Sender, told: Mapping[str, Any], gen: int, rng: random.Random) -> bytes:
-    values = [rng.randrange(1 << 31) for _ in range(stream_of(told)["lanes"])]
-    return bytes(sender.vector(values, gen=gen, wid=told["wid"], seq=rng.randrange(1 << 32), type=PacketType.PA))
+    return bytes(
+        sender.vector(
+            _values(stream_of(told), rng), gen=gen, wid=told["wid"], seq=rng.randrange(1 << 32), type=PacketType.PA
+        )
+    )
 
 
 def _poison(sender: Sender, victim: str, rng: random.Random) -> bytes:

@@ -29,6 +29,7 @@ from catchment.sim.lab.traffic.raw_port import RawPort
 from catchment.sim.lab.traffic.root import take_sums
 from catchment.sim.lab.traffic.rounds import SLOTS_KIND, RoundWorker, stream_of
 from catchment.sim.lab.traffic.sums import SumCount
+from catchment.sim.lab.traffic.user_port import UserPort
 from catchment.sim.lab.traffic.worker import all_reduce, send_vectors
 
 _ROLES = ("worker", "root", "attacker")
@@ -89,11 +90,18 @@ def play(
 
 
 def attack(
-    kind: AttackKind, port: PacedPort, sender: Sender, told: Mapping[str, Any], *, count: int, seed: int
+    kind: AttackKind,
+    port: PacedPort,
+    sender: Sender,
+    told: Mapping[str, Any],
+    *,
+    count: int,
+    seed: int,
+    victim_mac: str,
 ) -> dict[str, Any]:
     """Send `count` frames of a kind; returns how many must have died of which reason."""
     expected: Counter[str] = Counter()
-    source = attacks(kind, sender, told, random.Random(f"attack {seed}"))
+    source = attacks(kind, sender, told, random.Random(f"attack {seed}"), victim_mac)
     for _ in range(count):
         if port.over:
             break
@@ -116,13 +124,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pace = Pace(options.rate, options.loss, parse_skew(options.skew), options.seconds, options.seed)
         stream_of(told)
         own = options.ip or told["local"][0]
-        with RawPort(options.interface) as raw:
-            sender = Sender(raw.mac, own, told["local"][1], raw.resolve(told["switch"][0], own), told["switch"][0])
+        kind = AttackKind(options.kind)
+        local = options.role == "attacker" and kind is AttackKind.LOCAL
+        with UserPort(own, tuple(told["switch"])) if local else RawPort(options.interface) as raw:
+            if isinstance(raw, UserPort):
+                sender = Sender(raw.mac, own, raw.port, raw.mac, told["switch"][0])
+            else:
+                sender = Sender(raw.mac, own, told["local"][1], raw.resolve(told["switch"][0], own), told["switch"][0])
+            victim_mac = raw.resolve(told["local"][0], own) if kind is AttackKind.SWITCH else sender.switch_mac
             port = PacedPort(raw, pace, _progress)
             try:
                 if options.role == "attacker":
                     outcome |= attack(
-                        AttackKind(options.kind), port, sender, told, count=options.count, seed=options.seed
+                        kind, port, sender, told, count=options.count, seed=options.seed, victim_mac=victim_mac
                     )
                 else:
                     outcome |= play(

@@ -16,7 +16,7 @@ from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
 from catchment.sim.golden.switch_frames import packet_type
 from catchment.sim.golden.switch_model import SwitchModel
-from catchment.sim.golden.switch_tables import Receiver, Root, Worker
+from catchment.sim.golden.switch_tables import Binding, Receiver, Root, Worker
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.kinds import attacks
@@ -347,8 +347,11 @@ def test_attacks_of_each_kind_only_count(kind: AttackKind, program: str, rng: ra
     slots = program == "slots"
     switch = slot_switch() if slots else ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
     switch.model.tables.switch_addresses[SWITCH_IP] = True
-    outside = WORKERS + 1
-    sender = Sender("02:00:00:00:00:77", "10.0.0.77", UDP_PORT, "02:00:00:00:fe:01", "10.0.0.254")
+    switch.model.tables.bindings[WORKERS + 1] = Binding(0x020000000077, 0x0A00004D)
+    local = kind is AttackKind.LOCAL
+    outside = 0 if local else WORKERS + 1
+    ip, udp = ("10.0.0.1", 40000) if local else ("10.0.0.77", UDP_PORT)
+    sender = Sender("02:00:00:00:00:77", ip, udp, "02:00:00:00:fe:01", "10.0.0.254")
     source = attacks(kind, sender, {**told(0), "kind": program}, rng)
     for _ in range(60):
         what = next(source)
