@@ -239,7 +239,7 @@ def test_the_shell_runs_p4runtime_shell_on_a_named_switch(topology: Path, client
     ids = {"table": table.preamble.id, "action": action.preamble.id}
     updates = "".join(f"updates {{ type: INSERT {entry.format(key=key, **ids)} }}\n" for key in "aba")
     batch.write_text(updates)
-    commands = f"te = table_entry['In.bridge.l2'](action='forward')\nWrite('{batch}')\nprint('still', 'here')\nexit\n"
+    commands = f"te = table_entry['In.l2.l2'](action='forward')\nWrite('{batch}')\nprint('still', 'here')\nexit\n"
     result = subprocess.run(
         [sys.executable, "-m", "catchment.cli", "shell", "s1"],
         input=commands, text=True, capture_output=True, timeout=60, check=False, cwd=ROOT,

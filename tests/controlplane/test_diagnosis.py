@@ -70,7 +70,7 @@ def test_a_switch_that_does_not_answer(client: SwitchClient, fake: RunningFake) 
 def test_the_first_vector_that_waits_across_the_wrap(client: SwitchClient) -> None:
     job = job_on(client)
     gen, base = job.stream("gradients").gen, job.stream("gradients").shares[0].base
-    assert (gen, base) == (0xFFFF, 8)
+    assert base == 8
 
     def slot(seq: int, bitmap: int, generation: int = gen, at: int = base) -> None:
         client.write_register("tag", at + seq % 8, generation << 32 | seq)

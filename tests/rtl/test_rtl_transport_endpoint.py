@@ -44,7 +44,7 @@ class Bridge:
         return bytes(
             Ether(dst=SWITCH_MAC_TEXT, src=colons(mac_of(self._software)))
             / IP(src=dots(ip_of(self._software)), dst=dots(SWITCH_IP))
-            / UDP(sport=40000, dport=UDP_PORT, chksum=0)
+            / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0)
             / Raw(payload)
         )
 
