@@ -354,7 +354,10 @@ def test_a_switch_without_a_program_says_so() -> None:
 
 def test_entries_that_the_program_fixes_are_not_the_control_planes_own(client: SwitchClient, fake: RunningFake) -> None:
     mine, fixed = (
-        TableEntry("jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 2, "group": 3}) for gen in (7, 8)
+        TableEntry(
+            "jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 2, "group": 3, "src_ip": 1, "src_udp": 1}
+        )
+        for gen in (7, 8)
     )
     client.insert(mine, fixed)
     for entity in fake.switch.entities.values():

@@ -42,7 +42,9 @@ def test_every_kind_of_drift_is_repaired(client: SwitchClient, rng: random.Rando
     gone, wrong = entries[0], next(entry for entry in entries[1:] if entry.table == "receivers")
     client.delete(gone)
     client.modify(changed(wrong, params={**wrong.params, "dst_udp": 1}))
-    foreign = TableEntry("jobs", {"gen": 0xABC, "port": 3}, "root", {"mode": 1, "job": 9, "group": 9})
+    foreign = TableEntry(
+        "jobs", {"gen": 0xABC, "port": 3}, "root", {"mode": 1, "job": 9, "group": 9, "src_ip": 1, "src_udp": 1}
+    )
     client.insert(foreign)
     (group, ports) = next(iter(config.groups.items()))
     client.set_groups({group: ports[:1], 99: [1, 2], FIRST_HAND_GROUP: [3]})
