@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.documents import DocumentError, Kind, read
 
 FORMAT = 1
 SECTIONS = ("tables", "defaults", "profiles", "multicast_groups", "clone_sessions", "meters")
-_INT = "tag:yaml.org,2002:int"
-_FLOAT = "tag:yaml.org,2002:float"
-_TIME = "tag:yaml.org,2002:timestamp"
 
 
-class DumpError(ControlPlaneError):
+class DumpError(DocumentError):
     """A document cannot be read, or says something that a switch cannot hold; tells where."""
+
+
+_KIND = Kind("dump of a switch", DumpError)
 
 
 class Line(dict[str, Any]):
@@ -54,24 +53,11 @@ def load_document(path: Path) -> Document:
     Raises:
         DumpError: it cannot be read, or is none of ours; names the line.
     """
-    try:
-        text = path.read_text("utf-8")
-        root = yaml.compose(text, Loader=_Loader)
-        content = yaml.load(text, Loader=_Loader)
-    except OSError as error:
-        raise DumpError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DumpError(f"{path} is neither YAML nor JSON: {error}") from None
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise DumpError(f"{path}{line}: neither YAML nor JSON: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise DumpError(f"{path} is neither YAML nor JSON: {error}") from None
-    except RecursionError:
-        raise DumpError(f"{path} is nested too deeply for a dump of a switch") from None
+    tree = read(path, _KIND)
+    content = tree.values()
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise DumpError(f"{path} is not a dump of a switch: it does not begin with `format: {FORMAT}`")
-    document = Document(content, source=path, lines=dict(_lines(root, "", set())))
+        raise tree.error(1, f"not a {_KIND.name}: it does not begin with `format: {FORMAT}`")
+    document = Document(content, source=path, lines=tree.lines)
     if unknown := set(document) - {"format", *SECTIONS}:
         where = place(document, str(min(unknown, key=str)))
         raise DumpError(f"{where} is unknown; there are {', '.join(SECTIONS)}")
@@ -89,25 +75,6 @@ def place(document: Mapping[str, Any], path: str) -> str:
     return f"{document.source}{'' if line is None else f':{line}'}: {path}"
 
 
-def _lines(node: yaml.Node | None, path: str, seen: set[int]) -> Iterator[tuple[str, int]]:
-    """The line of what is below a node, by its path: `tables.acl[3]`, `multicast_groups[7]`.
-
-    What stands at several places (a YAML alias, which may even hold itself) has the lines of the first.
-    """
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            below = f"{path}.{key.value}".lstrip(".")
-            yield below, key.start_mark.line + 1
-            yield f"{path}[{key.value}]", key.start_mark.line + 1
-            yield from _lines(value, below, seen)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            yield f"{path}[{number}]", value.start_mark.line + 1
-
-
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -118,24 +85,3 @@ def _represent_line(dumper: yaml.SafeDumper, line: Line) -> yaml.Node:
 
 
 _Dumper.add_representer(Line, _represent_line)
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice, which YAML would silently resolve."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key!r} is there twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-# Addresses are text, though YAML 1.1 takes 10:20:30:40:50:59 for a number of base 60.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag not in {_INT, _FLOAT, _TIME}]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(_INT, re.compile(r"-?(?:0|[1-9][0-9]*)$|0x[0-9a-fA-F]+$|0b[01]+$"), list("-0123456789"))

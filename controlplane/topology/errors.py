@@ -1,7 +1,7 @@
 """The error of a topology file."""
 
-from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.documents import DocumentError
 
 
-class TopologyError(ControlPlaneError):
+class TopologyError(DocumentError):
     """A topology that cannot be used; says where in the file and what would be right."""

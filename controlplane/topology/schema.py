@@ -40,9 +40,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from catchment.controlplane.documents import DocumentError, Kind, Section, read
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
-from catchment.controlplane.topology.reader import Section, compose
 from catchment.wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
 
 MAX_PORT = 509
@@ -53,7 +53,8 @@ _GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a r
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
 _KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails")
 _SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "grpc", "device_id")
-_Fail = Callable[[str], TopologyError]
+_KIND = Kind("topology", TopologyError)
+_Fail = Callable[[str], DocumentError]
 """Makes the error of one place in the file."""
 
 
@@ -75,13 +76,7 @@ def read_topology(path: Path) -> Parts:
     Raises:
         TopologyError: with file and line of what is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TopologyError(f"cannot read topology {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise TopologyError(f"{path}: not YAML: {error}") from None
-    root = compose(text, str(path))
+    root = Section.root(read(path, _KIND), "`switches` and `hosts`")
     root.finish(_KEYS)
     name = root.text("name", path.stem)
     if not _TOPOLOGY_NAME.fullmatch(name):

@@ -223,8 +223,9 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
         ),
         ("format: 1\nmulticast_groups: {7: [{prot: 1}]}", "multicast_groups[7]"),
         ("format: 1\nclone_sessions: {7: {}}", "clone_sessions[7]: 'replicas' is missing"),
-        ("format: 1\ntables: {a: [], a: []}", "'a' is there twice"),
-        ("format: [", "neither YAML nor JSON"),
+        ("format: 1\ntables: {a: [], a: []}", "2: tables.a is given twice (first in line 2)"),
+        ("format: [", "not YAML"),
+        ("format: 1\nmulticast_groups: {7: [], 0x7: []}", "2: multicast_groups.0x7 is given twice (first in line 2)"),
         (
             "format: 1\ntables:\n  lpm_t:\n  - {action: NoAction}\n  -\n    action: set_lmp\n",
             "wrong.yaml:6: tables.lpm_t[1]: no",
@@ -236,7 +237,7 @@ def test_groups_and_sessions_are_listed(start: Callable[[str], str], run: Run, t
         ("format: 1\ndefaults:\n  lpm_t: {action: nothing}", "wrong.yaml:3: defaults.lpm_t: no action 'nothing'"),
         ("format: 1\nmulticast_groups:\n  7: [{prot: 1}]", "wrong.yaml:3: multicast_groups[7]"),
         ("format: 1\ntables: {}\ntabels: {}", "wrong.yaml:3: tabels"),
-        ("format: 1\n\ntables: {lpm_t: [}", "wrong.yaml:3: neither"),
+        ("format: 1\n\ntables: {lpm_t: [}", "wrong.yaml:3: not YAML"),
     ],
 )
 def test_a_wrong_document_changes_nothing(started: str, run: Run, tmp_path: Path, text: str, said: str) -> None:

@@ -46,8 +46,8 @@ DEEP = 20_000
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xff\xfe", "wrong.yaml: not YAML"),
-        (b"[" * DEEP, "wrong.yaml: nested too deeply"),
+        (b"\xff\xfe", "wrong.yaml:1: not YAML"),
+        (b"[" * DEEP, "wrong.yaml:1: nested too deeply"),
         (b"a: &a [*a]", "wrong.yaml:1: a is unknown"),
         (b"", "wrong.yaml:1: empty file"),
     ],
@@ -60,9 +60,9 @@ def test_what_is_no_topology_is_named(run: Run, content: bytes, said: str) -> No
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xff\xfe", "wrong.yaml is neither YAML nor JSON"),
-        (b"[" * DEEP, "wrong.yaml is nested too deeply"),
-        (b"[]", "wrong.yaml is not a dump of a switch"),
+        (b"\xff\xfe", "wrong.yaml:1: not YAML"),
+        (b"[" * DEEP, "wrong.yaml:1: nested too deeply for a dump of a switch"),
+        (b"[]", "wrong.yaml:1: not a dump of a switch"),
         (b"format: 1\nmeters: &a {x: *a}\nx: 1", "wrong.yaml:3: x is unknown"),
     ],
 )

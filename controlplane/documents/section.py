@@ -1,8 +1,4 @@
-"""Reading YAML so that every complaint names file and line.
-
-PyYAML's plain loader forgets positions; here the tree of nodes is read instead. It also keeps text
-as text: `12:30:00:00:00:01` stays a MAC address instead of becoming a number.
-"""
+"""A mapping of a document, read key by key with checks that name file and line."""
 
 from __future__ import annotations
 
@@ -12,36 +8,16 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from catchment.controlplane.topology.errors import TopologyError
+from catchment.controlplane.documents.reader import DocumentError, Tree
 
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
-
-
-def compose(text: str, source: str) -> Section:
-    """The root mapping of a YAML document.
-
-    Raises:
-        TopologyError: not YAML, or not a mapping.
-    """
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TopologyError(f"{source}:{line}: not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise TopologyError(f"{source}: not YAML: {error}") from None
-    except RecursionError:
-        raise TopologyError(f"{source}: nested too deeply for a topology") from None
-    if root is None:
-        raise TopologyError(f"{source}:1: empty file; a topology has `switches` and `hosts`")
-    return Section(root, source, "")
 
 
 class Section:
     """A mapping of the document, read key by key; `finish` complains about what nobody read."""
 
-    def __init__(self, node: yaml.Node, source: str, path: str) -> None:
-        self._source = source
+    def __init__(self, node: yaml.Node, tree: Tree, path: str) -> None:
+        self._tree = tree
         self._path = path
         self._node = node
         self._read: set[str] = set()
@@ -49,22 +25,25 @@ class Section:
         if not isinstance(node, yaml.MappingNode):
             raise self.error(node, f"`{path or 'the file'}` must be a mapping of keys to values")
         for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            if name in self._values:
-                first = self._values[name][0].start_mark.line + 1
-                raise self.error(key, f"{self._name(name)} is given twice (first in line {first})")
-            self._values[name] = (key, value)
+            self._values[key.value if isinstance(key, yaml.ScalarNode) else "?"] = (key, value)
 
-    def error(self, node: yaml.Node, message: str) -> TopologyError:
+    @classmethod
+    def root(cls, tree: Tree, keys: str) -> Section:
+        """The document itself, which must be a mapping; `keys` says in the error what belongs there."""
+        if tree.root is None:
+            raise tree.error(1, f"empty file; a {tree.kind.name} has {keys}")
+        return cls(tree.root, tree, "")
+
+    def error(self, node: yaml.Node, message: str) -> DocumentError:
         """An error at a node."""
-        return TopologyError(f"{self._source}:{node.start_mark.line + 1}: {message}")
+        return self._tree.error(node.start_mark.line + 1, message)
 
-    def error_at(self, key: str, message: str) -> TopologyError:
+    def error_at(self, key: str, message: str) -> DocumentError:
         """An error at the value of a key (at the mapping when the key is absent)."""
         node = self._values[key][1] if key in self._values else self._node
         return self.error(node, f"{self._name(key)}: {message}")
 
-    def error_in(self, node: yaml.Node, key: str, message: str) -> TopologyError:
+    def error_in(self, node: yaml.Node, key: str, message: str) -> DocumentError:
         """An error at a part of the value of a key."""
         return self.error(node, f"{self._name(key)}: {message}")
 
@@ -80,7 +59,7 @@ class Section:
 
     def section(self, key: str) -> Section:
         """A nested mapping; it must be there."""
-        return Section(self._take(key), self._source, self._name(key))
+        return Section(self._take(key), self._tree, self._name(key))
 
     def sections(self, key: str) -> list[Section]:
         """A nested mapping, or a list of them; it must be there."""
@@ -89,7 +68,7 @@ class Section:
             return [self.section(key)]
         if not node.value:
             raise self.error_at(key, "must not be empty")
-        return [Section(item, self._source, f"{self._name(key)}[{at}]") for at, item in enumerate(node.value)]
+        return [Section(item, self._tree, f"{self._name(key)}[{at}]") for at, item in enumerate(node.value)]
 
     def names(self, key: str) -> list[tuple[str, yaml.Node]]:
         """A list of single values, each with its place."""
