@@ -1,70 +1,71 @@
-"""The `catchment` command: one file per group of verbs (docs/cli.md).
-
-This is where the parts are put together: only here does the control plane's package call the
-compiler, Mininet and the demo, and it imports them when a verb needs them.
-"""
+"""The `catchment` command: one file per group of verbs (docs/cli.md), each imported when one of its verbs is called."""
 
 from __future__ import annotations
 
 import sys
+from importlib import metadata
+from typing import Annotated, ClassVar
 
 import typer
 
-from catchment.cli import (
-    capture,
-    controller,
-    cosim,
-    counter,
-    demo,
-    doctor,
-    fault,
-    glm,
-    group,
-    job,
-    meter,
-    net,
-    optimizer,
-    p4,
-    register,
-    shell,
-    stats,
-    switch,
-    table,
-    topology,
-    traffic,
-)
+from catchment.cli.lazy import LazyGroup, Verb
 from catchment.controlplane.errors import ControlPlaneError
+
+_PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+class Verbs(LazyGroup):
+    """All verbs, in the order of `catchment --help`."""
+
+    verbs: ClassVar[dict[str, Verb]] = {
+        "p4": Verb("p4"),
+        "switch": Verb("switch"),
+        "net": Verb("net"),
+        "controller": Verb("controller"),
+        "job": Verb("job"),
+        "table": Verb("table"),
+        "fault": Verb("fault"),
+        "topology": Verb("topology"),
+        "optimizer": Verb("optimizer"),
+        "glm": Verb("glm"),
+        "group": Verb("group", "group_app"),
+        "clone": Verb("group", "clone_app"),
+        "counter": Verb("counter"),
+        "register": Verb("register"),
+        "meter": Verb("meter"),
+        "stats": Verb("stats", "stats"),
+        "diagnose": Verb("stats", "diagnose"),
+        "doctor": Verb("doctor", "doctor"),
+        "capture": Verb("capture", "capture"),
+        "traffic": Verb("traffic", "traffic"),
+        "shell": Verb("shell", "shell"),
+        "cosim": Verb("cosim", "cosim"),
+        "demo": Verb("demo", "demo", _PASS_THROUGH),
+    }
+
 
 app = typer.Typer(
     name="catchment",
-    help="Training in the network: switches, jobs and what they count.",
+    cls=Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(p4.app, name="p4")
-app.add_typer(switch.app, name="switch")
-app.add_typer(net.app, name="net")
-app.add_typer(controller.app, name="controller")
-app.add_typer(job.app, name="job")
-app.add_typer(table.app, name="table")
-app.add_typer(fault.app, name="fault")
-app.add_typer(topology.app, name="topology")
-app.add_typer(optimizer.app, name="optimizer")
-app.add_typer(glm.app, name="glm")
-app.add_typer(group.group_app, name="group")
-app.add_typer(group.clone_app, name="clone")
-app.add_typer(counter.app, name="counter")
-app.add_typer(register.app, name="register")
-app.add_typer(meter.app, name="meter")
-app.command("stats")(stats.stats)
-app.command("diagnose")(stats.diagnose)
-app.command("doctor")(doctor.doctor)
-app.command("capture")(capture.capture)
-app.command("traffic")(traffic.traffic)
-app.command("shell")(shell.shell)
-app.command("cosim")(cosim.cosim)
-app.command("demo", context_settings=demo.PASS_THROUGH)(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"catchment {metadata.version('catchment')}")
+        raise typer.Exit
+
+
+@app.callback()
+def catchment(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Training in the network: switches, jobs and what they count."""
 
 
 def main() -> None:

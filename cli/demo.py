@@ -7,8 +7,6 @@ import sys
 
 import typer
 
-PASS_THROUGH = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-
 
 def demo(context: typer.Context) -> None:
     """Train a language model through a P4 switch in Mininet (`catchment demo --help`)."""

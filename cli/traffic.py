@@ -18,7 +18,6 @@ from catchment.cli.job import find_job
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import TopologyOption, find_place, interface_of
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.sim.lab.traffic.attack_kind import AttackKind
 
 
 class TrafficError(ControlPlaneError):
@@ -44,6 +43,14 @@ class StreamName(StrEnum):
 _LATE = "0.05..0.2"
 
 
+def _attack_kind(kind: str) -> str:
+    from catchment.sim.lab.traffic.attack_kind import AttackKind  # noqa: PLC0415  only this verb needs the lab
+
+    if kind not in list(AttackKind):
+        raise typer.BadParameter(f"{kind!r} is not one of: {', '.join(AttackKind)}")
+    return kind
+
+
 def traffic(
     role: Annotated[Role, typer.Argument(help="What to play.")],
     job: Annotated[str, typer.Argument(help="Name of the job.")],
@@ -61,7 +68,13 @@ def traffic(
     stream: Annotated[
         StreamName, typer.Option(help="Of a LuWu job: gradients to the root, or parameters to the workers.")
     ] = StreamName.GRADIENTS,
-    kind: Annotated[AttackKind, typer.Option(help="What an attacker does.")] = AttackKind.SPOOFED,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="What an attacker does: spoofed, generation, stolen, flood, arp, malformed, switch or local.",
+            callback=_attack_kind,
+        ),
+    ] = "spoofed",
     seed: Annotated[int | None, typer.Option(help="Of all that is random; drawn and printed if left out.")] = None,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
@@ -119,10 +132,12 @@ def _finish(process: subprocess.Popen[str]) -> str:
             continue
 
 
-def _told(role: Role, kind: AttackKind, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
+def _told(role: Role, kind: str, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the player is told: its own place in the job, or that of the member it attacks."""
     members: Mapping[str, Mapping[str, Any]] = described["members"]
-    if role is Role.ATTACKER and kind is AttackKind.LOCAL:
+    from catchment.sim.lab.traffic.attack_kind import AttackKind  # noqa: PLC0415  only this verb needs the lab
+
+    if role is Role.ATTACKER and kind == AttackKind.LOCAL:
         if host not in members:
             raise TrafficError(
                 f"host {host} is not in job {job}, and a local attacker needs a member's: {', '.join(members)}"

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from catchment.checkout import BUILD, INSTALLED, ROOT
-from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import grpc
 from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.session import Session
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 _NO_GROUPS = (
@@ -19,25 +18,6 @@ _NO_GROUPS = (
     grpc.StatusCode.UNIMPLEMENTED,  # BMv2 has no read of clone sessions
     grpc.StatusCode.NOT_FOUND,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineConfig:
-    """A compiled program.
-
-    Attributes:
-        p4info: P4Info text file.
-        device_config: what the target loads: the embedded switch's shared object, BMv2's JSON.
-    """
-
-    p4info: Path
-    device_config: Path
-
-    def cookie(self) -> int:
-        """A number that tells this program from others; the switch keeps it with the program."""
-        digest = hashlib.sha256(self.p4info.read_bytes())
-        digest.update(self.device_config.read_bytes())
-        return int.from_bytes(digest.digest()[:8], "big") | 1
 
 
 def push(session: Session, config: PipelineConfig) -> P4Info:

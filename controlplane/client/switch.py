@@ -15,11 +15,11 @@ from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, to_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
 from catchment.controlplane.client.p4info import P4Info
-from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.client.replication import MulticastGroup
 from catchment.controlplane.client.requests import Batch, batches, selection
 from catchment.controlplane.client.session import Session
 from catchment.controlplane.client.values import Value, from_data
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 _E = TypeVar("_E", bound=Entity)

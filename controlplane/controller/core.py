@@ -14,7 +14,6 @@ from typing import Self
 
 from catchment.controlplane import lifecycle
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.identity import digest, new_secret
 from catchment.controlplane.controller.job_watch import JobWatch
@@ -24,6 +23,7 @@ from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.desired import SwitchConfig
 from catchment.controlplane.fabric import restore, share_of
 from catchment.controlplane.jobs import JobError
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.controlplane.programs import programs_of
 from catchment.controlplane.store import JobState, JobStore, open_store
 

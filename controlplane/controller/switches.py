@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from enum import StrEnum
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.desired import Differences, SwitchConfig, reconcile, write
 from catchment.controlplane.diagnosis import Sample, sample
+from catchment.controlplane.pipeline_config import PipelineConfig
 
 _log = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from fake_switch import FakeSwitch, RunningFake
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.client.pipeline import PipelineConfig
 from catchment.controlplane.controller import certificates, core
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.run import serve
 from catchment.controlplane.controller.settings import Settings, Timing
 from catchment.controlplane.jobs import JobKind
 from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Topology, racks
 from catchment.host import Endpoint
 from catchment.host.membership import Credentials, Description, Membership

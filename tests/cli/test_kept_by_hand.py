@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from command_lab import Run
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import Place, RunningController, request, until
-from test_cli import Run, run, topology
-from test_cli_controller import controller, fake
+from test_controller_verbs import controller, fake
 
 from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.client.replication import MulticastGroup, Replica
@@ -131,7 +131,7 @@ def test_a_switch_that_is_down_cannot_be_noted(place: Place) -> None:
 def test_verbs_tell_the_controller(run: Run, controller: RunningController, fake: RunningFake, tmp_path: Path) -> None:
     run("table", "add", "s1", "l2", "dst=02:00:00:00:99:01", "forward", "port=2")
     run("fault", "set", "s1", "--loss", "0.25", "--port", "w1", "--type", "PA")
-    assert "no door to its ports" in run("fault", "set", "s1", "--delay", "1ms", code=1)
+    assert "no admin socket on this machine" in run("fault", "set", "s1", "--delay", "1ms", code=1)
     dumped = run("table", "dump", "s1")
     again = FakeSwitch(device_id=fake.switch.device_id)
     fake.stop()

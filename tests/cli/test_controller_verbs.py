@@ -1,4 +1,3 @@
-# ruff: noqa: F811, F401
 """The `job` verbs where a controller runs: the same words, another way."""
 
 from __future__ import annotations
@@ -8,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_lab import Run, run_with_code
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import PATIENT, RunningController, until, use_fake_programs
-from test_cli import Run, run, topology
 
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.topology import Topology
@@ -66,8 +65,6 @@ def test_a_job_through_the_controller(
 
 def run_code(call: Run, *words: str) -> str:
     """What a verb prints that ends with code 3."""
-    from test_cli import run_with_code
-
     return run_with_code(call, 3, *words)
 
 

@@ -1,0 +1,60 @@
+"""A topology of one fake switch, and the command on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from fake_switch import RunningFake
+
+Run = Callable[..., str]
+
+TOPOLOGY = """\
+name: lab
+switches:
+  s1: {{program: luwu.p4, ip: 10.0.0.254, mac: 02:00:00:00:fe:01, grpc: {address}}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}}
+  w1: {{ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}}
+  opt: {{ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3}}
+"""
+
+
+@pytest.fixture
+def topology(fake: RunningFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
+    path = tmp_path / "lab.yaml"
+    path.write_text(TOPOLOGY.format(address=fake.address))
+    monkeypatch.setenv("CATCHMENT_TOPOLOGY", str(path))
+    return path
+
+
+@pytest.fixture
+def run(topology: Path, call: Run) -> Run:
+    """The command on that topology."""
+    return call
+
+
+def as_json(run: Run, *words: str) -> Any:
+    return json.loads(run(*words, "--json"))
+
+
+def run_with_code(run: Run, code: int, *words: str) -> str:
+    """What a verb prints although it ends with a code of its own."""
+    captured: list[str] = []
+    original = typer.echo
+
+    def echo(text: object = "", **options: Any) -> None:
+        captured.append(str(text))
+        original(text, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer, "echo", echo)
+        run(*words, code=code)
+    return "\n".join(captured)
