@@ -14,9 +14,9 @@ from bench.cosim_flow import Flow, measure_flow
 from bench.cosim_plots import plot_flows, plot_latency, plot_speed
 from bench.report import RESULTS, Figure, publish
 from catchment.sim.cosim.machine import Machine
-from catchment.sim.cosim.models import GAP_BYTES
 from catchment.sim.cosim.rounds import gradients, parameters
 from catchment.sim.cosim.timing import FRAME_OVERHEAD
+from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import DataType, PacketType
 
 _WORKERS = (2, 4, 8, 16)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bench.report import Figure
 from catchment.rtl.synth import TARGETS, measured
-from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, PICOS_PER_NANO, LinkModel, SwitchModel
+from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, LinkModel, SwitchModel
 from catchment.sim.golden import glm_cycles as cycles
+from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
 from catchment.wire.generated.glm_numbers import BANKS, ENGINES_MAX
 

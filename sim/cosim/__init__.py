@@ -2,6 +2,7 @@
 
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Kind, Machine
-from catchment.sim.cosim.models import Faults, HostModel, LinkModel, StackModel, SwitchModel
+from catchment.sim.cosim.models import HostModel, LinkModel, StackModel, SwitchModel
+from catchment.sim.world import Faults
 
 __all__ = ["CosimError", "Faults", "HostModel", "Kind", "LinkModel", "Machine", "StackModel", "SwitchModel"]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
 from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
-from catchment.sim.cosim.models import PICOS_PER_NANO, Faults
+from catchment.sim.cosim.models import PICOS_PER_NANO
+from catchment.sim.world import Faults
 
 
 class Cable:
@@ -19,10 +20,7 @@ class Cable:
     def faults(self, faults: Faults) -> None:
         """Record from now on, in both directions."""
         for line in (self.up, self.down):
-            line.set_faults(
-                loss=faults.loss, damage=faults.damage, duplicate=faults.duplicate, reorder=faults.reorder,
-                delay=int(faults.delay_ns * PICOS_PER_NANO),
-            )  # fmt: skip
+            line.set_faults(faults)
 
 
 def write_capture(

@@ -40,6 +40,7 @@ from catchment.wire.generated.constants import LANE_BYTES
 
 LUWU = ROOT / "p4src" / "luwu.p4"
 _BATCH = 256
+_SEED_MASK = (1 << 64) - 1
 
 Transfer = NicTransfer | MemberTransfer
 
@@ -81,11 +82,11 @@ class Machine:
         self._random = random.Random(seed)
         self._allocator = Allocator(topology)
         self._native = native()
-        self._world = self._native.World(batch)
+        self._machine = self._native.Machine(seed & _SEED_MASK, batch)
         self._exits = ExitStack()
         self.programs = {name: build_switch(each, self._bits(32)) for name, each in topology.switches.items()}
         self.switches = {
-            name: self._world.add_switch(
+            name: self._machine.add_switch(
                 program.dataplane, int(self.switch_model.pipeline_ns * PICOS_PER_NANO), self.switch_model.queue_bytes
             )
             for name, program in self.programs.items()
@@ -117,7 +118,7 @@ class Machine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._world.close()
+        self._machine.close()
         self._exits.close()
 
     def __getitem__(self, host: str) -> NicHost | MemberHost:
@@ -139,7 +140,7 @@ class Machine:
     @property
     def clocks(self) -> int:
         """Clocks since the machine was built."""
-        return int(self._world.clocks)
+        return int(self._machine.clocks)
 
     @property
     def now_ns(self) -> int:
@@ -148,7 +149,7 @@ class Machine:
 
     def run(self, clocks: int) -> None:
         """Let clocks pass."""
-        self._world.run(clocks)
+        self._machine.run(clocks)
 
     def finish(self, transfers: Iterable[Transfer], limit: int = 10_000_000) -> None:
         """Run until all of them are done.
@@ -162,7 +163,7 @@ class Machine:
             if self.clocks >= end:
                 stuck = ", ".join(f"{t.host.name}: {t.kind}" for t in left)
                 raise CosimError(f"not done after {limit} clocks: {stuck}; look at the NICs' statistics")
-            self._world.run_watched(end - self.clocks)
+            self._machine.run_watched(end - self.clocks)
             left = [transfer for transfer in left if not transfer.done]
 
     @contextmanager
@@ -185,12 +186,12 @@ class Machine:
             OSError: the file cannot be written; before anything runs, if it cannot be made.
         """
         with path.open("wb") as out:
-            self._world.capture(True)
+            self._machine.capture(True)
             try:
                 yield
             finally:
-                self._world.capture(False)
-                write_capture(out, self.cables, self._world.sightings())
+                self._machine.capture(False)
+                write_capture(out, self.cables, self._machine.sightings())
 
     # ---- jobs ------------------------------------------------------------------------------------------------
 
@@ -259,13 +260,13 @@ class Machine:
     def _add_host(self, name: str, kind: Kind, number: int) -> None:
         where = self.topology.host(name)
         if kind is Kind.SOFTWARE:
-            member = MemberHost(self._world, where, self._stack_model)
+            member = MemberHost(self._machine, where, self._stack_model)
             self.hosts[name] = member
             end = self._native.Socket(member.device)
         else:
             role = Role.ROOT if kind is Kind.ROOT else Role.WORKER
             nic = NicHost(
-                self._world, where, role, number=number, model=self._host_model, seed=self._bits(32),
+                self._machine, where, role, number=number, model=self._host_model, seed=self._bits(32),
                 parameters=self._parameters, waves=self._waves and self._waves / f"{name}.fst",
             )  # fmt: skip
             self._exits.callback(nic.close)
@@ -278,7 +279,7 @@ class Machine:
 
     def _connect(self, a: Any, b: Any) -> Cable:
         timing = self._native.LineTiming(byte=self.link.byte_picos, latency=int(self.link.latency_ns * PICOS_PER_NANO))
-        return Cable(*self._world.connect(a, b, timing, self._bits(62)))
+        return Cable(*self._machine.connect(a, b, timing))
 
     def _bits(self, count: int) -> int:
         return self._random.getrandbits(count) | 1

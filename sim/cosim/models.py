@@ -9,8 +9,6 @@ from catchment.sim.cosim.errors import CosimError
 
 PICOS_PER_NANO = 1000
 CLOCK_NS = 4
-GAP_BYTES = 24
-"""Preamble, start delimiter, FCS and gap: what Ethernet adds to a frame on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +85,3 @@ class StackModel:
     frame_ns: float = 100.0
     ring_bytes: int = 1 << 16
     ring_frames: int = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """What a direction of a link does to frames: probabilities each.
-
-    Attributes:
-        damage: the frame arrives with a wrong FCS.
-        duplicate: it arrives twice.
-        reorder: it arrives up to `delay_ns` later, and others pass it.
-    """
-
-    loss: float = 0.0
-    damage: float = 0.0
-    duplicate: float = 0.0
-    reorder: float = 0.0
-    delay_ns: float = 5000.0
-
-    def __post_init__(self) -> None:
-        for name in ("loss", "damage", "duplicate", "reorder"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise CosimError(f"a {name} of {getattr(self, name)}: give a probability, 0 to 1")
-        if self.delay_ns < 0:
-            raise CosimError(f"a delay of {self.delay_ns} ns")

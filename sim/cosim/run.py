@@ -11,8 +11,8 @@ import numpy as np
 
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Machine
-from catchment.sim.cosim.models import Faults
 from catchment.sim.cosim.rounds import RoundTimes, as_type, gradients, parameters
+from catchment.sim.world import Faults
 from catchment.wire.generated.constants import DataType, PacketType
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catchment.sim.cosim.models import CLOCK_NS, GAP_BYTES, LinkModel, SwitchModel
+from catchment.sim.cosim.models import CLOCK_NS, LinkModel, SwitchModel
+from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
 
 FRAME_OVERHEAD = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from catchment.host.transport.buffers import bytes_of, lanes_of
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Machine, Transfer
-from catchment.sim.cosim.models import CLOCK_NS, Faults, HostModel
+from catchment.sim.cosim.models import CLOCK_NS, HostModel
 from catchment.sim.training.options import ROOT_HOST, TrainingOptions
 from catchment.sim.training.root import initial_layers, serve
 from catchment.sim.training.worker import prepare, train
+from catchment.sim.world import Faults
 from catchment.wire.generated.constants import LANE_BYTES, DataType
 
 _DEPTH = 12  # requests of a kind with a NIC at once; its queues hold 16

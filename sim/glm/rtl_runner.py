@@ -14,14 +14,18 @@ from catchment.host.glm.shares import micro_batches
 from catchment.host.glm.weave import weave
 from catchment.rtl.harness.glm_worker import Build, HarnessError, VerilatedWorker
 from catchment.rtl.verilate import RtlError
-from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, StalledError, Weather, embedded_switch
+from catchment.sim.cosim.glm.network import GlmNetwork, SlotJob, StalledError, embedded_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden.glm_cycles import CLOCK_HZ
+from catchment.sim.world import Faults
+from catchment.sim.world.star import Hops
 from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINE_WEIGHTS, ROW_LANES
 
 _HOP = 100
 """Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""
 _MEMORY_LATENCY = 60
+_SEED = 1
+"""Of the frames that are lost: equal trainings lose the same ones."""
 _LEAST_ROWS, _LEAST_REPLAY = 64, 256
 
 
@@ -43,7 +47,7 @@ class RtlRunner:
     ) -> None:
         self._on_progress = on_progress
         self._on_notice = on_notice
-        self._weather = Weather(loss=loss, hop=_HOP)
+        self._hops = Hops(Faults(loss=loss), _HOP)
 
     def run(self, prepared: Prepared, on_epoch: Callable[[Epoch], None]) -> None:
         """Run a training; `on_epoch` hears of each epoch.
@@ -71,8 +75,8 @@ class RtlRunner:
                     worker.join(job.rounds(wid))
                     worker.weights = np.zeros((training.engines, worker.chunks * CHUNK), np.int64)
                     workers.append(worker)
-                fabric = GlmFabric(workers, embedded_switch(job), weather=self._weather)
-                self._epochs(prepared, workers, fabric, on_epoch)
+                network = GlmNetwork(workers, embedded_switch(job), seed=_SEED, hops=self._hops)
+                self._epochs(prepared, workers, network, on_epoch)
         except (HarnessError, RtlError, StalledError) as error:
             raise GlmError(str(error)) from error
 
@@ -80,17 +84,17 @@ class RtlRunner:
         self,
         prepared: Prepared,
         workers: list[VerilatedWorker],
-        fabric: GlmFabric,
+        network: GlmNetwork,
         on_epoch: Callable[[Epoch], None],
     ) -> None:
         training, saturated, lost = prepared.training, 0, 0
         per_epoch = micro_batches(len(prepared.labels))
         for epoch, step in enumerate(prepared.steps):
-            begin, first = time.perf_counter(), fabric.now
+            begin, first = time.perf_counter(), network.now
             settings = hardware_training(training.numbers, step, training.loss)
             for worker in workers:
                 worker.start(settings)
-            fabric.settle(on_sums=self._share_of(epoch * per_epoch, per_epoch * training.epochs))
+            network.settle(on_sums=self._share_of(epoch * per_epoch, per_epoch * training.epochs))
             counts = [worker.counts() for worker in workers]
             if any(count.error for count in counts):
                 raise GlmError("a memory answered with an error", "that is a bug of the simulation")
@@ -98,13 +102,13 @@ class RtlRunner:
             clocks = max(count.clocks for count in counts)
             facts = {
                 "all_reduce_seconds": np.mean([_all_reduce_clocks(worker) for worker in workers]) / CLOCK_HZ,
-                "frames_lost": fabric.lost - lost,
+                "frames_lost": network.lost - lost,
                 "clocks": clocks,
                 "clocks_per_micro_batch": clocks / per_epoch,
                 "starved_clocks": max(count.starved for count in counts),
-                "simulated_clocks": fabric.now - first,
+                "simulated_clocks": network.now - first,
             }
-            lost = fabric.lost
+            lost = network.lost
             weights = self._weights(prepared, workers)
             on_epoch(Epoch(weights, time.perf_counter() - begin, saturated, facts))
 

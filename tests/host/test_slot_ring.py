@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
+from faulty_lines import HOP, line_faults, some_line_faults
 
 from catchment.host import _machines
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import Drop
 from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
 from catchment.sim.golden.switch_tables import Receiver, Worker
+from catchment.sim.world import Faults, Line, World
 from catchment.wire.generated.constants import Flag, Header, Mode, PacketType
 
 M32 = 1 << 32
@@ -38,20 +39,6 @@ def total(workers: int, seq: int) -> bytes:
 
 
 @dataclass
-class Weather:
-    loss: float = 0.0
-    duplicate: float = 0.0
-    tail: float = 1.0
-    restart: float = 0.0
-
-    @staticmethod
-    def random(rng: random.Random) -> Weather:
-        return Weather(
-            rng.choice([0, 0.01, 0.1, 0.3]), rng.choice([0, 0.1, 0.3]), rng.choice([1, 10, 80]), rng.choice([0, 0.01])
-        )
-
-
-@dataclass
 class Member:
     """A worker: the machine, and what it has taken so far."""
 
@@ -63,9 +50,10 @@ class Network:
     """Workers around one switch; time in units of a hop."""
 
     def __init__(
-        self, rng: random.Random, weather: Weather, *, workers: int, rounds: int, slots: int, first: int
-    ) -> None:
-        self.rng, self.weather, self.rounds, self.first = rng, weather, rounds, first
+        self, rng: random.Random, faults: Faults, *, workers: int, rounds: int, slots: int, first: int,
+        restart: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.rng, self.restart, self.rounds, self.first = rng, restart, rounds, first
         self.switch = SlotModel(LANES, slots)
         self.switch.tables.groups[1] = tuple(range(workers))
         for wid in range(workers):
@@ -76,34 +64,43 @@ class Network:
         self.members = [
             Member(_machines.SlotRing(first, window, slots, *TIMES, wid)) for wid, window in enumerate(windows)
         ]
-        self.now = 0
-        self._events: list[tuple[int, int, Callable[[], None]]] = []
-        self._count = 0
+        self.world = World(rng.getrandbits(64))
+        self.up = [self._line(lambda frame, wid=wid: self.into_switch(wid, frame)) for wid in range(workers)]  # type: ignore[misc]
+        self.down = [self._line(lambda frame, wid=wid: self.into_worker(wid, frame)) for wid in range(workers)]  # type: ignore[misc]
+        self.set_faults(faults)
+
+    def _line(self, arrive: Callable[[bytes], None]) -> Line:
+        return Line(self.world, arrive, latency=HOP)
+
+    def set_faults(self, faults: Faults) -> None:
+        for line in (*self.up, *self.down):
+            line.set_faults(faults)
+
+    @property
+    def now(self) -> int:
+        """In hops."""
+        return self.world.now // HOP
 
     def at(self, delay: float, what: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (self.now + max(1, round(delay)), self._count, what))
+        self.world.after(round(delay * HOP), what)
 
-    def hop(self, arrive: Callable[[], None]) -> None:
-        for _ in range(2 if self.rng.random() < self.weather.duplicate else 1):
-            if self.rng.random() >= self.weather.loss:
-                slow = self.rng.expovariate(1 / self.weather.tail) if self.rng.random() < 0.2 else self.rng.random()
-                self.at(1 + slow, arrive)
+    def step(self) -> None:
+        assert self.world.step(), "nothing will happen any more"
 
     def send(self, wid: int, seq: int, kind: PacketType, again: bool) -> None:
         payload = vector(wid, seq) if kind == PacketType.PA else b""
         flags = Flag.RETX if again else Flag(0)
         header = Header(type=kind, gen=GEN, seq=seq, lanes=len(payload) // 4, flags=flags)
-        self.hop(lambda: self.into_switch(wid, header, payload))
+        self.up[wid].send(FRONT + header.pack() + payload)
 
-    def into_switch(self, wid: int, header: Header, payload: bytes) -> None:
-        frame = FRONT + header.pack() + payload
+    def into_switch(self, wid: int, frame: bytes) -> None:
+        header = Header.unpack(frame, HEADER_OFFSET)
         try:
             output = self.switch.job_frame(self.switch.tables.jobs[(GEN, wid)], wid, header, frame)
         except Drop:
             return
         for to, out in output:
-            self.hop(lambda to=to, out=out: self.into_worker(to, out))  # type: ignore[misc]
+            self.down[to].send(out)
 
     def into_worker(self, wid: int, frame: bytes) -> None:
         member, header = self.members[wid], Header.unpack(frame, HEADER_OFFSET)
@@ -138,7 +135,7 @@ class Network:
         self.at(5, lambda: self.tick(wid))
 
     def chaos(self) -> None:
-        if self.rng.random() < self.weather.restart:
+        if self.rng.random() < self.restart:
             self.switch.restart()
         self.at(20, self.chaos)
 
@@ -152,9 +149,8 @@ class Network:
             self.at(5, lambda wid=wid: self.tick(wid))  # type: ignore[misc]
         self.at(20, self.chaos)
         while not self.done():
-            self.now, _, what = heapq.heappop(self._events)
+            self.step()
             assert self.now < limit, "no progress"
-            what()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -162,18 +158,19 @@ class Network:
 def test_every_sum_once_and_right(rng: random.Random, workers: int, slots: int) -> None:
     for _ in range(6):
         first = rng.choice([rng.randrange(M32), M32 - 20])
-        Network(rng, Weather.random(rng), workers=workers, rounds=40, slots=slots, first=first).run()
+        restart = rng.choice([0, 0.01])
+        faults = some_line_faults(rng)
+        Network(rng, faults, workers=workers, rounds=40, slots=slots, first=first, restart=restart).run()
 
 
 def test_all_rounds_are_confirmed_once_the_network_is_kind(rng: random.Random) -> None:
     """Nothing stays open for ever: after the last sum the slots become free."""
-    net = Network(rng, Weather(loss=0.2, duplicate=0.2, tail=10), workers=3, rounds=30, slots=4, first=0)
+    net = Network(rng, line_faults(loss=0.2, duplicate=0.2, tail=10), workers=3, rounds=30, slots=4, first=0)
     net.run()
-    net.weather = Weather()
+    net.set_faults(line_faults())
     while not all(m.ring.idle for m in net.members):
-        net.now, _, what = heapq.heappop(net._events)
+        net.step()
         assert net.now < 500_000, "a round is never confirmed"
-        what()
 
 
 def ring(window: int = 2, first: int = 0) -> object:

@@ -1,38 +1,34 @@
-"""Hosts and switch models on a network that loses, duplicates and reorders, driven by one seed."""
+"""Hosts and switch models on lines that lose, duplicate and reorder, driven by one seed."""
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from faulty_lines import HOP, line_faults, some_line_faults
 from frame_builder import SWITCH_IP, SWITCH_MAC, host_ip, host_mac, job_frame
 from protocol_endpoints import Consumer, Sender
 
 from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, arp_target, ipv4
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Receiver
+from catchment.sim.world import Faults, Line, World
 from catchment.wire.generated.constants import UDP_PORT, Header, PacketType
 
+CALM = line_faults()
 
-@dataclass(slots=True)
-class Weather:
-    """Probabilities per hop; `tail` is the mean of the delay of one frame in five, in units of a hop."""
 
-    loss: float = 0.0
-    duplicate: float = 0.0
-    tail: float = 1.0
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The faults of all lines, and the probability that a switch forgets everything, every twenty hops."""
+
+    faults: Faults = CALM
     restart: float = 0.0
 
     @staticmethod
-    def random(rng: random.Random) -> Weather:
-        return Weather(
-            rng.choice([0, 0.01, 0.1, 0.3]),
-            rng.choice([0, 0.1, 0.3]),
-            rng.choice([1, 10, 80]),
-            rng.choice([0, 0, 0.01]),
-        )
+    def random(rng: random.Random) -> Trouble:
+        return Trouble(some_line_faults(rng), rng.choice([0, 0, 0.01]))
 
 
 @dataclass(slots=True)
@@ -61,20 +57,19 @@ class Network:
     def __init__(
         self,
         rng: random.Random,
-        weather: Weather,
+        trouble: Trouble,
         limit: float = 200_000,
         make_switch: Callable[[int], SwitchModel] = default_switch,
     ) -> None:
         self.rng = rng
-        self.weather = weather
+        self.trouble = trouble
         self.limit = limit
         self.make_switch = make_switch
-        self.now = 0.0
+        self.world = World(rng.getrandbits(64))
+        self.lines: dict[tuple[str, int, bool], Line] = {}
         self.switches: dict[str, SwitchModel] = {}
         self.hosts: dict[tuple[str, int], Host] = {}
         self.cables: dict[tuple[str, int], tuple[str, int]] = {}
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
 
     def add_switch(self, name: str, lanes: int) -> SwitchModel:
         index = len(self.switches)
@@ -104,25 +99,32 @@ class Network:
 
     # --- time
 
-    def at(self, delay: float, what: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (self.now + delay, self._count, what))
+    @property
+    def now(self) -> float:
+        """In hops."""
+        return self.world.now / HOP
 
-    def _hop(self, arrive: Callable[[], None]) -> None:
-        for _ in range(2 if self.rng.random() < self.weather.duplicate else 1):
-            if self.rng.random() >= self.weather.loss:
-                slow = self.rng.expovariate(1 / self.weather.tail) if self.rng.random() < 0.2 else self.rng.random()
-                self.at(1 + slow, arrive)
+    def at(self, delay: float, what: Callable[[], None]) -> None:
+        """Call `what` after so many hops."""
+        self.world.after(round(delay * HOP), what)
+
+    def _line(self, place: tuple[str, int], outward: bool, arrive: Callable[[bytes], None]) -> Line:
+        """The line out of a switch's port, or into it from a host."""
+        key = (*place, outward)
+        if key not in self.lines:
+            self.lines[key] = Line(self.world, arrive, latency=HOP, faults=self.trouble.faults)
+        return self.lines[key]
 
     # --- frames
 
     def _into_switch(self, name: str, port: int, frame: bytes) -> None:
         for out_port, out in self.switches[name].inject(port, frame):
-            far = self.cables.get((name, out_port))
+            place = (name, out_port)
+            far = self.cables.get(place)
             if far is not None:
-                self._hop(lambda far=far, out=out: self._into_switch(far[0], far[1], out))
-            elif (name, out_port) in self.hosts:
-                self._hop(lambda place=(name, out_port), out=out: self._into_host(place, out))
+                self._line(place, True, lambda frame, far=far: self._into_switch(*far, frame)).send(out)
+            elif place in self.hosts:
+                self._line(place, True, lambda frame, place=place: self._into_host(place, frame)).send(out)
 
     def _into_host(self, place: tuple[str, int], frame: bytes) -> None:
         host = self.hosts[place]
@@ -142,7 +144,7 @@ class Network:
         mac, ip = self.address(place[0])
         for header, payload in what:
             frame = job_frame(header, payload, port=place[1], dst_mac=mac, dst_ip=ip)
-            self._hop(lambda frame=frame: self._into_switch(place[0], place[1], frame))
+            self._line(place, False, lambda frame: self._into_switch(*place, frame)).send(frame)
 
     def _pump(self, place: tuple[str, int]) -> None:
         sender = self.hosts[place].sender
@@ -168,7 +170,7 @@ class Network:
 
     def _chaos(self) -> None:
         for switch in self.switches.values():
-            if self.rng.random() < self.weather.restart:
+            if self.rng.random() < self.trouble.restart:
                 switch.restart()
         self.at(20, self._chaos)
 
@@ -180,6 +182,4 @@ class Network:
             self.at(10, lambda place=place: self._heartbeat(place))
         self.at(20, self._chaos)
         while not all(host.done for host in self.hosts.values()):
-            self.now, _, what = heapq.heappop(self._events)
-            assert self.now < self.limit, "no progress"
-            what()
+            assert self.world.step() and self.now < self.limit, "no progress"

@@ -21,7 +21,7 @@ from protocol_jobs import (
     install_tree,
     tree,
 )
-from protocol_network import Network, Weather
+from protocol_network import Network, Trouble
 from register_view import register_view
 from scenarios import Build
 from targets import Output, by_port
@@ -71,7 +71,7 @@ def finish(net: Network) -> None:
 
 def test_luwu_and_all_reduce_on_one_switch(rng: random.Random) -> None:
     for _ in range(4):
-        net = Network(rng, Weather.random(rng), make_switch=Paired)
+        net = Network(rng, Trouble.random(rng), make_switch=Paired)
         net.add_switch("s", BUILD.lanes)
         ports, places = (1, 2, 3), [("s", 1), ("s", 2), ("s", 3)]
         install(net, Rack("s", ports, up=30), Mode.REDUCE, Placement(7, 0, WINDOW, 0))
@@ -86,7 +86,7 @@ def test_luwu_and_all_reduce_on_one_switch(rng: random.Random) -> None:
 @pytest.mark.parametrize("mode", [Mode.REDUCE, Mode.BCAST, Mode.ALLREDUCE])
 def test_tree(rng: random.Random, mode: Mode) -> None:
     for _ in range(2):
-        net = Network(rng, Weather.random(rng), make_switch=Paired)
+        net = Network(rng, Trouble.random(rng), make_switch=Paired)
         racks, workers, root = tree(net, BUILD.lanes)
         install_tree(net, racks, mode, Placement(5, 8, WINDOW, 1))
         if mode == Mode.REDUCE:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from faulty_lines import line_faults
 from protocol_endpoints import ClockedSender, Consumer, StreamSpec, check_sum, partial
 from protocol_jobs import Placement, Rack, add_all_reduce, add_broadcast, add_reduce, install, install_tree, tree
-from protocol_network import Host, Network, Weather
+from protocol_network import Host, Network, Trouble
 
 from catchment.sim.golden.switch_jobs import Contribution, HeartbeatTable, Slot, SlotStore, Window
 from catchment.wire.generated.constants import Mode, PacketType
@@ -26,9 +27,9 @@ def spec(rng: random.Random, gen: int, count: int = 40) -> StreamSpec:
     return StreamSpec(gen, first, count, WINDOW, LANES)
 
 
-def luwu(rng: random.Random, weather: Weather, workers: int, count: int = 40) -> Network:
+def luwu(rng: random.Random, trouble: Trouble, workers: int, count: int = 40) -> Network:
     """One switch, gradients up and parameters down at once."""
-    net = Network(rng, weather)
+    net = Network(rng, trouble)
     net.add_switch("s", LANES)
     ports = tuple(range(1, workers + 1))
     places = [("s", p) for p in ports]
@@ -39,8 +40,8 @@ def luwu(rng: random.Random, weather: Weather, workers: int, count: int = 40) ->
     return net
 
 
-def all_reduce(rng: random.Random, weather: Weather, workers: int, count: int = 40) -> Network:
-    net = Network(rng, weather)
+def all_reduce(rng: random.Random, trouble: Trouble, workers: int, count: int = 40) -> Network:
+    net = Network(rng, trouble)
     net.add_switch("s", LANES)
     ports = tuple(range(1, workers + 1))
     install(net, Rack("s", ports), Mode.ALLREDUCE, Placement(9, 16, WINDOW, 2))
@@ -51,19 +52,19 @@ def all_reduce(rng: random.Random, weather: Weather, workers: int, count: int = 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_luwu_on_one_switch(rng: random.Random, workers: int) -> None:
     for _ in range(6):
-        luwu(rng, Weather.random(rng), workers).run()
+        luwu(rng, Trouble.random(rng), workers).run()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_all_reduce_on_one_switch(rng: random.Random, workers: int) -> None:
     for _ in range(6):
-        all_reduce(rng, Weather.random(rng), workers).run()
+        all_reduce(rng, Trouble.random(rng), workers).run()
 
 
 @pytest.mark.parametrize("mode", [Mode.REDUCE, Mode.BCAST, Mode.ALLREDUCE])
 def test_tree(rng: random.Random, mode: Mode) -> None:
     for _ in range(5):
-        net = Network(rng, Weather.random(rng))
+        net = Network(rng, Trouble.random(rng))
         racks, workers, root = tree(net, LANES)
         install_tree(net, racks, mode, Placement(5, 8, WINDOW, 1))
         stream = spec(rng, 5)
@@ -76,9 +77,9 @@ def test_tree(rng: random.Random, mode: Mode) -> None:
         net.run()
 
 
-def clocked(rng: random.Random, weather: Weather, slots: int) -> Network:
+def clocked(rng: random.Random, trouble: Trouble, slots: int) -> Network:
     """An all-reduce whose vectors carry no acknowledgements; half a window of slots is too few."""
-    net = Network(rng, weather)
+    net = Network(rng, trouble)
     net.add_switch("s", LANES)
     places = [("s", 1), ("s", 2), ("s", 3)]
     install(net, Rack("s", (1, 2, 3)), Mode.ALLREDUCE, Placement(6, 0, slots, 0))
@@ -94,13 +95,13 @@ def clocked(rng: random.Random, weather: Weather, slots: int) -> Network:
 
 def test_clocked_all_reduce(rng: random.Random) -> None:
     for _ in range(8):
-        clocked(rng, Weather.random(rng), WINDOW).run()
+        clocked(rng, Trouble.random(rng), WINDOW).run()
 
 
 def test_clocked_all_reduce_needs_twice_its_window(rng: random.Random) -> None:
     def run_with_half_the_slots() -> None:
         for _ in range(20):
-            net = clocked(rng, Weather(loss=0.3, tail=20), WINDOW // 2)
+            net = clocked(rng, Trouble(line_faults(loss=0.3, tail=20)), WINDOW // 2)
             net.limit = 20_000
             net.run()
 
@@ -110,7 +111,7 @@ def test_clocked_all_reduce_needs_twice_its_window(rng: random.Random) -> None:
 
 def test_several_jobs_at_once(rng: random.Random) -> None:
     """Three jobs with neighbouring slots and different generations on one switch."""
-    net = Network(rng, Weather(loss=0.05, duplicate=0.1, tail=20))
+    net = Network(rng, Trouble(line_faults(loss=0.05, duplicate=0.1, tail=20)))
     net.add_switch("s", LANES)
     for index, ports in enumerate([(1, 2, 3), (4, 5), (6, 7, 8, 9)]):
         gen = 100 + index
@@ -123,7 +124,7 @@ def test_several_jobs_at_once(rng: random.Random) -> None:
 def test_a_new_generation_takes_over_the_slots(rng: random.Random) -> None:
     """Members restart at different times with the next generation while frames of the old one are still about."""
     for _ in range(6):
-        net = all_reduce(rng, Weather(loss=0.1, duplicate=0.3, tail=60), 3, 5000)
+        net = all_reduce(rng, Trouble(line_faults(loss=0.1, duplicate=0.3, tail=60)), 3, 5000)
         rack, stream = Rack("s", (1, 2, 3)), spec(rng, 10)
 
         def replace_rows(net: Network = net, rack: Rack = rack) -> None:
@@ -132,7 +133,7 @@ def test_a_new_generation_takes_over_the_slots(rng: random.Random) -> None:
                 del net.switches["s"].tables.jobs[(9, port)]
 
         def restart(net: Network = net, stream: StreamSpec = stream, place: tuple[str, int] = ("s", 0)) -> None:
-            fresh = Network(rng, Weather())
+            fresh = Network(rng, Trouble())
             add_all_reduce(fresh, stream, [("s", 1), ("s", 2), ("s", 3)])
             net.hosts[place] = fresh.hosts[place]
 
@@ -144,7 +145,7 @@ def test_a_new_generation_takes_over_the_slots(rng: random.Random) -> None:
 
 
 def test_no_progress_is_noticed(rng: random.Random) -> None:
-    net = all_reduce(rng, Weather(), 2)
+    net = all_reduce(rng, Trouble(), 2)
     del net.switches["s"].tables.jobs[(9, 2)]
     net.limit = 5_000
     with pytest.raises(AssertionError, match="no progress"):
@@ -190,7 +191,7 @@ class OneForAll(HeartbeatTable):
 def test_planted_slot_bugs_are_caught(rng: random.Random, bug: type[SlotStore]) -> None:
     def break_and_run() -> None:
         for _ in range(20):
-            net = all_reduce(rng, Weather(loss=0.2, duplicate=0.3, tail=40), 3)
+            net = all_reduce(rng, Trouble(line_faults(loss=0.2, duplicate=0.3, tail=40)), 3)
             net.switches["s"].slots = bug(64)
             net.limit = 20_000
             net.run()
@@ -201,7 +202,7 @@ def test_planted_slot_bugs_are_caught(rng: random.Random, bug: type[SlotStore]) 
 
 def with_a_late_member(rng: random.Random) -> Network:
     """The third member says nothing until the others have had time for the whole stream, were it not for that one."""
-    net = luwu(rng, Weather(loss=0.3, tail=40), 3)
+    net = luwu(rng, Trouble(line_faults(loss=0.3, tail=40)), 3)
     net.limit = 20_000
     late = net.hosts["s", 3]
     net.hosts["s", 3] = Host(wants=late.wants)
@@ -231,5 +232,5 @@ def test_planted_heartbeat_bug_is_caught(rng: random.Random) -> None:
 @pytest.mark.parametrize("workers", [2, 5, 8, 32])
 def test_long_runs(rng: random.Random, workers: int) -> None:
     for _ in range(max(2, 24 // workers)):
-        luwu(rng, Weather.random(rng), workers, 200).run()
-        all_reduce(rng, Weather.random(rng), workers, 200).run()
+        luwu(rng, Trouble.random(rng), workers, 200).run()
+        all_reduce(rng, Trouble.random(rng), workers, 200).run()

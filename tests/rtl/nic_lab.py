@@ -11,17 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from transport_fabric import (
-    ROOT_PORT,
-    SWITCH_IP,
-    SWITCH_MAC,
-    Fabric,
-    Inject,
-    Job,
-    Weather,
-    ip_of,
-    mac_of,
-)
+from transport_network import CALM, ROOT_PORT, SWITCH_IP, SWITCH_MAC, Job, NicNetwork, ip_of, mac_of
 
 from catchment.rtl.driver.memory import PAGE, Buffer, PinnedMemory
 from catchment.rtl.driver.nic import Nic
@@ -29,19 +19,23 @@ from catchment.rtl.driver.request import Request
 from catchment.rtl.driver.settings import NicSettings, StreamSettings
 from catchment.rtl.generated.nic_regs import Role
 from catchment.rtl.harness.verilated_nic import Pace, VerilatedNic
+from catchment.sim.world.star import Hops, Inject
 from catchment.wire.generated.constants import DataType
 
-CALM = Weather()
 EVEN = Pace()
 WORDS = {DataType.FP32: np.float32, DataType.FP16: np.float16, DataType.BF16: np.uint16, DataType.INT32: np.int32}
 
 
 @dataclass
 class Port:
-    """A simulated NIC as the fabric wants it: a clock that runs, frames in and out."""
+    """A simulated NIC as the network wants it: a clock that runs, frames in and out."""
 
     nic: VerilatedNic
     cut: int = 0
+
+    @property
+    def now(self) -> int:
+        return self.nic.now
 
     def run(self, clocks: int) -> None:
         self.nic.run(clocks)
@@ -106,7 +100,7 @@ class Lab:
     up: Job
     down: Job
     rng: random.Random
-    weather: Weather = CALM
+    hops: Hops = CALM
     base_seq: int = 0
     all_reduce: bool = False
     window: int = 0
@@ -116,12 +110,13 @@ class Lab:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        self.fabric = Fabric({}, self.inject, self.rng, self.weather)
+        plugged: dict[int, Port] = {}
+        self.network = NicNetwork(plugged, self.inject, self.rng, self.hops)
         ports = [*range(self.up.workers), *([] if self.all_reduce else [ROOT_PORT])]
         for port in ports:
             self.hosts[port] = self._host(port)
         for port, host in self.hosts.items():
-            self.fabric.nics[port] = host.port  # type: ignore[assignment]
+            plugged[port] = host.port
         for port in ports:
             self.begin(port, self.up.gen, self.down.gen)
         return self
@@ -141,7 +136,7 @@ class Lab:
         nic.pace(self.pace)
         # Pages in memory in the opposite order of their virtual addresses would need an array of their own each.
         memory = PinnedMemory(array, 0x7F00_0000_0000 + PAGE * port, tuple(base + PAGE * i for i in range(self.pages)))
-        return Host(Port(nic), memory, Nic(Bus(nic, self.fabric.advance), memory, patience=20_000))
+        return Host(Port(nic), memory, Nic(Bus(nic, self.network.advance), memory, patience=20_000))
 
     def begin(self, port: int, up: int, down: int) -> None:
         """Start a host's streams with these generations."""
@@ -167,6 +162,6 @@ class Lab:
     def finish(self, requests: Iterable[Request], limit: int = 4_000_000) -> None:
         """Until all of them are done, and counted."""
         left = list(requests)
-        self.fabric.run(lambda: all(request.done for request in left), limit)
+        self.network.run(lambda: all(request.done for request in left), limit)
         for host in self.hosts.values():
             host.port.run(64)

@@ -11,8 +11,8 @@ import pytest
 import transport_nic
 from nic_lab import WORDS, Lab
 from numpy.typing import NDArray
-from transport_fabric import ROOT_PORT, Job, Weather, embedded_switch, mac_of, model_switch, settings_of
 from transport_frames import sum_frame
+from transport_network import CALM, ROOT_PORT, Job, embedded_switch, mac_of, model_switch, settings_of, some_faults
 
 from catchment.rtl.driver.bus import BusError
 from catchment.rtl.driver.errors import NicError
@@ -22,6 +22,8 @@ from catchment.rtl.driver.request import Request, RequestError
 from catchment.rtl.generated import nic_regs as regs
 from catchment.rtl.harness.verilated_nic import Pace
 from catchment.sim.golden import formats
+from catchment.sim.world import Faults
+from catchment.sim.world.star import Hops
 from catchment.wire.generated.constants import DataType, Flag, Mode
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
@@ -47,12 +49,12 @@ def summed(parts: list[NDArray[Any]], pushed: DataType, exponent: int, pulled: D
         return formats.dequantize(formats.add_lanes(lanes), pulled, exponent, len(parts)).tobytes()
 
 
-def lab(rng: random.Random, workers: int, *, weather: Weather, all_reduce: bool = False, **more: Any) -> Lab:
+def lab(rng: random.Random, workers: int, *, hops: Hops, all_reduce: bool = False, **more: Any) -> Lab:
     mode = Mode.ALLREDUCE if all_reduce else Mode.REDUCE
     up = Job(UP, mode, workers, slots=64, base_slot=0, row=0)
     down = Job(DOWN, Mode.BCAST, workers, slots=64, base_slot=64, row=1)
     inject = embedded_switch(up) if all_reduce else embedded_switch(up, down)
-    return Lab(inject, up, down, rng, weather, all_reduce=all_reduce, **more)
+    return Lab(inject, up, down, rng, hops, all_reduce=all_reduce, **more)
 
 
 def plan(rng: random.Random, count: int) -> list[tuple[DataType, DataType, int, int]]:
@@ -72,10 +74,10 @@ def check(pull: Request, expected: bytes, flags: Flag) -> None:
 
 
 @pytest.mark.parametrize("workers", [2, 3])
-def test_gradients_up_and_parameters_down_in_any_weather(workers: int, rng: random.Random) -> None:
-    weather = Weather.random(rng)
+def test_gradients_up_and_parameters_down_under_any_faults(workers: int, rng: random.Random) -> None:
+    hops = some_faults(rng)
     pace = rng.choice([Pace(), Pace(60, 60, 60, 60, 60, 60)])
-    with lab(rng, workers, weather=weather, base_seq=rng.choice(BASES), pace=pace) as there:
+    with lab(rng, workers, hops=hops, base_seq=rng.choice(BASES), pace=pace) as there:
         jobs = plan(rng, 6)
         sums, pushes, copies = [], [], []
         for index, (pushed, pulled, exponent, count) in enumerate(jobs):
@@ -112,7 +114,7 @@ def test_gradients_up_and_parameters_down_in_any_weather(workers: int, rng: rand
 
 def test_all_reduce_gives_everyone_the_sum(rng: random.Random) -> None:
     workers = 3
-    with lab(rng, workers, weather=Weather.random(rng), all_reduce=True, base_seq=rng.choice(BASES)) as there:
+    with lab(rng, workers, hops=some_faults(rng), all_reduce=True, base_seq=rng.choice(BASES)) as there:
         pulls, pushes = [], []
         for index, (pushed, pulled, exponent, count) in enumerate(plan(rng, 5)):
             parts = [values(w, index, count, pushed) for w in range(workers)]
@@ -139,14 +141,14 @@ def test_a_soft_reset_in_the_middle_and_a_new_generation(rng: random.Random) -> 
             Job(down, Mode.BCAST, workers, slots=64, base_slot=64 * ((2 * i + 1) % 4), row=2 * i + 1),
         ]
     inject = model_switch(*jobs)
-    with Lab(inject, jobs[0], jobs[1], rng, Weather(loss=0.02), pace=Pace(tx_stall=100)) as there:
+    with Lab(inject, jobs[0], jobs[1], rng, Hops(Faults(loss=0.02), CALM.hop), pace=Pace(tx_stall=100)) as there:
         for up, down in generations[1:]:
             for host in there.workers():
                 host.push(values(0, 0, 4096, DataType.FP32), DataType.FP32, 3)
                 host.pull(4096, DataType.BYTES)
             there.root().push(bytes(4096), DataType.BYTES)
             for _ in range(rng.randrange(1, 60)):
-                there.fabric.advance()
+                there.network.advance()
             for port, host in there.hosts.items():
                 before = host.port.nic.memory_counts()["broken_laws"]
                 host.driver.soft_reset()
@@ -169,7 +171,7 @@ def test_a_soft_reset_in_the_middle_and_a_new_generation(rng: random.Random) -> 
 
 
 def test_bad_requests_registers_and_frames_are_counted_and_nothing_stops(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         worker, root = there.hosts[0], there.root()
         driver = worker.driver
         driver.enable_irq("missed", "refused")
@@ -214,7 +216,7 @@ def test_bad_requests_registers_and_frames_are_counted_and_nothing_stops(rng: ra
 
 
 def test_memory_that_fails_is_told_in_the_completion(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         worker, root = there.hosts[0], there.root()
         push = worker.push(values(0, 0, 1024, DataType.FP32), DataType.FP32, 3)
         offset = push.buffer.virtual - worker.memory.virtual
@@ -227,7 +229,7 @@ def test_memory_that_fails_is_told_in_the_completion(rng: random.Random) -> None
 
 
 def test_a_soft_reset_while_the_link_stands_still_ends_the_cut_frame(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         worker = there.hosts[0]
         nic = worker.port.nic
         # 32 different places: before, inside and between the beats of frames.
@@ -258,7 +260,7 @@ def sums_to_the_root(there: Lab, seq: int, **fields: int) -> bytes:
 
 
 def test_a_soft_reset_in_the_middle_of_a_frame_drops_its_rest_alone(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         root = there.root()
         nic = root.port.nic
         for clocks in range(1, 12):
@@ -281,7 +283,7 @@ def test_a_soft_reset_in_the_middle_of_a_frame_drops_its_rest_alone(rng: random.
 
 
 def test_an_exponent_that_changes_within_a_message_fails_the_pull(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         root = there.root()
         for seq, (exponent, flags) in enumerate([(3, 0), (4, 0), (3, Flag.LAST), (5, Flag.LAST)]):
             root.port.receive(sums_to_the_root(there, seq, exp=exponent, flags=flags))
@@ -293,7 +295,7 @@ def test_an_exponent_that_changes_within_a_message_fails_the_pull(rng: random.Ra
 
 
 def test_a_register_that_is_not_there_is_an_error(rng: random.Random) -> None:
-    with lab(rng, 1, weather=Weather()) as there:
+    with lab(rng, 1, hops=CALM) as there:
         nic = there.hosts[0].port.nic
         for address in (0x02C, 0x800, 0xFFC):
             with pytest.raises(BusError, match="error 2"):

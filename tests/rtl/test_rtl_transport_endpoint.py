@@ -10,12 +10,14 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
-from transport_fabric import ROOT_PORT, SWITCH_IP, Inject, Job, embedded_switch, ip_of, mac_of, settings_of
 from transport_frames import colons, dots
+from transport_network import ROOT_PORT, SWITCH_IP, Job, embedded_switch, ip_of, mac_of, settings_of
 from transport_nic import VECTOR_BYTES, Meta, Nic, StreamSettings
 
 from catchment.host import Endpoint, Stream
 from catchment.rtl.generated.nic_regs import Role
+from catchment.sim.world import Faults, FaultStream
+from catchment.sim.world.star import Inject
 from catchment.wire.generated.constants import UDP_PORT, DataType, Mode
 
 LANES = VECTOR_BYTES // 4
@@ -29,7 +31,10 @@ class Bridge:
 
     def __init__(self, inject: Inject, nics: dict[int, Nic], software: int, rng: random.Random, loss: float) -> None:
         self._inject, self._nics, self._software = inject, nics, software
-        self._rng, self._loss = rng, loss
+        self._faults, seed = Faults(loss=loss), rng.getrandbits(64)
+        ports = {*nics, software}
+        self._up = {port: FaultStream(seed, 2 * port) for port in ports}
+        self._down = {port: FaultStream(seed, 2 * port + 1) for port in ports}
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         self.socket.bind(("127.0.0.1", 0))
@@ -49,8 +54,10 @@ class Bridge:
         )
 
     def _switch(self, port: int, frame: bytes) -> None:
-        for out, answer in self._inject(port, frame) if self._rng.random() >= self._loss else ():
-            if self._rng.random() < self._loss:
+        if self._up[port].next(self._faults).lost:
+            return
+        for out, answer in self._inject(port, frame):
+            if self._down[out].next(self._faults).lost:
                 continue
             if out != self._software:
                 self._nics[out].receive(answer)

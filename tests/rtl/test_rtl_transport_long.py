@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 
 import pytest
-from transport_fabric import ROOT_PORT, settings_of
+from transport_network import ROOT_PORT, settings_of
 from transport_nic import REJECTS, STATS, Settings, StreamSettings, library
 
 from catchment.rtl.generated.nic_regs import Role
@@ -127,7 +127,7 @@ def any_job(rng: random.Random, **fixed: float) -> Job:
     return Job(**(choices | fixed))  # type: ignore[arg-type]
 
 
-def test_jobs_in_any_weather(rng: random.Random) -> None:
+def test_jobs_under_any_faults(rng: random.Random) -> None:
     """Loss, duplication, reordering, old frames and heartbeats, switch restarts, gaps on every port, wrap."""
     seen: dict[str, int] = {}
     for case in range(12):

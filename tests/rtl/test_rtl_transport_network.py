@@ -1,4 +1,4 @@
-"""NICs in hardware around p4src/luwu.p4, or its slow model, in any weather: every sum and parameter bit for bit."""
+"""NICs in hardware around p4src/luwu.p4, or its slow model, under any faults: every sum and parameter bit for bit."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from transport_fabric import (
+from transport_network import (
     ROOT_PORT,
-    Fabric,
-    Inject,
     Job,
-    Weather,
+    NicNetwork,
     embedded_switch,
     model_switch,
     settings_of,
+    some_faults,
 )
 from transport_nic import VECTOR_BYTES, Gaps, Meta, Nic, StreamSettings
 
 from catchment.rtl.generated.nic_regs import Role
+from catchment.sim.world.star import Hops, Inject
 from catchment.wire.generated.constants import DataType, Mode
 
 SWITCHES = {"model": model_switch, "embedded": embedded_switch}
@@ -74,7 +74,7 @@ def check_sums(got: list[tuple[bytes, Meta]], workers: int, count: int) -> None:
     assert len(got) == count
 
 
-def all_reduce(inject: Inject, job: Job, rng: random.Random, *, base: int, weather: Weather, window: int) -> None:
+def all_reduce(inject: Inject, job: Job, rng: random.Random, *, base: int, hops: Hops, window: int) -> None:
     count = 120
     stream = StreamSettings(gen=job.gen, base_seq=base, window=window, slots=job.slots)
     with ExitStack() as stack:
@@ -86,11 +86,11 @@ def all_reduce(inject: Inject, job: Job, rng: random.Random, *, base: int, weath
             nics[port].gaps(some_gaps(rng))
             for index in range(count):
                 nics[port].push(contribution(port, index).tobytes(), meta_of(port, index, count))
-        fabric = Fabric(nics, inject, rng, weather)
+        network = NicNetwork(nics, inject, rng, hops)
         got: dict[int, list[tuple[bytes, Meta]]] = {port: [] for port in nics}
-        fabric.run(lambda: min(drain(nic, got[port]) for port, nic in nics.items()) >= count)
+        network.run(lambda: min(drain(nic, got[port]) for port, nic in nics.items()) >= count)
         for _ in range(200):  # nothing comes twice
-            fabric.advance()
+            network.advance()
         for port, nic in nics.items():
             drain(nic, got[port])
             check_sums(got[port], job.workers, count)
@@ -99,17 +99,17 @@ def all_reduce(inject: Inject, job: Job, rng: random.Random, *, base: int, weath
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
-def test_all_reduce_in_any_weather(switch: str, rng: random.Random) -> None:
+def test_all_reduce_under_any_faults(switch: str, rng: random.Random) -> None:
     for _ in range(3):
         window = rng.choice([1, 3, 16, 64])
         job = Job(gen=rng.randrange(1, 1 << 16), mode=Mode.ALLREDUCE, workers=rng.choice([1, 2, 3]))
-        weather = Weather.random(rng)
+        hops = some_faults(rng)
         base = rng.choice(BASES)
-        print(f"window {window} base {base:#x} {job} {weather}")
-        all_reduce(SWITCHES[switch](job), job, rng, base=base, weather=weather, window=window)
+        print(f"window {window} base {base:#x} {job} {hops}")
+        all_reduce(SWITCHES[switch](job), job, rng, base=base, hops=hops, window=window)
 
 
-def push_and_pull(inject: Inject, up: Job, down: Job, rng: random.Random, weather: Weather) -> None:
+def push_and_pull(inject: Inject, up: Job, down: Job, rng: random.Random, hops: Hops) -> None:
     count = 100
     base = rng.choice(BASES)
     window = rng.choice([1, 5, 32, 64])
@@ -132,11 +132,11 @@ def push_and_pull(inject: Inject, up: Job, down: Job, rng: random.Random, weathe
             root.push(*parameters(index))
         for nic in nics.values():
             nic.gaps(some_gaps(rng))
-        fabric = Fabric(nics, inject, rng, weather)
+        network = NicNetwork(nics, inject, rng, hops)
         got: dict[int, list[tuple[bytes, Meta]]] = {port: [] for port in nics}
-        fabric.run(lambda: min(drain(nic, got[port]) for port, nic in nics.items()) >= count)
+        network.run(lambda: min(drain(nic, got[port]) for port, nic in nics.items()) >= count)
         for _ in range(200):
-            fabric.advance()
+            network.advance()
         drain(root, got[ROOT_PORT])
         check_sums(got[ROOT_PORT], up.workers, count)
         for port in range(up.workers):
@@ -156,6 +156,6 @@ def test_gradients_up_and_parameters_down(switch: str, rng: random.Random) -> No
         workers = rng.choice([1, 2, 3])
         up = Job(gen=rng.randrange(1, 1 << 15), mode=Mode.REDUCE, workers=workers)
         down = Job(gen=up.gen + 1, mode=Mode.BCAST, workers=workers, base_slot=64, row=1)
-        weather = Weather.random(rng)
-        print(f"{up} {weather}")
-        push_and_pull(SWITCHES[switch](up, down), up, down, rng, weather)
+        hops = some_faults(rng)
+        print(f"{up} {hops}")
+        push_and_pull(SWITCHES[switch](up, down), up, down, rng, hops)

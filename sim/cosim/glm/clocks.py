@@ -8,9 +8,10 @@ import numpy as np
 
 from catchment.host.glm.numbers import Loss, Numbers, Step
 from catchment.rtl.harness.glm_worker import Build, VerilatedWorker
-from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
+from catchment.sim.cosim.glm.network import GlmNetwork, SlotJob, model_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden.glm_cycles import CLOCK_HZ, PAPER_NETWORK, Setting, Workload
+from catchment.sim.world.star import Hops
 from catchment.wire.generated.glm_numbers import BANKS, CHUNK, PLANES
 
 PAPER_HOP = round(PAPER_NETWORK.seconds(BANKS) * CLOCK_HZ / 2)
@@ -66,11 +67,11 @@ def measure(chunks: int, bits: int, shape: Build, hop: int, seed: int = 1) -> Cl
         worker.pace(_MEMORY_LATENCY)
         worker.join(job.rounds(0))
         worker.weights = np.zeros((shape.engines, chunks * CHUNK), np.int64)
-        fabric = GlmFabric([worker], model_switch(job), weather=Weather(hop=hop), step=1)
+        network = GlmNetwork([worker], model_switch(job), seed=seed, hops=Hops(hop=hop), step=1)
         worker.start(hardware_training(numbers, Step.of(0.01, numbers), Loss.LOGISTIC))
         received = 0
         while worker.busy:
-            fabric.advance()
+            network.advance()
             received = received or worker.last_received
         sums, sent = worker.events("sums"), worker.events("sent")
     all_reduce = received - sent[0]

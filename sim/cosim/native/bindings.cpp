@@ -13,8 +13,9 @@
 
 #include "binding_values.hpp"
 #include "catchment/softswitch/dataplane.hpp"
+#include "machine.hpp"
+#include "sim/world/native/python_faults.hpp"
 #include "wire.hpp"
-#include "world.hpp"
 
 namespace py = pybind11;
 
@@ -30,7 +31,7 @@ struct Socket {
   std::uint32_t port = 0;
 };
 
-void plug_in(const Socket& socket, Line& outgoing) {
+void plug_in(const Socket& socket, ProtocolLine& outgoing) {
   if (const auto* device = std::get_if<DeviceNode*>(&socket.node)) {
     (*device)->attach(outgoing);
   } else if (const auto* member = std::get_if<MemberNode*>(&socket.node)) {
@@ -40,40 +41,42 @@ void plug_in(const Socket& socket, Line& outgoing) {
   }
 }
 
-void end_at(World& world, Line& line, const Socket& from, const Socket& to) {
+void end_at(Machine& machine, ProtocolLine& line, const Socket& from, const Socket& to) {
   if (const auto* device = std::get_if<DeviceNode*>(&to.node)) {
     const auto* node = std::get_if<SwitchNode*>(&from.node);
-    world.end(line, **device);
-    world.allow(line.timing().latency + (node != nullptr ? (*node)->timing().pipeline : 0));
+    machine.end(line, **device);
+    machine.allow(line.timing().latency + (node != nullptr ? (*node)->timing().pipeline : 0));
   } else if (const auto* member = std::get_if<MemberNode*>(&to.node)) {
-    world.end(line, **member, to.port);
+    machine.end(line, **member, to.port);
   } else {
-    world.end(line, *std::get<SwitchNode*>(to.node), to.port);
+    machine.end(line, *std::get<SwitchNode*>(to.node), to.port);
   }
 }
 
 // A cable; its two lines, first that from `a` to `b`.
-std::pair<Line*, Line*> connect(World& world, const Socket& a, const Socket& b, LineTiming timing,
-                                std::uint64_t seed) {
-  Line& there = world.add_line(timing, 2 * seed);
-  Line& back = world.add_line(timing, 2 * seed + 1);
+std::pair<ProtocolLine*, ProtocolLine*> connect(Machine& machine, const Socket& a, const Socket& b,
+                                                LineTiming timing) {
+  ProtocolLine& there = machine.add_line(timing);
+  ProtocolLine& back = machine.add_line(timing);
   plug_in(a, there);
   plug_in(b, back);
-  end_at(world, there, a, b);
-  end_at(world, back, b, a);
+  end_at(machine, there, a, b);
+  end_at(machine, back, b, a);
   return {&there, &back};
 }
 
-py::dict counts_of(const LineCounts& counts) {
+py::dict counts_of(const ProtocolLine& line) {
+  const TypeCounts& types = line.by_type();
   py::dict frames;
   py::dict bytes;
   py::dict resent;
   for (std::size_t type = 0; type < kTypes; ++type) {
-    if (counts.frames[type] == 0) continue;
-    frames[py::int_(type)] = counts.frames[type];
-    bytes[py::int_(type)] = counts.bytes[type];
-    resent[py::int_(type)] = counts.resent[type];
+    if (types.frames[type] == 0) continue;
+    frames[py::int_(type)] = types.frames[type];
+    bytes[py::int_(type)] = types.bytes[type];
+    resent[py::int_(type)] = types.resent[type];
   }
+  const world::LineCounts& counts = line.counts();
   py::dict all;
   all["frames"] = frames;
   all["bytes"] = bytes;
@@ -82,12 +85,13 @@ py::dict counts_of(const LineCounts& counts) {
   all["damaged"] = counts.damaged;
   all["duplicated"] = counts.duplicated;
   all["reordered"] = counts.reordered;
+  all["replayed"] = line.replayed();
   return all;
 }
 
-py::list take_sightings(World& world) {
+py::list take_sightings(Machine& machine) {
   py::list out;
-  for (const Sighting& one : world.sightings()) {
+  for (const Sighting& one : machine.sightings()) {
     out.append(py::make_tuple(
         one.line, one.at, one.lost,
         py::bytes(reinterpret_cast<const char*>(one.bytes->data()), one.bytes->size())));
@@ -95,10 +99,10 @@ py::list take_sightings(World& world) {
   return out;
 }
 
-DeviceNode& add_device(World& world, std::uintptr_t table, std::uintptr_t device,
+DeviceNode& add_device(Machine& machine, std::uintptr_t table, std::uintptr_t device,
                        std::size_t fifo_bytes) {
-  return world.add_device(*reinterpret_cast<const rtl::Device*>(table),
-                          reinterpret_cast<void*>(device), fifo_bytes);
+  return machine.add_device(*reinterpret_cast<const rtl::Device*>(table),
+                            reinterpret_cast<void*>(device), fifo_bytes);
 }
 
 py::list take_answers(DeviceNode& device) {
@@ -113,17 +117,14 @@ void bind_line(py::module_& module) {
   py::class_<LineTiming>(module, "LineTiming")
       .def(py::init([](Picos byte, Picos latency) { return LineTiming{byte, latency}; }),
            py::kw_only(), py::arg("byte"), py::arg("latency"));
-  py::class_<Line>(module, "Line")
-      .def_property_readonly("number", &Line::number)
-      .def_property_readonly("digest", &Line::digest)
-      .def("counts", [](const Line& line) { return counts_of(line.counts()); })
-      .def("lose", &Line::lose, py::arg("type"), py::arg("skip"), py::arg("count"))
-      .def(
-          "set_faults",
-          [](Line& line, double loss, double damage, double duplicate, double reorder,
-             Picos delay) { line.faults = {loss, damage, duplicate, reorder, delay}; },
-          py::kw_only(), py::arg("loss"), py::arg("damage"), py::arg("duplicate"),
-          py::arg("reorder"), py::arg("delay"));
+  py::class_<ProtocolLine>(module, "Line")
+      .def_property_readonly("number", &ProtocolLine::number)
+      .def_property_readonly("digest", &ProtocolLine::digest)
+      .def("counts", &counts_of)
+      .def("lose", &ProtocolLine::lose, py::arg("type"), py::arg("skip"), py::arg("count"))
+      .def("set_faults", [](ProtocolLine& line, const py::object& faults) {
+        line.faults = world::faults_of(faults);
+      });
 }
 
 host::Memory memory_of(std::uintptr_t address, std::size_t elements, int dtype) {
@@ -134,18 +135,19 @@ host::Memory memory_of(std::uintptr_t address, std::size_t elements, int dtype) 
 void bind_member(py::module_& module) {
   py::class_<MemberNode>(module, "Member")
       .def("join",
-           [](MemberNode& node, const World& world, const py::dict& fields) {
+           [](MemberNode& node, const Machine& machine, const py::dict& fields) {
              node.join(host::endpoint_config(fields), host::address(fields["local"]),
-                       host::address(fields["switch"]), world.now());
+                       host::address(fields["switch"]), machine.now());
            })
       .def("push",
-           [](MemberNode& node, const World& world, std::uintptr_t address, std::size_t elements,
-              int dtype, int exponent) {
-             return node.push(memory_of(address, elements, dtype), exponent, world.now());
+           [](MemberNode& node, const Machine& machine, std::uintptr_t address,
+              std::size_t elements, int dtype, int exponent) {
+             return node.push(memory_of(address, elements, dtype), exponent, machine.now());
            })
-      .def("pull",
-           [](MemberNode& node, const World& world, std::uintptr_t address, std::size_t elements,
-              int dtype) { return node.pull(memory_of(address, elements, dtype), world.now()); })
+      .def(
+          "pull",
+          [](MemberNode& node, const Machine& machine, std::uintptr_t address, std::size_t elements,
+             int dtype) { return node.pull(memory_of(address, elements, dtype), machine.now()); })
       .def("watch", &MemberNode::watch)
       .def("stats", [](const MemberNode& node) { return host::to_dict(node.stats()); })
       .def("failure", [](const MemberNode& node) { return host::to_dict(node.failure()); })
@@ -178,8 +180,8 @@ void bind_nodes(py::module_& module) {
   py::class_<SwitchNode>(module, "Switch")
       .def_property_readonly("damaged", &SwitchNode::damaged)
       .def("queue", [](const SwitchNode& node, std::uint32_t port) {
-        const PortQueueCounts counts = node.counts(port);
-        return std::pair{counts.dropped, counts.most_bytes};
+        const world::LineCounts& counts = node.counts(port);
+        return std::pair{counts.dropped, counts.most_waiting};
       });
   bind_member(module);
   py::class_<Socket>(module, "Socket")
@@ -188,34 +190,34 @@ void bind_nodes(py::module_& module) {
       .def(py::init([](SwitchNode& node, std::uint32_t port) { return Socket{&node, port}; }));
 }
 
-void bind_world(py::module_& module) {
+void bind_machine(py::module_& module) {
   const auto owned = py::return_value_policy::reference_internal;
-  py::class_<World>(module, "World")
-      .def(py::init<std::uint64_t>(), py::arg("batch"))
-      .def_property_readonly("clocks", &World::clocks)
-      .def_property_readonly("batch", &World::batch)
+  py::class_<Machine>(module, "Machine")
+      .def(py::init<std::uint64_t, std::uint64_t>(), py::arg("seed"), py::arg("batch"))
+      .def_property_readonly("clocks", &Machine::clocks)
+      .def_property_readonly("batch", &Machine::batch)
       .def("add_device", &add_device, owned)
       .def(
           "add_switch",
-          [](World& world, Dataplane& dataplane, Picos pipeline,
+          [](Machine& machine, Dataplane& dataplane, Picos pipeline,
              std::size_t queue_bytes) -> SwitchNode& {
-            return world.add_switch(dataplane.packets(), {pipeline, queue_bytes});
+            return machine.add_switch(dataplane.packets(), {pipeline, queue_bytes});
           },
           owned, py::keep_alive<1, 2>())
       .def(
           "add_member",
-          [](World& world, Picos receive, Picos frame, std::size_t ring_bytes,
+          [](Machine& machine, Picos receive, Picos frame, std::size_t ring_bytes,
              std::size_t ring_frames) -> MemberNode& {
-            return world.add_member({receive, frame, ring_bytes, ring_frames});
+            return machine.add_member({receive, frame, ring_bytes, ring_frames});
           },
           owned, py::kw_only(), py::arg("receive"), py::arg("frame"), py::arg("ring_bytes"),
           py::arg("ring_frames"))
       .def("connect", &connect, owned)
-      .def("close", &World::close)
-      .def("run", &World::run, Release())
-      .def("run_watched", &World::run_watched, Release())
-      .def("run_accesses", &World::run_accesses, Release())
-      .def("capture", &World::capture)
+      .def("close", &Machine::close)
+      .def("run", &Machine::run, Release())
+      .def("run_watched", &Machine::run_watched, Release())
+      .def("run_accesses", &Machine::run_accesses, Release())
+      .def("capture", &Machine::capture)
       .def("sightings", &take_sightings);
 }
 
@@ -225,8 +227,7 @@ void bind_world(py::module_& module) {
 PYBIND11_MODULE(_cosim, module) {
   using namespace catchment::cosim;
   module.attr("PICOS_PER_CLOCK") = kClock;
-  module.def("wire_bytes", &wire_bytes, "Bytes that a frame of so many takes on the wire.");
   bind_line(module);
   bind_nodes(module);
-  bind_world(module);
+  bind_machine(module);
 }

@@ -65,7 +65,7 @@ void DeviceNode::take(const Beat& beat, Picos now) {
   }
   if (beat.last == 0) return;
   if (beat.user != 0) ++counts_.cut_frames;
-  line_->send(std::make_shared<const Bytes>(std::move(part_)), beat.user != 0, part_first_, now);
+  line_->put(std::make_shared<const Bytes>(std::move(part_)), beat.user != 0, part_first_, now);
   part_.clear();
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "line.hpp"
+#include "protocol_line.hpp"
 #include "rtl/harness/device.hpp"
 #include "watch.hpp"
 
@@ -40,7 +40,7 @@ class DeviceNode {
   DeviceNode(const rtl::Device& table, void* device, std::size_t fifo_bytes)
       : table_(table), device_(device), fifo_bytes_(fifo_bytes) {}
 
-  void attach(Line& line) { line_ = &line; }
+  void attach(ProtocolLine& line) { line_ = &line; }
   void arrive(Arrival&& arrival);
   // Clocks from `now` on.
   void run(Picos now, std::uint64_t clocks);
@@ -66,7 +66,7 @@ class DeviceNode {
   const rtl::Device& table_;
   void* device_;
   std::size_t fifo_bytes_;
-  Line* line_ = nullptr;
+  ProtocolLine* line_ = nullptr;
   MacCounts counts_;
 
   std::deque<Arrival> arrivals_;

@@ -1,55 +1,31 @@
-// What happens at which time. Of two events of one time the one of the lower source comes first,
-// and one source's in the order in which it made them: how far the clock runs at once changes
-// nothing.
+// What happens in a co-simulation: a frame has come in at a node, or a node's time has.
 #pragma once
 
 #include <cstdint>
-#include <queue>
 #include <utility>
-#include <vector>
 
 #include "frame.hpp"
 #include "node.hpp"
+#include "sim/world/native/world.hpp"
 
 namespace catchment::cosim {
 
-struct Event {
-  Picos at;
-  std::uint32_t source;  // a line's number, or a node's after all lines
-  std::uint64_t number;
+struct Happening {
   Node* node;
   std::uint32_t port;
   bool wakes;  // no frame: the node asked for it
   Arrival arrival;
 };
 
-class Events {
- public:
-  void push(Event event) { queue_.push(std::move(event)); }
+using World = world::World<Happening>;
 
-  // Carries out what happens before `end`.
-  void run(Picos end) {
-    while (!queue_.empty() && queue_.top().at < end) {
-      Event event = queue_.top();
-      queue_.pop();
-      if (event.wakes) {
-        event.node->on_time(event.at);
-      } else {
-        event.node->on_frame(event.port, std::move(event.arrival));
-      }
-    }
+inline void carry_out(world::Event<Happening>&& event) {
+  Happening& what = event.payload;
+  if (what.wakes) {
+    what.node->on_time(event.at);
+  } else {
+    what.node->on_frame(what.port, std::move(what.arrival));
   }
-
- private:
-  struct Later {
-    bool operator()(const Event& a, const Event& b) const {
-      if (a.at != b.at) return a.at > b.at;
-      if (a.source != b.source) return a.source > b.source;
-      return a.number > b.number;
-    }
-  };
-
-  std::priority_queue<Event, std::vector<Event>, Later> queue_;
-};
+}
 
 }  // namespace catchment::cosim

@@ -1,27 +1,21 @@
 // Time and frames of the co-simulation.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "sim/world/native/ethernet.hpp"
+#include "sim/world/native/time.hpp"
+
 namespace catchment::cosim {
 
-using Picos = std::int64_t;
+using world::kFcs;
+using world::kPreamble;
+using world::kShortest;
+using world::Picos;
 
 inline constexpr Picos kClock = 4000;  // 250 MHz
-
-// What Ethernet adds on the wire: preamble and start delimiter, FCS, gap between frames.
-inline constexpr std::size_t kPreamble = 8;
-inline constexpr std::size_t kFcs = 4;
-inline constexpr std::size_t kGap = 12;
-inline constexpr std::size_t kShortest = 60;  // without FCS; shorter ones are padded
-
-inline constexpr std::size_t wire_bytes(std::size_t frame) {
-  return kPreamble + std::max(frame, kShortest) + kFcs + kGap;
-}
 
 using Bytes = std::vector<std::uint8_t>;
 

@@ -29,7 +29,7 @@ void LinePort::commit(std::size_t bytes, std::span<const std::uint8_t> rest) {
   envelope_.write(staged_.data(), bytes + rest.size());
   staged_.resize(host::kEnvelopeBytes + bytes);
   staged_.insert(staged_.end(), rest.begin(), rest.end());
-  line_->send(std::make_shared<const Bytes>(std::move(staged_)), false, now_, now_);
+  line_->put(std::make_shared<const Bytes>(std::move(staged_)), false, now_, now_);
   staged_ = {};
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "envelope.hpp"
-#include "line.hpp"
 #include "port.hpp"
+#include "protocol_line.hpp"
 
 namespace catchment::cosim {
 
@@ -21,7 +21,7 @@ class LinePort final : public host::Port {
            std::size_t ring_bytes)
       : envelope_(local, peer), path_bytes_(path_bytes), ring_bytes_(ring_bytes) {}
 
-  void attach(Line& line) { line_ = &line; }
+  void attach(ProtocolLine& line) { line_ = &line; }
   // The time of what follows.
   void set(Picos now) { now_ = now; }
   void arrive(std::shared_ptr<const Bytes> frame) { arrived_.push_back(std::move(frame)); }
@@ -45,7 +45,7 @@ class LinePort final : public host::Port {
   host::Envelope envelope_;
   std::size_t path_bytes_;
   std::size_t ring_bytes_;
-  Line* line_ = nullptr;
+  ProtocolLine* line_ = nullptr;
   Picos now_ = 0;
   bool full_ = false;
   std::uint64_t foreign_ = 0;

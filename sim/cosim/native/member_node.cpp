@@ -34,7 +34,7 @@ class PlainFloats {
 
 }  // namespace
 
-void MemberNode::attach(Line& line) { line_ = &line; }
+void MemberNode::attach(ProtocolLine& line) { line_ = &line; }
 
 void MemberNode::join(const host::EndpointConfig& config, const host::UdpAddress& local,
                       const host::UdpAddress& peer, Picos now) {
@@ -132,10 +132,10 @@ void MemberNode::serve(Picos now) {
 
 // An earlier wake-up that is due anyway leads to all later ones.
 void MemberNode::wake(Picos at) {
-  at = std::max(at, busy_until_);
+  at = std::max({at, busy_until_, world_.now()});
   if (next_wake_ && *next_wake_ <= at) return;
   next_wake_ = at;
-  events_.push({at, source_, wakes_++, this, 0, true, {}});
+  world_.schedule(source_, at, {this, 0, true, {}});
 }
 
 }  // namespace catchment::cosim

@@ -31,11 +31,10 @@ struct StackCounts {
 
 class MemberNode final : public Node {
  public:
-  // `source`: of its wake-ups among all events.
-  MemberNode(Events& events, std::uint32_t source, StackTiming timing)
-      : events_(events), source_(source), timing_(timing) {}
+  MemberNode(World& world, StackTiming timing)
+      : world_(world), source_(world.add_node()), timing_(timing) {}
 
-  void attach(Line& line);
+  void attach(ProtocolLine& line);
   // Begins with these streams; a member that was there is forgotten.
   void join(const host::EndpointConfig& config, const host::UdpAddress& local,
             const host::UdpAddress& peer, Picos now);
@@ -58,11 +57,11 @@ class MemberNode final : public Node {
   void serve(Picos now);
   void wake(Picos at);
 
-  Events& events_;
+  World& world_;
   std::uint32_t source_;
   StackTiming timing_;
   StackCounts counts_;
-  Line* line_ = nullptr;
+  ProtocolLine* line_ = nullptr;
   std::unique_ptr<host::Stats> stats_ = std::make_unique<host::Stats>();
   std::unique_ptr<LinePort> port_;
   std::unique_ptr<host::Member> member_;
@@ -70,7 +69,6 @@ class MemberNode final : public Node {
   std::deque<std::pair<Picos, std::shared_ptr<const Bytes>>> arriving_;  // when the program sees it
   Picos busy_until_ = 0;
   std::uint64_t handled_ = 0;  // frames
-  std::uint64_t wakes_ = 0;
   std::optional<Picos> next_wake_;
   std::vector<std::pair<std::shared_ptr<host::Request>, std::shared_ptr<Watch>>> watches_;
 };

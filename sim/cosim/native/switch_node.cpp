@@ -1,7 +1,7 @@
 #include "switch_node.hpp"
 
-#include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace catchment::cosim {
 
@@ -27,17 +27,12 @@ void SwitchNode::emit(const OutFrame& frame, Picos ready) {
     packets_.dropped(frame.port, DropCause::no_such_port, {&frame, 1});
     return;
   }
-  auto& [line, counts] = found->second;
-  const std::size_t waiting = line->backlog(ready) + frame.length;
-  if (waiting > timing_.queue_bytes) {
-    ++counts.dropped;
+  auto bytes = std::make_shared<const Bytes>(frame.data, frame.data + frame.length);
+  if (found->second->put(std::move(bytes), false, ready, ready)) {
+    packets_.sent(frame.port, 1, frame.length, {&frame, 1});
+  } else {
     packets_.dropped(frame.port, DropCause::tx_full, {&frame, 1});
-    return;
   }
-  counts.most_bytes = std::max<std::uint64_t>(counts.most_bytes, waiting);
-  line->send(std::make_shared<const Bytes>(frame.data, frame.data + frame.length), false, ready,
-             ready);
-  packets_.sent(frame.port, 1, frame.length, {&frame, 1});
 }
 
 }  // namespace catchment::cosim

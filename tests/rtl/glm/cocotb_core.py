@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from catchment.host.glm.numbers import Loss
 from catchment.rtl.generated import glm_regs as regs
 from catchment.rtl.regmap.model import Register
-from catchment.sim.cosim.glm.fabric import Inject, SlotJob, model_switch
+from catchment.sim.cosim.glm.network import SlotJob, model_switch
 from catchment.sim.cosim.glm.training import hardware_training
+from catchment.sim.world.star import Inject
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BASE, LABELS = 0x12_0000_0400, 0x7_0000_0040

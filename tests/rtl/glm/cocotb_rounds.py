@@ -13,7 +13,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 from catchment.rtl.harness.glm_worker import ROUNDS as LAYOUT
 from catchment.rtl.harness.glm_worker import Rounds
-from catchment.sim.cosim.glm.fabric import SlotJob, model_switch
+from catchment.sim.cosim.glm.network import SlotJob, model_switch
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BEAT = 64

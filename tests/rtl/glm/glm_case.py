@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from catchment.host.glm.numbers import Loss, Numbers, Step
 from catchment.host.glm.shares import Shares
 from catchment.rtl.harness.glm_worker import Build, Counts, VerilatedWorker
-from catchment.sim.cosim.glm.fabric import GlmFabric, Inject, SlotJob, Weather, embedded_switch
+from catchment.sim.cosim.glm.network import GlmNetwork, SlotJob, embedded_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden import glm
+from catchment.sim.world.star import Hops, Inject
 from catchment.wire.generated.glm_numbers import WEIGHT_LIMIT
 
 SMALL = Build(engines=1, model_rows=64, replay_words=256)
 """Of most tests, and of small trainings by the command, so that they share a build: 1024 weights."""
 SLOTS = 8
 """Rounds in flight."""
-CALM = Weather()
+CALM = Hops()
 
 
 @dataclass
@@ -63,11 +64,11 @@ class Case:
         return [worker.weights for worker in self.golden]
 
     def in_hardware(
-        self, shape: Build = SMALL, *, weather: Weather = CALM, base_seq: int = 0, latency: int = 20, stall: int = 0,
+        self, shape: Build = SMALL, *, hops: Hops = CALM, base_seq: int = 0, latency: int = 20, stall: int = 0,
         tx_stall: int = 0, switch: Callable[[SlotJob], Inject] = embedded_switch,
-    ) -> tuple[list[NDArray[np.int64]], list[Counts], GlmFabric]:  # fmt: skip
-        """The same, what the workers counted, and the fabric."""
-        job = SlotJob(self.workers, slots=SLOTS, base_seq=base_seq, rto=8 * weather.hop + 400)
+    ) -> tuple[list[NDArray[np.int64]], list[Counts], GlmNetwork]:  # fmt: skip
+        """The same, what the workers counted, and the network."""
+        job = SlotJob(self.workers, slots=SLOTS, base_seq=base_seq, rto=8 * hops.hop + 400)
         with ExitStack() as exits:
             workers = []
             for wid, golden in enumerate(self.golden):
@@ -76,12 +77,12 @@ class Case:
                 worker.pace(latency, stall, tx_stall)
                 worker.join(job.rounds(wid))
                 worker.weights = self.start[wid]
-            fabric = GlmFabric(workers, switch(job), self.rng, weather)
+            network = GlmNetwork(workers, switch(job), seed=self.rng.getrandbits(64), hops=hops)
             training = hardware_training(self.numbers, self.step, self.loss, self.epochs)
             for worker in workers:
                 worker.start(training)
-            fabric.settle()
-            return [worker.weights for worker in workers], [worker.counts() for worker in workers], fabric
+            network.settle()
+            return [worker.weights for worker in workers], [worker.counts() for worker in workers], network
 
 
 def assert_equal(case: Case, found: list[NDArray[np.int64]]) -> None:

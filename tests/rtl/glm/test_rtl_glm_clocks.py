@@ -11,9 +11,10 @@ from glm_case import SLOTS, SMALL, Case
 
 from catchment.rtl.harness.glm_worker import VerilatedWorker
 from catchment.sim.cosim.glm.clocks import measure, of_paper
-from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
+from catchment.sim.cosim.glm.network import GlmNetwork, SlotJob, model_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden import glm_cycles
+from catchment.sim.world.star import Hops
 
 NIC_CLOCKS = 40
 """The issue's limit for the NIC's share of an all-reduce."""
@@ -31,11 +32,11 @@ def events_of(case: Case, hop: int = 60) -> dict[str, list[int]]:
         worker.pace(latency=10)
         worker.join(job.rounds(0))
         worker.weights = case.start[0]
-        fabric = GlmFabric([worker], model_switch(job), case.rng, Weather(hop=hop), step=1)
+        network = GlmNetwork([worker], model_switch(job), seed=1, hops=Hops(hop=hop), step=1)
         worker.start(hardware_training(case.numbers, case.step, case.loss))
         received = []
         while worker.busy:
-            fabric.advance()
+            network.advance()
             if worker.last_received and worker.last_received not in received:
                 received.append(worker.last_received)
         return {"received": received, **{name: worker.events(name) for name in ("sums", "sent", "full", "scales")}}

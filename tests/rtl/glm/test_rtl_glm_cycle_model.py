@@ -9,9 +9,10 @@ import pytest
 from glm_case import SMALL, Case
 
 from catchment.rtl.harness.glm_worker import VerilatedWorker
-from catchment.sim.cosim.glm.fabric import GlmFabric, SlotJob, Weather, model_switch
+from catchment.sim.cosim.glm.network import GlmNetwork, SlotJob, model_switch
 from catchment.sim.cosim.glm.training import hardware_training
 from catchment.sim.golden import glm_cycles as cycles
+from catchment.sim.world.star import Hops
 
 PIPELINE = cycles.Pipeline(replay_words=SMALL.replay_words)
 
@@ -24,11 +25,11 @@ def _measured(case: Case, hop: int) -> tuple[int, int]:
         worker.pace(latency=10)
         worker.join(job.rounds(0))
         worker.weights = case.start[0]
-        fabric = GlmFabric([worker], model_switch(job), case.rng, Weather(hop=hop), step=1)
+        network = GlmNetwork([worker], model_switch(job), seed=1, hops=Hops(hop=hop), step=1)
         worker.start(hardware_training(case.numbers, case.step, case.loss))
         received = 0
         while worker.busy:
-            fabric.advance()
+            network.advance()
             received = received or worker.last_received
         return worker.counts().clocks, received - worker.events("sent")[0]
 

@@ -9,7 +9,8 @@ from glm_case import SMALL, Case, assert_equal
 
 from catchment.host.glm.numbers import Loss
 from catchment.rtl.harness.glm_worker import Build
-from catchment.sim.cosim.glm.fabric import Weather, model_switch
+from catchment.sim.cosim.glm.network import model_switch
+from catchment.sim.world.star import Hops
 
 
 @pytest.mark.parametrize("loss", list(Loss))
@@ -35,13 +36,13 @@ def test_numbers_that_are_cut(rng: random.Random) -> None:
     assert counts.peer_saturated
 
 
-def test_workers_in_bad_weather(rng: random.Random) -> None:
+def test_workers_on_faulty_lines(rng: random.Random) -> None:
     """Frames are lost, doubled and overtaken; rounds pass the end of 32 bits."""
-    weather = Weather(loss=0.2, duplicate=0.2, tail=rng.choice([0, 10]))
+    hops = Hops.with_stragglers(hop=50, loss=0.2, duplicate=0.2, tail=rng.choice([0, 10]))
     case = Case(rng, bits=4, workers=3, features=500, batch=32, samples=128)
-    weights, counts, fabric = case.in_hardware(weather=weather, base_seq=2**32 - 5, tx_stall=40, switch=model_switch)
+    weights, counts, network = case.in_hardware(hops=hops, base_seq=2**32 - 5, tx_stall=40, switch=model_switch)
     assert_equal(case, weights)
-    assert fabric.lost and any(c.repeated for c in counts) and any(c.unasked for c in counts)
+    assert network.lost and any(c.repeated for c in counts) and any(c.unasked for c in counts)
     assert all(c.begun == c.sums == c.confirmed == len(case.rows) for c in counts)
 
 

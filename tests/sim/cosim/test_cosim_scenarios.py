@@ -12,6 +12,7 @@ from catchment.rtl.harness.verilated_nic import Pace
 from catchment.sim.cosim import CosimError, Faults, HostModel, Kind, LinkModel, Machine, StackModel
 from catchment.sim.cosim.machine import LUWU
 from catchment.sim.cosim.rounds import as_type, gradients, parameters, summed
+from catchment.sim.world import WorldError
 from catchment.wire.generated.constants import DataType, PacketType
 
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
@@ -210,5 +211,5 @@ def test_what_cannot_be_is_refused(rng: random.Random) -> None:
         machine.run(1)
     with pytest.raises(CosimError, match="whole picoseconds"):
         Machine.star(2, link=LinkModel(gbps=3))
-    with pytest.raises(CosimError, match="give a probability"):
+    with pytest.raises(WorldError, match="give a probability"):
         Faults(loss=2)

@@ -12,23 +12,23 @@
 
 #include "device_node.hpp"
 #include "events.hpp"
-#include "line.hpp"
 #include "member_node.hpp"
+#include "protocol_line.hpp"
 #include "switch_node.hpp"
 
 namespace catchment::cosim {
 
-class World {
+class Machine {
  public:
-  explicit World(std::uint64_t batch) : batch_(batch) {}
+  Machine(std::uint64_t seed, std::uint64_t batch) : world_(seed), batch_(batch) {}
 
   DeviceNode& add_device(const rtl::Device& table, void* device, std::size_t fifo_bytes);
   SwitchNode& add_switch(softswitch::Packets& packets, SwitchTiming timing);
   MemberNode& add_member(StackTiming timing);
   // One direction of a cable; the other is a line of its own.
-  Line& add_line(LineTiming timing, std::uint64_t seed);
-  void end(Line& line, DeviceNode& device);
-  void end(Line& line, Node& node, std::uint32_t port);
+  ProtocolLine& add_line(LineTiming timing);
+  void end(ProtocolLine& line, DeviceNode& device);
+  void end(ProtocolLine& line, Node& node, std::uint32_t port);
 
   // Whoever sends on a line into a device after having heard of something adds this to the line's
   // latency: a switch its pipeline.
@@ -53,14 +53,13 @@ class World {
   [[nodiscard]] std::size_t waiting() const;
   void step(std::uint64_t clocks);
 
+  World world_;
   std::uint64_t batch_;
   std::uint64_t clocks_ = 0;
   std::vector<std::unique_ptr<DeviceNode>> devices_;
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<MemberNode>> members_;
-  std::vector<std::unique_ptr<Line>> lines_;
-  std::vector<std::uint64_t> numbers_;  // events that each line has made
-  Events events_;
+  std::vector<std::unique_ptr<ProtocolLine>> lines_;
   bool closed_ = false;
   bool capturing_ = false;
   std::vector<Sighting> sightings_;

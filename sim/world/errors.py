@@ -1,0 +1,7 @@
+"""What is wrong with a world that somebody asked for."""
+
+from __future__ import annotations
+
+
+class WorldError(ValueError):
+    """A rate, a probability or a time that no line can have."""

@@ -1,0 +1,139 @@
+// A queue of events in the order (time, source, number): a timing wheel of buckets of 4.1 ns. A
+// bucket is sorted when the clock reaches it; events beyond the wheel's turn of 268 us wait in one
+// unsorted list a turn.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/world/native/time.hpp"
+
+namespace catchment::world {
+
+template <typename Payload>
+struct Event {
+  Picos at;
+  std::uint64_t number;  // among the events of its source
+  std::uint32_t source;
+  Payload payload;
+
+  friend bool operator<(const Event& a, const Event& b) {
+    if (a.at != b.at) return a.at < b.at;
+    if (a.source != b.source) return a.source < b.source;
+    return a.number < b.number;
+  }
+};
+
+template <typename Payload>
+class TimingWheel {
+ public:
+  using Entry = Event<Payload>;
+
+  TimingWheel() : buckets_(kBuckets) {}
+
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+  /// Times are not negative.
+  void push(Entry event) {
+    ++size_;
+    const std::int64_t bucket = event.at >> kBucketBits;
+    if (bucket <= open_) {
+      const auto place = std::upper_bound(ready_.begin(), ready_.end(), event, later);
+      ready_.insert(place, std::move(event));
+    } else if (bucket >> kTurnBits == turn_) {
+      put(bucket, std::move(event));
+    } else {
+      beyond_[bucket >> kTurnBits].push_back(std::move(event));
+    }
+  }
+
+  /// The first event, if it happens before `end`, else null; it is there until the next call.
+  [[nodiscard]] const Entry* first(Picos end) {
+    if (ready_.empty() && !open_next(end)) return nullptr;
+    return ready_.back().at < end ? &ready_.back() : nullptr;
+  }
+
+  /// Takes out what first() has shown.
+  Entry pop() {
+    Entry event = std::move(ready_.back());
+    ready_.pop_back();
+    --size_;
+    return event;
+  }
+
+ private:
+  static constexpr int kBucketBits = 12;  // of picoseconds
+  static constexpr int kTurnBits = 16;    // of buckets
+  static constexpr std::size_t kBuckets = std::size_t{1} << kTurnBits;
+  static constexpr std::size_t kWords = kBuckets / 64;
+
+  static bool later(const Entry& a, const Entry& b) { return b < a; }
+
+  void put(std::int64_t bucket, Entry event) {
+    const std::size_t place = static_cast<std::size_t>(bucket) % kBuckets;
+    buckets_[place].push_back(std::move(event));
+    used_[place / 64] |= std::uint64_t{1} << place % 64;
+    used_words_[place / 4096] |= std::uint64_t{1} << place / 64 % 64;
+  }
+
+  // The first used place of the turn that is not before `from`, or kBuckets.
+  [[nodiscard]] std::size_t next_used(std::size_t from) const {
+    if (from >= kBuckets) return kBuckets;
+    std::size_t word = from / 64;
+    if (const std::uint64_t bits = used_[word] >> from % 64; bits != 0) {
+      return from + static_cast<std::size_t>(std::countr_zero(bits));
+    }
+    ++word;
+    for (std::size_t group = word / 64; group < used_words_.size(); ++group) {
+      std::uint64_t bits = used_words_[group];
+      if (group == word / 64) bits = bits >> word % 64 << word % 64;
+      if (bits == 0) continue;
+      word = 64 * group + static_cast<std::size_t>(std::countr_zero(bits));
+      return 64 * word + static_cast<std::size_t>(std::countr_zero(used_[word]));
+    }
+    return kBuckets;
+  }
+
+  // Sorts the next bucket that begins before `end` into ready_, which is empty.
+  bool open_next(Picos end) {
+    if (size_ == 0) return false;
+    const std::int64_t base = turn_ << kTurnBits;
+    std::size_t place =
+        next_used(static_cast<std::size_t>(std::max<std::int64_t>(open_ + 1 - base, 0)));
+    if (place == kBuckets) {
+      const auto turn = beyond_.begin();  // there is one: the wheel is not empty
+      if (turn->first << (kTurnBits + kBucketBits) >= end) return false;
+      turn_ = turn->first;
+      for (Entry& event : turn->second) put(event.at >> kBucketBits, std::move(event));
+      beyond_.erase(turn);
+      open_ = (turn_ << kTurnBits) - 1;
+      place = next_used(0);
+    }
+    const std::int64_t bucket = (turn_ << kTurnBits) + static_cast<std::int64_t>(place);
+    if (bucket << kBucketBits >= end) return false;
+    open_ = bucket;
+    ready_.swap(buckets_[place]);
+    used_[place / 64] &= ~(std::uint64_t{1} << place % 64);
+    if (used_[place / 64] == 0) used_words_[place / 4096] &= ~(std::uint64_t{1} << place / 64 % 64);
+    std::sort(ready_.begin(), ready_.end(), later);
+    return true;
+  }
+
+  std::vector<std::vector<Entry>> buckets_;  // of this turn
+  std::array<std::uint64_t, kWords> used_{};
+  std::array<std::uint64_t, kWords / 64> used_words_{};
+  std::map<std::int64_t, std::vector<Entry>> beyond_;  // by turn
+  std::vector<Entry> ready_;  // of the open bucket and those before it, the first one at the end
+  std::int64_t open_ = -1;
+  std::int64_t turn_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace catchment::world

@@ -1,0 +1,73 @@
+// The event kernel: a clock in picoseconds and what happens at which time. Of two events of one
+// time the one of the lower source comes first, and one source's in the order in which it made
+// them, so that an outcome does not depend on who was asked first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "sim/world/native/time.hpp"
+#include "sim/world/native/timing_wheel.hpp"
+
+namespace catchment::world {
+
+template <typename Payload>
+class World {
+ public:
+  using Entry = Event<Payload>;
+
+  explicit World(std::uint64_t seed) : seed_(seed) {}
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  [[nodiscard]] Picos now() const { return now_; }
+  [[nodiscard]] std::size_t pending() const { return wheel_.size(); }
+
+  /// Numbers of sources: lines come before nodes, each in the order of these calls.
+  std::uint32_t add_line() { return add(0); }
+  std::uint32_t add_node() { return add(kNode); }
+
+  void schedule(std::uint32_t source, Picos at, Payload payload) {
+    if (at < now_) throw std::logic_error("an event cannot happen before the world's time");
+    std::uint64_t& number = numbers_[source / kNode][source % kNode];
+    wheel_.push({at, number++, source, std::move(payload)});
+  }
+
+  /// Carries out the next event if it happens before `end`: visit(event), the clock at its time.
+  template <typename Visit>
+  bool step(Picos end, Visit&& visit) {
+    const Entry* const first = wheel_.first(end);
+    if (first == nullptr) return false;
+    now_ = first->at;
+    visit(wheel_.pop());
+    return true;
+  }
+
+  /// Carries out all that happens before `end`, then sets the clock to it.
+  template <typename Visit>
+  void run(Picos end, Visit&& visit) {
+    while (step(end, visit)) {
+    }
+    if (end > now_) now_ = end;
+  }
+
+ private:
+  static constexpr std::uint32_t kNode = 1U << 31U;
+
+  std::uint32_t add(std::uint32_t first) {
+    auto& numbers = numbers_[first / kNode];
+    numbers.push_back(0);
+    return first + static_cast<std::uint32_t>(numbers.size() - 1);
+  }
+
+  std::uint64_t seed_;
+  Picos now_ = 0;
+  TimingWheel<Payload> wheel_;
+  std::vector<std::uint64_t> numbers_[2];  // events that each source has made
+};
+
+}  // namespace catchment::world
