@@ -51,6 +51,13 @@ native: $(VENV)/.installed ## build the switch and the endpoint
 	@$(BIN)/cmake --build $(NATIVE)
 	@$(BIN)/catchment-local-switch --compile >build/compile.log || { cat build/compile.log; exit 1; }
 
+.PHONY: wheel
+wheel: native ## build the package into build/wheel: a wheel that needs no compiler, and the sources
+	@mkdir -p build/wheel
+	@$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
+	@PYTHONPATH=tools $(BIN)/python -c 'import package; package.build_sdist("build/wheel")'
+	@ls build/wheel/*.whl build/wheel/*.tar.gz
+
 # ---- use ---------------------------------------------------------------------------------------
 .PHONY: demo p4 e2e
 demo: setup ## train a language model through the switch (LOSS=0.01, TARGET=bmv2, OUT_OF_CORE=1, RESUME=1, STEPS=...)
