@@ -81,6 +81,8 @@ def entries(rng: random.Random, p4info: Any, words: list[int]) -> list[str]:
             continue
         if defaults and not table.const_default_action_id and rng.random() < 0.4:
             lines.append(f"setdefault {table.preamble.name} {_call(rng, rng.choice(defaults), words)}")
+        if table.has_initial_entries:
+            continue  # mutable by the specification, and so here; in BMv2 such a table takes no entries
         seen: set[str] = set()
         for priority in range(rng.randint(0, 6) if table.match_fields and usable else 0):
             keys = [(f.name, _key(rng, f, words)) for f in table.match_fields]

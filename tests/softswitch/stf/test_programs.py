@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 
 from catchment.cli import app
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.softswitch.compiler.frontend import check_file
+from catchment.softswitch.compiler.p4info import make_p4info
+from catchment.softswitch.interpreter import InterpretedSwitch
 from catchment.softswitch.stf import find_tests, parse, run_test
 from catchment.softswitch.stf.language import Expect
 from catchment.softswitch.stf.runner import judge
@@ -112,6 +115,29 @@ def test_bmv2_agrees(program: Path, test: Path, tmp_path: Path) -> None:
     if program.stem in NOT_ON_BMV2:
         pytest.skip("not taken by p4c's back end for BMv2")
     bmv2_agrees(program, test, tmp_path)
+
+
+def test_random_tests_add_no_entry_where_bmv2_takes_none(seed: int) -> None:
+    """A table with mutable entries of its own takes more by P4_16's rules; BMv2's does not."""
+    program = PROGRAMS / "tables.p4"
+    p4info = make_p4info(check_file(program).program)
+    texts = [stf_fuzz.make(random.Random(seed + i), program, p4info) for i in range(20)]
+    assert any("add Work.lpm_t" in text for text in texts)
+    assert not any("add Work.priority_t" in text for text in texts)
+    switch = InterpretedSwitch(check_file(program).program)
+    switch.insert("priority_t", {"hdr.k.addr": (1, 1)}, "drop", priority=1)
+    assert len(switch.entries("priority_t")) == 3
+
+
+def test_no_result_depends_on_an_invalid_header() -> None:
+    """The one packet on which the embedded switch and BMv2 differed, each within its rights."""
+    packet = bytes.fromhex("0500530000000002030201002eff970300029d01010003d7481373e36880")
+    switch = InterpretedSwitch(check_file(PROGRAMS / "initialisers.p4").program)
+    lines: list[str] = []
+    [(_, frame)] = switch.inject(6, packet, lines.append)
+    assert any("parser rejects: PacketTooShort" in line for line in lines)
+    assert frame[:2] == b"\x05\x05"
+    assert any("there = false" in line for line in lines), "it asks whether both headers are there"
 
 
 @needs_bmv2

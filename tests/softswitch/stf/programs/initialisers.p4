@@ -34,10 +34,16 @@ control Work(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t s
         meta.box = { low = ORIGIN, ... };
         switch (hdr.op.op) {
             1: { hdr.op.result = meta.box.low.x ++ meta.box.high.y == 16w0x0100 ? 8w1 : 8w0; }
-            2: { meta.other = corner(hdr.pair[0].a); hdr.op.result = meta.other.high.y; }
+            2: {
+                if (hdr.pair[0].isValid()) { meta.other = corner(hdr.pair[0].a); }
+                hdr.op.result = meta.other.high.y;
+            }
             3: { meta.other = { { 1, 2 }, { 0, 0 }, false }; hdr.op.result = meta.other == meta.box ? 8w0x33 : 8w0; }
             4: { hdr.op.result = hdr.pair[0] == hdr.pair[1] ? 8w0x44 : 8w4; }
-            5: { hdr.op.result = hdr.left.data == hdr.right.data ? 8w0x55 : 8w5; }
+            5: {  // a field of an invalid header has no defined value
+                bool there = hdr.left.isValid() && hdr.right.isValid();
+                hdr.op.result = there && hdr.left.data == hdr.right.data ? 8w0x55 : 8w5;
+            }
             6: { hdr.made = { a = 0x61, b = 0x6263, c = 0x64 }; }
             7: { hdr.made = hdr.pair[1]; hdr.pair[1] = hdr.pair[0]; hdr.pair[0] = hdr.made; hdr.made.setInvalid(); }
             8: { hdr.left = hdr.right; }
