@@ -9,6 +9,7 @@ import typer
 
 from catchment.cli import p4_stf
 from catchment.cli.definitions import DefineOption, definitions
+from catchment.cli.externs import ExternsOption, extern_files
 from catchment.cli.output import JsonOption, print_json
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs import compile_for
@@ -26,10 +27,15 @@ def compile_program(
     ] = Target.EMBEDDED,
     define: DefineOption = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the results.")] = None,
+    *,
+    externs: ExternsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compile a program to P4Info and to what the target loads."""
-    config = compile_for(target, program, definitions(define), folder=output)
+    files = extern_files(externs, (".hpp",))
+    if files and target is not Target.EMBEDDED:
+        raise ControlPlaneError("--externs: only the embedded target takes externs of a program's own")
+    config = compile_for(target, program, definitions(define), folder=output, externs=next(iter(files), None))
     if as_json:
         print_json({"p4info": str(config.p4info), "device_config": str(config.device_config)})
     else:
@@ -40,9 +46,11 @@ def compile_program(
 def run_program(
     program: Annotated[Path, typer.Argument(help="P4_16 source for v1model.")],
     packets: Annotated[list[str], typer.Argument(help="Packets in hexadecimal, or files of them, one a line.")],
+    *,
     port: Annotated[int, typer.Option(help="Where the packets come in.")] = 0,
     trace: Annotated[bool, typer.Option("--trace", help="Tell each state, table, action and assignment.")] = False,
     define: DefineOption = None,
+    externs: ExternsOption = None,
 ) -> None:
     """Interpret a program step by step, without compiling it; tables hold what the program brings with it."""
     from catchment.softswitch.compiler.diagnostics import CompileError  # noqa: PLC0415  only this verb interprets
@@ -51,8 +59,9 @@ def run_program(
     from catchment.softswitch.interpreter.errors import InterpreterError  # noqa: PLC0415
 
     defines = definitions(define)
+    files = extern_files(externs, (".py",))
     try:
-        lines = run(program, packets, port=port, trace=trace, defines=defines)
+        lines = run(program, packets, port=port, trace=trace, defines=defines, externs=next(iter(files), None))
     except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
         raise ControlPlaneError(str(error)) from error
     for line in lines:

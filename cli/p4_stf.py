@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from catchment.cli.definitions import DefineOption, definitions
+from catchment.cli.externs import ExternsOption, extern_files
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
 
@@ -31,6 +32,7 @@ def stf(
     max_steps: Annotated[
         int | None, typer.Option(help="Rounds of loops that a packet may take before it is dropped.", min=1)
     ] = None,
+    externs: ExternsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run p4c's packet tests (STF). Succeeds only if every expectation holds and nothing else came out.
@@ -47,6 +49,7 @@ def stf(
         include or [],
         definitions(define),
         Engine.BOTH if both else Engine.INTERPRETED if interpret else Engine.COMPILED,
+        externs=extern_files(externs, (".hpp", ".py")),
         on_log=lambda line: typer.echo(line, err=True),
     )
     if max_steps is not None:

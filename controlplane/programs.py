@@ -64,7 +64,12 @@ def _defines(switch: Switch) -> dict[str, str]:
 
 
 def compile_for(
-    target: Target, program: Path, defines: Mapping[str, str], *, folder: Path | None = None
+    target: Target,
+    program: Path,
+    defines: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    externs: Path | None = None,
 ) -> PipelineConfig:
     """Compile a program, or take it from the cache.
 
@@ -73,6 +78,7 @@ def compile_for(
         program: P4_16 source.
         defines: preprocessor name -> value.
         folder: takes the results, compiled afresh; the cache by default.
+        externs: C++ header that implements the program's own externs; the embedded target alone takes one.
 
     Raises:
         CompileError: the source or the compiler is missing, the compiler refuses the program, or the folder cannot be
@@ -83,23 +89,23 @@ def compile_for(
     program = program.resolve()  # the compilers run in another folder
     try:
         if folder is None:
-            return _cached(target, program, defines)
+            return _cached(target, program, defines, externs)
         folder.mkdir(parents=True, exist_ok=True)
-        return _compile(target, program, defines, folder.resolve())
+        return _compile(target, program, defines, folder.resolve(), externs)
     except OSError as error:
         raise CompileError(f"{program.name} is not compiled: {error.filename}: {error.strerror}") from None
 
 
-def _place(target: Target, program: Path, defines: Mapping[str, str]) -> Path:
-    return cache_folder().resolve() / f"{program.stem}-{target}-{_fingerprint(target, program, defines)}"
+def _place(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None = None) -> Path:
+    return cache_folder().resolve() / f"{program.stem}-{target}-{_fingerprint(target, program, defines, externs)}"
 
 
 def _is_done(folder: Path) -> bool:
     return (folder / "done").exists() or (_SHIPPED / folder.name / "done").exists()
 
 
-def _cached(target: Target, program: Path, defines: Mapping[str, str]) -> PipelineConfig:
-    folder = _place(target, program, defines)
+def _cached(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> PipelineConfig:
+    folder = _place(target, program, defines, externs)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two commands may want the same program
@@ -107,7 +113,7 @@ def _cached(target: Target, program: Path, defines: Mapping[str, str]) -> Pipeli
             if _is_done(folder):
                 shutil.copytree(_SHIPPED / folder.name, folder, dirs_exist_ok=True)
             else:
-                _compile(target, program, defines, folder)
+                _compile(target, program, defines, folder, externs)
             (folder / "done").touch()
     return _results(target, program, folder)
 
@@ -117,13 +123,16 @@ def _results(target: Target, program: Path, folder: Path) -> PipelineConfig:
     return PipelineConfig(folder / f"{program.stem}.p4info.txt", folder / f"{program.stem}.{suffix}")
 
 
-def _compile(target: Target, program: Path, defines: Mapping[str, str], folder: Path) -> PipelineConfig:
+def _compile(
+    target: Target, program: Path, defines: Mapping[str, str], folder: Path, externs: Path | None
+) -> PipelineConfig:
     results = _results(target, program, folder)
     flags = [f"-D{name}={value}" for name, value in sorted(defines.items())]
     if target is Target.EMBEDDED:
         command = [
             sys.executable, "-m", "catchment.softswitch", str(program), *flags,
             "--p4info", str(results.p4info), "--output", str(results.device_config),
+            *(["--externs", str(externs.resolve())] if externs is not None else []),
         ]  # fmt: skip
     else:
         command = [
@@ -162,10 +171,12 @@ def _compiler_files(target: Target) -> list[Path]:
     return [folder / "build.py", *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
 
 
-def _fingerprint(target: Target, program: Path, defines: Mapping[str, str]) -> str:
+def _fingerprint(target: Target, program: Path, defines: Mapping[str, str], externs: Path | None) -> str:
     digest = hashlib.sha256(repr((str(target), sorted(defines.items()))).encode())
     for source in _sources(program, set()):
         digest.update(hashlib.sha256(source.read_bytes()).digest())
+    if externs is not None:
+        digest.update(str(externs.resolve()).encode() + hashlib.sha256(externs.read_bytes()).digest())
     for path in sorted(_compiler_files(target)):
         digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}".encode())
     return digest.hexdigest()[:16]

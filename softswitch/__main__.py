@@ -1,6 +1,6 @@
 """Compile a program for the embedded switch.
 
-usage: python -m catchment.softswitch PROGRAM.p4 --p4info FILE --output FILE.so
+usage: python -m catchment.softswitch PROGRAM.p4 --p4info FILE --output FILE.so [--externs FILE.hpp]
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ def main() -> int:
     parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
     parser.add_argument("--p4info", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--externs", type=Path, help="a C++ header with the externs that the program declares itself")
     options = parser.parse_args()
     try:
         defines = definitions(options.defines)
     except ValueError as error:
         parser.error(str(error))
     try:
-        built = build(options.program, options.include_dirs, defines)
+        built = build(options.program, options.include_dirs, defines, externs=options.externs)
     except (CompileError, SwitchError) as error:
         print(error, file=sys.stderr)
         return 1

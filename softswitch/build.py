@@ -22,7 +22,7 @@ from catchment.softswitch.errors import SwitchError
 
 INCLUDE = ROOT / "softswitch" / "runtime" / "include"
 CACHE = BUILD / "p4"
-INTERNAL = 13
+NOT_FOUND, INTERNAL = 5, 13
 
 # CATCHMENT_MARCH: for which processors, where a program is compiled for other machines than this one.
 FLAGS = (
@@ -69,17 +69,23 @@ def build(
     strict: bool = False,
     unique_names: bool = True,
     flags: Sequence[str] = (),
+    externs: Path | None = None,
     cache_dir: Path = CACHE,
 ) -> BuiltProgram:
     """Compiles `source`. Raises CompileError for a program that is refused, SwitchError if the C++ compiler fails.
 
     `strict`: a warning of the C++ compiler is an error (for tests of the back end). `sanitize`: with Address- and
     UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info. `flags`
-    come last, e.g. -O0 for many small programs.
+    come last, e.g. -O0 for many small programs. `externs`: a C++ header with the externs that the program declares
+    itself (docs/user-externs.md).
     """
     checked = check_file(source, include_dirs, defines)
     p4info = make_p4info(checked.program, unique_names=unique_names)
-    code = generate(checked.program, p4info, source.stem)
+    try:
+        brought = externs.read_text() if externs is not None else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SwitchError(NOT_FOUND, f"the externs of {source} cannot be read: {error}") from error
+    code = generate(checked.program, p4info, source.stem, externs)
     compiler, identity = _toolchain()
     options = [
         *FLAGS,
@@ -87,15 +93,15 @@ def build(
         *(["-Werror"] if strict else []),
         *flags,
     ]
-    key = hashlib.sha256("\0".join([identity, *options, code]).encode()).hexdigest()[:20]
+    key = hashlib.sha256("\0".join([identity, *options, code, brought]).encode()).hexdigest()[:20]
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():
-        _compile([compiler, *options, f"-I{INCLUDE}"], code, shared_object, cpp)
+        _compile([compiler, *options, f"-I{INCLUDE}"], code, shared_object, cpp, externs)
     return BuiltProgram(shared_object, cpp, p4info, checked.warnings)
 
 
-def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path) -> None:
+def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path, externs: Path | None) -> None:
     """Compile into a temporary name first, so that no process ever sees half a file."""
     folder = cpp.parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -107,5 +113,6 @@ def _compile(command: Sequence[str], code: str, shared_object: Path, cpp: Path) 
         draft.replace(cpp)
         if result.returncode != 0:
             text = result.stderr or result.stdout
-            raise SwitchError(INTERNAL, f"the C++ compiler failed on {cpp} (a bug in the P4 compiler):\n{text}")
+            whose = f"or an error in {externs}" if externs is not None else "in the P4 compiler"
+            raise SwitchError(INTERNAL, f"the C++ compiler failed on {cpp} (a bug {whose}):\n{text}")
         made.replace(shared_object)

@@ -46,9 +46,10 @@ def run(
     trace: bool = False,
     include_dirs: Sequence[Path] = (),
     defines: dict[str, str] | None = None,
+    externs: Path | None = None,
 ) -> list[str]:
     """Runs the packets one after the other; the lines to print. Raises CompileError, InterpreterError, ValueError."""
-    switch = InterpretedSwitch(check_file(source, include_dirs, defines).program)
+    switch = InterpretedSwitch(check_file(source, include_dirs, defines).program, externs=externs)
     lines: list[str] = []
     switch.on_log(lambda text: None if trace else lines.append(f"log: {text}"))
     for text in packets:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import HeaderType, StructType
-from catchment.softswitch.interpreter import packet_externs
+from catchment.softswitch.interpreter import packet_externs, user_externs
 from catchment.softswitch.interpreter.bitstrings import hash_of
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.hashes import in_range
@@ -21,9 +21,34 @@ class Machine(Tables):
 
     def extern_call(self, call: ir.ExternCall) -> Value | None:
         handler = _HANDLERS.get((call.extern, call.method))
-        if handler is None:
-            raise InterpreterError(f"{call.loc}: extern {call.extern}.{call.method}")
-        return handler(self, call)
+        return handler(self, call) if handler is not None else _user_call(self, call)
+
+
+def _user_call(machine: Machine, call: ir.ExternCall) -> Value | None:
+    """A function or method that the user's Python file implements."""
+    state = machine.packet.state
+    if call.target is None:
+        function = state.user_externs.find(call.method, call.loc)
+    else:
+        found = state.user_objects.get(_name(machine, call))
+        function = getattr(found, call.method, None)
+        if function is None:
+            raise InterpreterError(f"{call.loc}: extern {call.extern}.{call.method} is not implemented")
+    places = []
+    arguments: list[object] = []
+    for param, argument in zip(call.params, call.args, strict=True):
+        if param.direction in (ir.Direction.OUT, ir.Direction.INOUT):
+            places.append(machine.place(argument))
+            if param.direction is ir.Direction.OUT:
+                continue
+        is_text = isinstance(argument, ir.Literal) and isinstance(argument.value, str)
+        arguments.append(argument.value if is_text and isinstance(argument, ir.Literal) else machine.value(argument))
+    values = user_externs.outputs(call, function(*arguments))
+    result = values.pop(0) if len(values) > len(places) else None
+    for place, value in zip(places, values, strict=True):
+        place.set(value)
+    machine.trace.line(f"extern {call.method}{tuple(arguments)}: {result!r}, {values!r}", call.loc)
+    return result
 
 
 def _name(machine: Machine, call: ir.ExternCall) -> str:

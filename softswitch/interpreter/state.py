@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.compiler.types import Type
@@ -11,6 +12,7 @@ from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.interpreter.entries import ProfileState, TableState, ValueSetState
 from catchment.softswitch.interpreter.errors import InterpreterError
 from catchment.softswitch.interpreter.meters import MeterCell
+from catchment.softswitch.interpreter.user_externs import UserExterns
 from catchment.softswitch.interpreter.values import Value, copy_of, default_value
 
 NOT_FOUND = 5
@@ -53,6 +55,9 @@ class State:
     profiles: dict[str, ProfileState] = field(default_factory=dict)
     tables: dict[str, TableState] = field(default_factory=dict)
     value_sets: dict[str, ValueSetState] = field(default_factory=dict)
+    user_externs: UserExterns = field(default_factory=UserExterns)
+    user_objects: dict[str, Any] = field(default_factory=dict)
+    """Objects of the user's own classes."""
 
 
 def find(objects: Mapping[str, object], name: str, what: str) -> str:
@@ -92,9 +97,12 @@ def _constant(args: Sequence[ir.Expr]) -> str:
     return next(arg.member for arg in args if isinstance(arg, ir.EnumValue))
 
 
-def make_state(program: ir.Program) -> State:
+_DIRECT = ("direct_counter", "direct_meter")
+
+
+def make_state(program: ir.Program, user_externs: UserExterns | None = None) -> State:
     """Everything zero or empty, but for the entries that the program brings with it."""
-    state = State()
+    state = State(user_externs=user_externs or UserExterns())
     for extern in _externs(program):
         decl, name = extern.decl, extern.full_name
         kind = decl.type.name if decl.type is not None else ""
@@ -109,6 +117,8 @@ def make_state(program: ir.Program) -> State:
             state.meters[name] = [MeterCell(by_bytes) for _ in range(_size(decl))]
         elif kind in ("action_profile", "action_selector"):
             state.profiles[name] = ProfileState(name, kind == "action_selector")
+        elif kind not in _DIRECT:
+            state.user_objects[name] = state.user_externs.make(decl)
     for instance in instances(program):
         if isinstance(instance.unit, ir.ControlUnit):
             for table in instance.unit.tables:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from catchment.softswitch.compiler import ir
 from catchment.softswitch.entry import Entry, Match
@@ -17,6 +18,7 @@ from catchment.softswitch.errors import SwitchError
 from catchment.softswitch.interpreter.entries import BoundAction, Row, TableState, Target, data_of
 from catchment.softswitch.interpreter.pipeline import Pipeline, Replication
 from catchment.softswitch.interpreter.state import find, instances, make_state
+from catchment.softswitch.interpreter.user_externs import UserExterns
 from catchment.softswitch.interpreter.values import from_bits, to_bits
 
 INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = 3, 5, 6, 7
@@ -26,11 +28,21 @@ PORTS = 512
 
 
 class InterpretedSwitch:
-    """One switch with one program. `seed` fixes random(); a frame's loops may take `max_steps` rounds."""
+    """One switch with one program. `seed` fixes random(); a frame's loops may take `max_steps` rounds.
 
-    def __init__(self, program: ir.Program, *, seed: int = 0, max_steps: int = DEFAULT_MAX_STEPS) -> None:
+    `externs` is a Python file with the externs that the program declares itself (docs/user-externs.md).
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        max_steps: int = DEFAULT_MAX_STEPS,
+        externs: Path | None = None,
+    ) -> None:
         self.program = program
-        self.state = make_state(program)
+        self.state = make_state(program, UserExterns(externs))
         self.replication = Replication()
         self.pipeline = Pipeline(program, self.state, self.replication, max_steps=max_steps, seed=seed)
         started = time.monotonic_ns()

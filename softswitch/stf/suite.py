@@ -39,6 +39,12 @@ class Setting:
     engine: Engine = Engine.COMPILED
     max_steps: int = DEFAULT_MAX_STEPS
     on_log: Callable[[str], None] | None = None
+    externs: Sequence[Path] = ()
+    """Files that implement the program's own externs: `.hpp` for compiled code, `.py` for the interpreter."""
+
+    def externs_of(self, suffix: str) -> Path | None:
+        """The file for one of them."""
+        return next((file for file in self.externs if file.suffix == suffix), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,9 @@ def _failures(program: Path, test: Path, text: str, setting: Setting) -> list[st
 
 
 def _compiled(program: Path, test: Path, text: str, setting: Setting) -> Report:
-    built = build(program, setting.include_dirs, setting.defines, unique_names=False)
+    built = build(
+        program, setting.include_dirs, setting.defines, unique_names=False, externs=setting.externs_of(".hpp")
+    )
     switch = Switch(built, seed=1, max_steps=setting.max_steps)
     if setting.on_log is not None:
         switch.on_log(setting.on_log)
@@ -105,7 +113,7 @@ def _compiled(program: Path, test: Path, text: str, setting: Setting) -> Report:
 
 def _interpreted(program: Path, test: Path, text: str, setting: Setting) -> Report:
     checked = check_file(program, setting.include_dirs, setting.defines)
-    switch = InterpretedSwitch(checked.program, seed=1, max_steps=setting.max_steps)
+    switch = InterpretedSwitch(checked.program, seed=1, max_steps=setting.max_steps, externs=setting.externs_of(".py"))
     if setting.on_log is not None:
         switch.on_log(setting.on_log)
     return run(switch, make_p4info(checked.program, unique_names=False), text, str(test))

@@ -17,7 +17,10 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
     """The definitions of each compilation; the compiler itself only notes them."""
     made: list[Mapping[str, str]] = []
 
-    def note(target: Target, program: Path, defines: Mapping[str, str], folder: Path) -> PipelineConfig:
+    def note(
+        target: Target, program: Path, defines: Mapping[str, str], folder: Path, externs: Path | None
+    ) -> PipelineConfig:
+        del externs
         made.append(dict(defines))
         results = programs._results(target, program, folder)
         results.p4info.write_text(repr((str(target), sorted(defines.items()))))
@@ -39,6 +42,19 @@ def test_each_set_of_definitions_is_compiled_once(compiled: list[Mapping[str, st
     assert compiled == wanted
     for defines, config in zip(wanted, first, strict=True):
         assert config.p4info.read_text() == repr(("embedded", sorted(defines.items())))
+
+
+def test_externs_are_part_of_the_program(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
+    """A header of externs, and its text, tell one compilation from another."""
+    source, externs = tmp_path / "x.p4", tmp_path / "x.hpp"
+    source.write_text("nothing")
+    externs.write_text("// first")
+    programs.compile_for(Target.EMBEDDED, source, {})
+    first = programs.compile_for(Target.EMBEDDED, source, {}, externs=externs)
+    assert programs.compile_for(Target.EMBEDDED, source, {}, externs=externs) == first
+    externs.write_text("// second")
+    assert programs.compile_for(Target.EMBEDDED, source, {}, externs=externs) != first
+    assert len(compiled) == 3
 
 
 def test_a_changed_source_or_include_is_compiled_anew(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:

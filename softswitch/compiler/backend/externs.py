@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend import bitstrings, packet_externs
+from catchment.softswitch.compiler.backend import bitstrings, packet_externs, user_externs
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
 from catchment.softswitch.compiler.backend.scope import DigestRequest, instance_name, variable_name
@@ -237,6 +237,10 @@ _HANDLERS: dict[tuple[str, str], Handler] = {
 def call(ex: ExpressionWriter, expr: ir.ExternCall) -> str:
     """Writes the call; returns its value, empty for void."""
     handler = _HANDLERS.get((expr.extern, expr.method))
+    if handler is None and user_externs.is_users(expr.extern or expr.method):
+        if not ex.scope.program.has_user_externs:
+            raise unsupported(expr.loc, user_externs.missing(expr.extern or expr.method))
+        return user_externs.call(ex, expr)
     if handler is None:
         raise unsupported(expr.loc, f"extern {expr.extern + '.' if expr.extern else ''}{expr.method}")
     return handler(ex, expr)
@@ -264,6 +268,8 @@ def stored_type(extern: ExternType, loc: Location) -> str | None:
         return extern.name.capitalize()
     if extern.name in _WITHOUT_DATA:
         return None
+    if user_externs.is_users(extern.name):
+        return user_externs.stored_type(extern.name)
     raise unsupported(loc, f"extern {extern.name}")
 
 

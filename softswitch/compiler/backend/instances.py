@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend import externs, reroll
+from catchment.softswitch.compiler.backend import externs, reroll, user_externs
+from catchment.softswitch.compiler.backend.layout import Types
 from catchment.softswitch.compiler.backend.objects import ExternObject, Objects
 from catchment.softswitch.compiler.backend.parser_states import value_set_member
 from catchment.softswitch.compiler.backend.registers import Place
@@ -53,7 +54,8 @@ def unit_struct(out: Writer, unit: ir.ControlUnit | ir.ParserUnit) -> None:
 class Binding:
     """Writes the body of Program::bind()."""
 
-    def __init__(self, objects: Objects, places: Mapping[int, Place], out: Writer) -> None:
+    def __init__(self, types: Types, objects: Objects, places: Mapping[int, Place], out: Writer) -> None:
+        self.types = types
         self.objects = objects
         self.places = places
         self.out = out
@@ -65,6 +67,9 @@ class Binding:
         if cpp.startswith("Register"):
             place = self.places[id(extern)]
             self.out.line(f"{target} = {{b.arena + {place.offset}ULL, {place.size}ULL, {place.stride}ULL}};")
+            return
+        if cpp not in ("Counter", "Meter"):
+            self.out.line(f"{target} = {user_externs.construction(self.types, extern.decl)};")
             return
         objects = self.objects.counters if cpp == "Counter" else self.objects.meters
         self.out.line(f"{target} = b.{cpp.lower()}s[{_index(objects, extern)}];")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from catchment.softswitch.compiler import ir
-from catchment.softswitch.compiler.backend import units
+from catchment.softswitch.compiler.backend import units, user_externs
 from catchment.softswitch.compiler.backend.declarations import Declarations
 from catchment.softswitch.compiler.backend.description import Description
 from catchment.softswitch.compiler.backend.effects import ExitAnalysis, nodes
@@ -16,7 +17,7 @@ from catchment.softswitch.compiler.backend.instances import Binding, globals_str
 from catchment.softswitch.compiler.backend.layout import Types
 from catchment.softswitch.compiler.backend.objects import collect, place_registers
 from catchment.softswitch.compiler.backend.scope import ProgramScope, instance_member, state_name, unit_name
-from catchment.softswitch.compiler.backend.text import Writer
+from catchment.softswitch.compiler.backend.text import Writer, string_literal
 from catchment.softswitch.compiler.source import Location
 from catchment.softswitch.compiler.types import StructType, Type
 
@@ -29,18 +30,23 @@ _HEAD = """\
 #include "catchment/softswitch/rt/v1model.hpp"
 
 #include <algorithm>
-
-namespace {
+#include <memory>
+{externs}
+namespace {{
 
 using namespace catchment::softswitch;      // NOLINT
 using namespace catchment::softswitch::rt;  // NOLINT
 
-struct Applied {
+struct Applied {{
   bool hit;
   std::uint32_t action;
   bool exited;
-};
+}};
 """
+
+
+def _include(externs: Path | None) -> str:
+    return f"#include {string_literal(str(externs.resolve()))}\n" if externs is not None else ""
 
 
 def _types_used(program: ir.Program) -> Iterator[tuple[Type, Location]]:
@@ -91,8 +97,9 @@ def _field_lists(t: StructType, path: str, types: Types) -> Iterator[tuple[int, 
 
 
 class _Generator:
-    def __init__(self, program: ir.Program, p4info: Any, name: str) -> None:
+    def __init__(self, program: ir.Program, p4info: Any, name: str, externs: Path | None) -> None:
         self.program = program
+        self.externs = externs
         self.name = name
         self.types = Types()
         self.ids = Ids(p4info)
@@ -100,6 +107,7 @@ class _Generator:
         self.places, self.arena = place_registers(program)
         roles = zip(program.pipeline["ig"].unit.params, ("headers", "metadata", "standard"), strict=True)
         self.scope = ProgramScope(self.types, ExitAnalysis(), program.errors, {id(p.type): role for p, role in roles})
+        self.scope.has_user_externs = externs is not None
         self.out = Writer()
 
     def root(self, block: str) -> ir.Instance:
@@ -124,7 +132,7 @@ class _Generator:
             declarations.require(t, loc)
 
         out = self.out
-        out.lines += _HEAD.splitlines()
+        out.lines += _HEAD.format(externs=_include(self.externs)).splitlines()
         out.line()
         description = Description(self.types, self.ids, self.objects, places=self.places, arena=self.arena, out=out)
         out.extend(declarations.out)
@@ -177,7 +185,7 @@ class _Generator:
 
     def _bind(self) -> None:
         out = self.out
-        binding = Binding(self.objects, self.places, out)
+        binding = Binding(self.types, self.objects, self.places, out)
         with out.block("void bind([[maybe_unused]] const Bindings& b) override"):
             for extern in self.program.global_externs.values():
                 binding.extern(f"globals_.{instance_member(extern.decl)}", extern)
@@ -219,6 +227,12 @@ class _Generator:
                         self.out.line(f"to{path} = from{path};")
 
 
-def generate(program: ir.Program, p4info: Any, name: str) -> str:
-    """The C++ source of `program`, with the ids of `p4info`. Raises CompileError for what the target does not take."""
-    return _Generator(program, p4info, name).write()
+def generate(program: ir.Program, p4info: Any, name: str, externs: Path | None = None) -> str:
+    """The C++ source of `program`, with the ids of `p4info`; `externs` implements externs of the program's own.
+
+    Raises:
+        CompileError: the program has what the target does not take.
+    """
+    if externs is None:
+        user_externs.refuse_without_file(program)
+    return _Generator(program, p4info, name, externs).write()

@@ -28,6 +28,8 @@ class ProgramScope:
     roles: dict[int, str] = field(default_factory=dict)
     """By id of its type: what the pipeline calls its headers, metadata and standard metadata."""
     digests: list[DigestRequest] = field(default_factory=list)
+    has_user_externs: bool = False
+    """Whether a file with the user's externs was given."""
     counts_steps: bool = False
     """Whether a loop was written whose rounds are counted."""
 
