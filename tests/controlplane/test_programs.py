@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from catchment.controlplane import programs
-from catchment.controlplane.client.pipeline import PipelineConfig
+from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
 
 
@@ -27,7 +27,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
         results.device_config.write_bytes(program.read_bytes())
         return results
 
-    monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
+    monkeypatch.setattr(programs, "BUILD", tmp_path / "build")
     monkeypatch.setattr(programs, "_compile", note)
     return made
 
