@@ -20,7 +20,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a verb is.
+    """The place of a verb.
 
     Attributes:
         module: its module in this package.

@@ -25,8 +25,8 @@ _Adder = Callable[[Any, Value], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Slot:
-    """Where an entry's value goes.
+class _Place:
+    """The place of a value in an encoded entry.
 
     Attributes:
         name: what the entry calls the key field or parameter.
@@ -61,9 +61,9 @@ class _Shape:
     """
 
     start: bytes
-    exact: tuple[_Slot, ...]
+    exact: tuple[_Place, ...]
     others: tuple[tuple[str, _Adder], ...]
-    params: tuple[_Slot, ...]
+    params: tuple[_Place, ...]
 
 
 def fill_entry(entry: TableEntry, out: Any, p4info: P4Info, *, with_action: bool) -> None:
@@ -115,7 +115,7 @@ def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
     start = p4runtime_pb2.TableEntry(table_id=table.preamble.id, is_default_action=entry.is_default)
     known = {key.name: key for key in table.match_fields}
     given = {_field_name(name, known, entry.table): name for name in entry.match}
-    exact: list[_Slot] = []
+    exact: list[_Place] = []
     others: list[tuple[str, _Adder]] = []
     # The values are tried at once: what is wrong with them is said before what is wrong with the action.
     for full, key in known.items() if not entry.is_default else ():
@@ -127,28 +127,28 @@ def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
         elif name is None or entry.match[name] == "*":
             raise SwitchError(f"{what}: an exact key field needs a value")
         else:
-            exact.append(_key_slot(name, key, what))
+            exact.append(_key_place(name, key, what))
             exact[-1].encode(entry.match[name])
-    params: list[_Slot] = []
+    params: list[_Place] = []
     if with_action and entry.action:
         info = _checked(entry.action, entry.params, table, p4info, entry.key())
         start.action.action.action_id = info.preamble.id
-        params = [_param_slot(param, f"{entry.action}.{param.name}") for param in info.params]
+        params = [_param_place(param, f"{entry.action}.{param.name}") for param in info.params]
     return _Shape(start.SerializeToString(), tuple(exact), tuple(others), tuple(params))
 
 
-def _key_slot(name: str, key: Any, what: str) -> _Slot:
+def _key_place(name: str, key: Any, what: str) -> _Place:
     def holding(value: bytes) -> Any:
         return p4runtime_pb2.TableEntry(match=[{"field_id": key.id, "exact": {"value": value}}])
 
-    return _Slot(name, encoder(key.bitwidth, what), _heads(holding, key.bitwidth))
+    return _Place(name, encoder(key.bitwidth, what), _heads(holding, key.bitwidth))
 
 
-def _param_slot(param: Any, what: str) -> _Slot:
+def _param_place(param: Any, what: str) -> _Place:
     def holding(value: bytes) -> Any:
         return p4runtime_pb2.TableEntry(action={"action": {"params": [{"param_id": param.id, "value": value}]}})
 
-    return _Slot(param.name, encoder(param.bitwidth, what), _heads(holding, param.bitwidth))
+    return _Place(param.name, encoder(param.bitwidth, what), _heads(holding, param.bitwidth))
 
 
 def _heads(holding: Callable[[bytes], Any], bitwidth: int) -> tuple[bytes, ...]:

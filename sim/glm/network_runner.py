@@ -90,7 +90,7 @@ class NetworkRunner:
         training = prepared.training
         share = folder / f"share-{wid}.npz"
         write_share(prepared, wid, share)
-        crowded = training.workers + 1 > len(os.sched_getaffinity(0))
+        oversubscribed = training.workers + 1 > len(os.sched_getaffinity(0))
         return Task(
             wid=wid,
             told=lab.told(wid),
@@ -105,7 +105,7 @@ class NetworkRunner:
             parallel=training.parallel.value,
             steps=tuple((step.multiplier, step.shift) for step in prepared.steps),
             timeout=self._timeout,
-            spin=0.0 if crowded else _SPIN,
+            spin=0.0 if oversubscribed else _SPIN,
         )
 
     def _start(self, lab: Lab, task: Task, crew: Crew, folder: Path) -> ProcessMember:

@@ -94,7 +94,7 @@ class FaultModel:
         return state
 
     def fate(self, number: int) -> Fate:
-        """Of the line's frame `number`."""
+        """What happens to the line's frame `number`."""
         faults = self.faults
         loss, _, damage, duplicate = (fraction(draw) for draw in philox(self.seed, self.line, number, 0))
         lossy = max(faults.loss, faults.burst.loss) if self.bad(number) else faults.loss

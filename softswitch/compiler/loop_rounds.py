@@ -62,7 +62,7 @@ def _rounds(loop: Loop) -> int | None:
 
 
 def _counting_rounds(loop: ir.For) -> int | None:
-    """Of `for (v = A; v OP B; v = v +- C)` with constants and a body that leaves v alone."""
+    """Rounds of `for (v = A; v OP B; v = v +- C)` with constants and a body that leaves v alone."""
     if len(loop.init) != 1 or len(loop.update) != 1 or not isinstance(loop.cond, ir.Binary):
         return None
     start, step = loop.init[0], loop.update[0]

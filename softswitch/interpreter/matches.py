@@ -70,7 +70,7 @@ class Field:
         return Want(mask, first, first, second if self.kind == "lpm" else 0)
 
     def shown(self, want: Want) -> Match | None:
-        """As the control plane writes it; None: any value."""
+        """The match as the control plane writes it; None matches any value."""
         if self.kind == "range":
             return None if (want.low, want.high) == (0, self.ones) else (want.low, want.high)
         if self.kind == "lpm":

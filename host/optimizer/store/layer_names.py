@@ -85,7 +85,7 @@ class _Module:
 
 
 def _turn(part: tuple[str, _Module]) -> tuple[int, str]:
-    """When a child of a module runs, among its siblings."""
+    """The turn in which a child of a module runs, among its siblings."""
     name, module = part
     if module.holds_lists:
         return (1, {"encoder": "", "decoder": "~"}.get(name, name))

@@ -86,11 +86,11 @@ class RelayedWork(dist.Work):
         return [] if self._inner is None else self._inner.result()
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """Wait as `wait` does."""
         self.wait()
 
     def source_rank(self) -> int:
-        """Of a receive; there is none here."""
+        """The source of a receive; there is none here."""
         return -1
 
     def get_future(self) -> Future[Any]:
