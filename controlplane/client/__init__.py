@@ -1,5 +1,6 @@
 """P4Runtime client: names and readable values on any target (see docs/control-plane.md)."""
 
+from catchment.controlplane.client.aio import AsyncSwitchClient
 from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, MeterCell, RegisterCell
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import Choice, TableEntry
@@ -10,6 +11,7 @@ from catchment.controlplane.client.replication import CloneSession, MulticastGro
 from catchment.controlplane.client.switch import SwitchClient
 
 __all__ = [
+    "AsyncSwitchClient",
     "Choice",
     "CloneSession",
     "CounterCell",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ def entity_key(entity: Any) -> bytes:
     if kind == "table_entry":
         key.table_entry.ClearField("action")
         key.table_entry.ClearField("counter_data")
+        key.table_entry.ClearField("idle_timeout_ns")
         matches = sorted(key.table_entry.match, key=lambda m: m.field_id)
         key.table_entry.ClearField("match")
         key.table_entry.match.extend(matches)
@@ -46,6 +47,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         silent: never answer anything but the arbitration.
         no_arbitration: never answer the arbitration.
         stale_notice: send an older notice of arbitration before the answer.
+        notices: stream messages that the primary gets after the arbitration.
         release: set it to wake requests up that hang because of `silent`.
     """
 
@@ -63,6 +65,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     counters: dict[int, int] = field(default_factory=dict)
     direct: dict[bytes, int] = field(default_factory=dict)
     primary: tuple[int, int] = (0, 0)
+    notices: Iterable[Any] = ()
     release: threading.Event = field(default_factory=threading.Event)
 
     def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
@@ -95,6 +98,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
                 reply.arbitration.status.code = code_pb2.ALREADY_EXISTS
             reply.arbitration.election_id.high, reply.arbitration.election_id.low = self.primary
             yield reply
+            yield from self.notices
 
     def _enter(self, name: str, context: Any) -> None:
         self.log.append(name)

@@ -1,0 +1,166 @@
+"""The asynchronous client against a server in memory, and the watch over ports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socketserver
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_program import fake_p4info
+from fake_switch import FakeSwitch, RunningFake, entity_key
+
+from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.aio import AsyncSwitchClient
+from catchment.controlplane.client.entries import to_message
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.port_watch import PortChange, watch_ports
+from catchment.wire.generated import p4runtime_pb2
+
+INFO = P4Info(fake_p4info())
+PATIENCE = 60.0
+
+
+def l2_entry(number: int, port: int = 3) -> TableEntry:
+    return TableEntry("l2", {"dst": f"02:00:00:00:00:{number:02x}"}, "forward", {"port": port})
+
+
+def test_what_is_written_is_read_by_both_clients(fake: RunningFake) -> None:
+    async def use() -> tuple[list[TableEntry], list[MulticastGroup]]:
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE) as switch:
+            await switch.write(*(+l2_entry(n) for n in range(1, 100)), +MulticastGroup(7, (Replica(1),)))
+            await switch.write(~l2_entry(1, port=4), -l2_entry(2))
+            entries = [entry async for entry in switch.each(TableEntry("l2"))]
+            return entries, [group async for group in switch.each(MulticastGroup())]
+
+    entries, groups = asyncio.run(use())
+    assert {(e.match["dst"], e.params["port"]) for e in entries} == {
+        (l2_entry(n).match["dst"], 4 if n == 1 else 3) for n in range(1, 100) if n != 2
+    }
+    assert groups == [MulticastGroup(7, (Replica(1),))]
+    with SwitchClient.connect(fake.address, timeout=PATIENCE, read_only=True) as client:
+        assert client.read("l2") == entries
+
+
+def test_refused_updates_are_named(fake: RunningFake) -> None:
+    entity = p4runtime_pb2.Entity(table_entry=to_message(l2_entry(2), INFO))
+    fake.switch.refuse[entity_key(entity)] = (8, "table full")
+
+    async def use() -> None:
+        async with AsyncSwitchClient(fake.address, name="s1", timeout=PATIENCE) as switch:
+            await switch.write(+l2_entry(1), +l2_entry(2))
+
+    with pytest.raises(SwitchError, match=r"1 of 2 update\(s\) refused") as caught:
+        asyncio.run(use())
+    assert [(one.index, one.code, one.message) for one in caught.value.failures] == [
+        (1, "RESOURCE_EXHAUSTED", "table full")
+    ]
+
+
+def test_a_reader_disturbs_nobody(fake: RunningFake, client: SwitchClient) -> None:
+    client.insert(l2_entry(1))
+
+    async def use() -> list[TableEntry]:
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE, read_only=True) as switch:
+            with pytest.raises(SwitchError, match="opened for reading"):
+                await switch.write(+l2_entry(2))
+            return [entry async for entry in switch.each(TableEntry("l2"))]
+
+    before = fake.switch.primary
+    assert asyncio.run(use()) == [l2_entry(1)]
+    assert fake.switch.primary == before
+
+
+def test_nobody_there_is_said_in_time() -> None:
+    async def use() -> None:
+        async with AsyncSwitchClient("127.0.0.1:1", timeout=0.2):
+            pass
+
+    with pytest.raises(SwitchError, match="no P4Runtime server answers"):
+        asyncio.run(use())
+
+
+def test_another_primary_with_a_higher_id_is_named(fake: RunningFake) -> None:
+    fake.switch.primary = (1 << 40, 0)
+
+    async def use() -> None:
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE):
+            pass
+
+    with pytest.raises(SwitchError, match="another controller is primary"):
+        asyncio.run(use())
+
+
+def test_notices_come_by_kind_and_end_with_the_switch() -> None:
+    packets = [p4runtime_pb2.StreamMessageResponse(packet={"payload": payload}) for payload in (b"one", b"two")]
+    idle = p4runtime_pb2.StreamMessageResponse()
+    for number in (1, 2):
+        idle.idle_timeout_notification.table_entry.append(to_message(l2_entry(number), INFO))
+    switch = FakeSwitch(p4info=fake_p4info(), notices=[packets[0], idle, packets[1]])
+
+    async def use(running: RunningFake) -> tuple[list[bytes], list[TableEntry]]:
+        async with AsyncSwitchClient(running.address, timeout=PATIENCE) as client:
+            told, came = client.idle_timeouts(), client.packets()
+            entries = [await anext(told), await anext(told)]
+            payloads = [await anext(came), await anext(came)]
+            await asyncio.to_thread(running.stop)
+            return [*payloads, *[packet async for packet in came]], [*entries, *[entry async for entry in told]]
+
+    with RunningFake(switch) as running:
+        assert asyncio.run(use(running)) == ([b"one", b"two"], [l2_entry(1), l2_entry(2)])
+
+
+@pytest.fixture
+def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, bool]]:
+    """Ports behind the admin socket of a switch at "lab:1"."""
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+    up: dict[int, bool] = {}
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline():
+                ports = [{"port": port, "up": state} for port, state in sorted(up.items())]
+                self.wfile.write(json.dumps({"ok": True, "ports": ports}).encode() + b"\n")
+
+    path = admin_socket("lab:1")
+    assert path is not None
+    with socketserver.ThreadingUnixStreamServer(str(path), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield up
+        server.shutdown()
+        thread.join()
+        path.unlink()
+
+
+def test_ports_are_told_as_they_are_and_as_they_change(ports: dict[int, bool]) -> None:
+    ports.update({1: True, 2: False})
+
+    async def watch() -> list[PortChange]:
+        changes = watch_ports("lab:1", interval=0.001)
+        seen = [await anext(changes), await anext(changes)]
+        ports[2] = True
+        seen.append(await anext(changes))
+        ports[1] = False
+        return [*seen, await anext(changes)]
+
+    assert asyncio.run(asyncio.wait_for(watch(), PATIENCE)) == [
+        PortChange(1, True),
+        PortChange(2, False),
+        PortChange(2, True),
+        PortChange(1, False),
+    ]
+
+
+def test_ports_of_nobody_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path))
+
+    async def watch() -> None:
+        await anext(watch_ports("lab:2"))
+
+    with pytest.raises(ControlPlaneError, match="no switch listens"):
+        asyncio.run(watch())
