@@ -41,6 +41,16 @@ from catchment.softswitch.compiler.ir.base import (
     Param,
     Variable,
 )
+from catchment.softswitch.compiler.ir.calls import (
+    ActionCall,
+    ActionCase,
+    ExternCall,
+    FunctionCall,
+    InstanceRef,
+    SwitchAction,
+    TableApply,
+    UnitApply,
+)
 from catchment.softswitch.compiler.ir.expressions import (
     Aggregate,
     Binary,
@@ -49,11 +59,8 @@ from catchment.softswitch.compiler.ir.expressions import (
     DontCare,
     EnumValue,
     Expr,
-    ExternCall,
     FieldRef,
-    FunctionCall,
     Index,
-    InstanceRef,
     InvalidHeader,
     IsValid,
     Literal,
@@ -64,13 +71,10 @@ from catchment.softswitch.compiler.ir.expressions import (
     StackLastIndex,
     StackLiteral,
     StackNext,
-    TableApply,
     Unary,
     VarRef,
 )
 from catchment.softswitch.compiler.ir.statements import (
-    ActionCall,
-    ActionCase,
     Assign,
     Block,
     Break,
@@ -86,9 +90,7 @@ from catchment.softswitch.compiler.ir.statements import (
     SetValidity,
     StackShift,
     Stmt,
-    SwitchAction,
     SwitchValue,
-    UnitApply,
     ValueCase,
 )
 from catchment.softswitch.compiler.ir.tables import (
@@ -99,8 +101,8 @@ from catchment.softswitch.compiler.ir.tables import (
     Key,
     Match,
     MatchValueKind,
-    Table,
     TableAction,
+    ValueSet,
 )
 from catchment.softswitch.compiler.ir.units import (
     ControlUnit,
@@ -113,7 +115,7 @@ from catchment.softswitch.compiler.ir.units import (
     Select,
     SelectCase,
     State,
-    ValueSet,
+    Table,
     full_name,
 )
 from catchment.softswitch.compiler.ir.walk import same, walk

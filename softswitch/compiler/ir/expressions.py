@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from catchment.softswitch.compiler.annotation import ConstantValue
-from catchment.softswitch.compiler.ir.base import Node, Param, Variable
+from catchment.softswitch.compiler.ir.base import Node, Variable
 from catchment.softswitch.compiler.types import Type
-
-if TYPE_CHECKING:
-    from catchment.softswitch.compiler.ir.tables import Function, Table
-    from catchment.softswitch.compiler.ir.units import InstanceDecl
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,45 +169,3 @@ class IsValid(Expr):
 @dataclass(frozen=True, slots=True)
 class DontCare(Expr):
     """`_` as an `out` argument: what is written there is forgotten. Also an optional argument that was not given."""
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceRef(Expr):
-    """An extern instance as the argument of a parameter of extern type."""
-
-    instance: InstanceDecl
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCall(Expr):
-    """A call of a P4 function; arguments in parameter order."""
-
-    function: Function
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExternCall(Expr):
-    """A call of an extern function (`target` None) or of a method of an extern object.
-
-    `target` is an `InstanceDecl` of the unit (or of the program, for one at top level), or a `Param` of extern type
-    (`packet_in`). `extern` names the object's type, empty for a function. `params` are those of the declaration, with
-    types
-    substituted, so that directions are known. `type_args` are those of the method or function; the object's own
-    are in the target's type.
-    """
-
-    target: InstanceDecl | Variable | None
-    extern: str
-    method: str
-    type_args: tuple[Type, ...]
-    params: tuple[Param, ...]
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TableApply(Expr):
-    """`table.apply()` with what is asked of it: "" (type void), "hit" or "miss" (type bool)."""
-
-    table: Table
-    result: str

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from catchment.softswitch.compiler.ir.base import Node, Variable
 from catchment.softswitch.compiler.ir.expressions import Expr
-
-if TYPE_CHECKING:
-    from catchment.softswitch.compiler.ir.tables import Action, Table
-    from catchment.softswitch.compiler.ir.units import InstanceDecl
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +53,6 @@ class Evaluate(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionCall(Stmt):
-    """A direct call of an action; arguments for all its parameters, in order."""
-
-    action: Action
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UnitApply(Stmt):
-    """`instance.apply(args)` of a sub-control or sub-parser; directions are those of `instance.unit.params`."""
-
-    instance: InstanceDecl
-    args: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SetValidity(Stmt):
     """`header.setValid()` / `setInvalid()`. In a union, setValid makes the others invalid."""
 
@@ -88,23 +67,6 @@ class StackShift(Stmt):
     stack: Expr
     push: bool
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ActionCase(Node):
-    """One arm of `switch (t.apply().action_run)`: any of `actions`, or everything else if `is_default`."""
-
-    actions: tuple[Action, ...]
-    is_default: bool
-    body: Block
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchAction(Stmt):
-    """Applies `table`, then runs the arm of the action that ran. Fall-through labels are merged into one case."""
-
-    table: Table
-    cases: tuple[ActionCase, ...]
 
 
 @dataclass(frozen=True, slots=True)

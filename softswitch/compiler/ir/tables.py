@@ -1,19 +1,15 @@
-"""Functions, actions, tables and what they match."""
+"""Functions, actions, and what the keys and entries of tables are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from catchment.softswitch.compiler.annotation import Annotation
 from catchment.softswitch.compiler.ir.base import Direction, Node, Param
 from catchment.softswitch.compiler.ir.expressions import Expr
 from catchment.softswitch.compiler.ir.statements import Block
 from catchment.softswitch.compiler.types import Type
-
-if TYPE_CHECKING:
-    from catchment.softswitch.compiler.ir.units import InstanceDecl, ValueSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +52,17 @@ class MatchValueKind(Enum):
     MASK = "mask"
     RANGE = "range"
     VALUE_SET = "value_set"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueSet(Node):
+    """A `value_set<T>(size)`; its members come from the control plane. `element` T is a bit type, struct or tuple."""
+
+    name: str
+    cp_name: str
+    element: Type
+    size: int
+    annotations: tuple[Annotation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,31 +123,4 @@ class Entry(Node):
     action: ActionValue
     priority: int | None
     is_const: bool
-    annotations: tuple[Annotation, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table(Node):
-    """A table. `size` is 0 when not given (P4Info then says 1024, as p4c).
-
-    `keys` may be empty: the default action runs.
-    """
-
-    name: str
-    cp_name: str
-    keys: tuple[Key, ...]
-    actions: tuple[TableAction, ...]
-    default_action: ActionValue
-    const_default: bool
-    entries: tuple[Entry, ...]
-    const_entries: bool
-    largest_priority_wins: bool
-    size: int
-    implementation: InstanceDecl | None
-    """An action_profile or action_selector."""
-    counters: InstanceDecl | None
-    """A direct_counter."""
-    meters: InstanceDecl | None
-    """A direct_meter."""
-    support_timeout: bool
     annotations: tuple[Annotation, ...]

@@ -1,4 +1,4 @@
-"""Controls and parsers, and the tree of their instances."""
+"""Tables, controls and parsers, and the tree of their instances."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from catchment.softswitch.compiler.annotation import Annotation
 from catchment.softswitch.compiler.ir.base import Node, Param
 from catchment.softswitch.compiler.ir.expressions import Expr
 from catchment.softswitch.compiler.ir.statements import Block, Declare, Stmt
-from catchment.softswitch.compiler.ir.tables import Action, Function, Match, Table
+from catchment.softswitch.compiler.ir.tables import (
+    Action,
+    ActionValue,
+    Entry,
+    Function,
+    Key,
+    Match,
+    TableAction,
+    ValueSet,
+)
 from catchment.softswitch.compiler.types import (
     EnumType,
     ExternType,
     HeaderType,
     SerEnumType,
     StructType,
-    Type,
     UnionType,
 )
 
@@ -41,6 +49,33 @@ class InstanceDecl(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Table(Node):
+    """A table. `size` is 0 when not given (P4Info then says 1024, as p4c).
+
+    `keys` may be empty: the default action runs.
+    """
+
+    name: str
+    cp_name: str
+    keys: tuple[Key, ...]
+    actions: tuple[TableAction, ...]
+    default_action: ActionValue
+    const_default: bool
+    entries: tuple[Entry, ...]
+    const_entries: bool
+    largest_priority_wins: bool
+    size: int
+    implementation: InstanceDecl | None
+    """An action_profile or action_selector."""
+    counters: InstanceDecl | None
+    """A direct_counter."""
+    meters: InstanceDecl | None
+    """A direct_meter."""
+    support_timeout: bool
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ControlUnit(Node):
     """A control type specialised by its constructor arguments.
 
@@ -55,17 +90,6 @@ class ControlUnit(Node):
     actions: tuple[Action, ...]
     tables: tuple[Table, ...]
     body: Block
-    annotations: tuple[Annotation, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValueSet(Node):
-    """A `value_set<T>(size)`; its members come from the control plane. `element` T is a bit type, struct or tuple."""
-
-    name: str
-    cp_name: str
-    element: Type
-    size: int
     annotations: tuple[Annotation, ...]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from catchment.softswitch.compiler.ir.base import Node, Variable
-from catchment.softswitch.compiler.ir.tables import Action, Function, Table
-from catchment.softswitch.compiler.ir.units import ControlUnit, InstanceDecl, ParserUnit, ValueSet
+from catchment.softswitch.compiler.ir.tables import Action, Function, ValueSet
+from catchment.softswitch.compiler.ir.units import ControlUnit, InstanceDecl, ParserUnit, Table
 
 _DECLARED = (Variable, Action, Function, Table, ControlUnit, ParserUnit, InstanceDecl, ValueSet)
 
