@@ -10,7 +10,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json
 from catchment.cli.stats import port_statistics
-from catchment.cli.target import Place, TopologyOption, find_place, patience
+from catchment.cli.target import Place, TopologyOption, complete_job, find_place, patience
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
@@ -22,7 +22,9 @@ _NO_ROOM = "no receiver has room"  # as the endpoint says it
 
 
 def doctor(
-    name: Annotated[str | None, typer.Argument(help="Name of the job; every job when left out.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the job; every job when left out.", autocompletion=complete_job)
+    ] = None,
     seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
     topology: TopologyOption = None,
     as_json: JsonOption = False,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.target import Place, TopologyOption, find_place, patience
+from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, find_place, patience
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.fabric import Fabric
@@ -28,12 +28,12 @@ from catchment.controlplane.store import JobRecord
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
-NameArgument = Annotated[str, typer.Argument(help="Name of the job.")]
+NameArgument = Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)]
 
 
 @app.command("create")
 def create(
-    name: NameArgument,
+    name: Annotated[str, typer.Argument(help="Name of the job.")],
     *,
     workers: Annotated[str, typer.Option("--workers", "-w", help="Host names, comma between: w0,w1,w2.")],
     root: Annotated[str | None, typer.Option(help="The optimizer node's host name (luwu).")] = None,
@@ -113,7 +113,9 @@ def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOpti
 @app.command("show")
 def show(
     name: NameArgument,
-    host: Annotated[str | None, typer.Option(help="Only what this host's endpoint needs.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Only what this host's endpoint needs.", autocompletion=complete_host)
+    ] = None,
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -17,6 +17,7 @@ from catchment.checkout import ROOT
 from catchment.cli import net_switch
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.signals import woken_by
+from catchment.cli.target import complete_host, complete_network
 from catchment.controlplane import networks
 from catchment.controlplane.fabric import Fabric
 from catchment.controlplane.network_requests import Handler, RequestSocket
@@ -85,7 +86,9 @@ def _handler(net: MininetNetwork) -> Handler:
 
 @app.command("down")
 def down(
-    name: Annotated[str | None, typer.Argument(help="Network name; the only one when left out.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Network name; the only one when left out.", autocompletion=complete_network)
+    ] = None,
 ) -> None:
     """End a network, and remove what an earlier one of that name left behind."""
     from catchment.sim.lab.mininet.leftovers import remove_leftovers  # noqa: PLC0415
@@ -131,7 +134,7 @@ def show(as_json: JsonOption = False) -> None:
 
 @app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def execute(
-    host: Annotated[str, typer.Argument(help="Host name.")],
+    host: Annotated[str, typer.Argument(help="Host name.", autocompletion=complete_host)],
     command: Annotated[list[str], typer.Argument(help="Program and arguments.")],
 ) -> None:
     """Run a program on a host of the network that is up."""

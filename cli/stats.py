@@ -18,7 +18,7 @@ from rich.live import Live
 
 from catchment.cli.output import JsonOption, print_json, print_parts
 from catchment.cli.stats_tables import Look, tables
-from catchment.cli.target import Place, TopologyOption, complete_switch, find_place
+from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.diagnosis import Missing, waiting_for
 from catchment.controlplane.diagnosis import diagnose as look_for_missing
@@ -156,7 +156,7 @@ def _json(name: str, found: Look | None) -> dict[str, Any]:
 
 
 def diagnose(
-    name: Annotated[str, typer.Argument(help="Name of the job.")],
+    name: Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)],
     seconds: Annotated[float, typer.Option(help="How long to watch.", min=0.05)] = 1.0,
     topology: TopologyOption = None,
     as_json: JsonOption = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +29,37 @@ TopologyOption = Annotated[
 ]
 
 
-def complete_switch(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of the switches of the topology, for the shell."""
+def _names(ctx: typer.Context, incomplete: str, names: Callable[[Place], Iterable[str]]) -> list[str]:
+    """What the shell offers: nothing where no network can be found."""
     try:
-        place = find_place(ctx.params.get("topology"))
+        return [name for name in names(find_place(ctx.params.get("topology"))) if name.startswith(incomplete)]
     except ControlPlaneError:
         return []
-    return [name for name in place.topology.switches if name.startswith(incomplete)]
+
+
+def complete_switch(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the switches of the topology, for the shell."""
+    return _names(ctx, incomplete, lambda place: place.topology.switches)
+
+
+def complete_host(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the hosts of the topology, for the shell."""
+    return _names(ctx, incomplete, lambda place: place.topology.hosts)
+
+
+def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the jobs of the topology, for the shell."""
+
+    def jobs(place: Place) -> list[str]:
+        with place.store() as store:
+            return list(store.records)
+
+    return _names(ctx, incomplete, jobs)
+
+
+def complete_network(incomplete: str) -> list[str]:
+    """Names of the networks that are up, for the shell."""
+    return [state.name for state in networks_up() if state.name.startswith(incomplete)]
 
 
 SwitchArgument = Annotated[

@@ -16,7 +16,7 @@ import typer
 from catchment.checkout import ROOT
 from catchment.cli.job import find_job
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.target import TopologyOption, find_place, interface_of
+from catchment.cli.target import TopologyOption, complete_host, complete_job, find_place, interface_of
 from catchment.controlplane.errors import ControlPlaneError
 
 
@@ -53,9 +53,12 @@ def _attack_kind(kind: str) -> str:
 
 def traffic(
     role: Annotated[Role, typer.Argument(help="What to play.")],
-    job: Annotated[str, typer.Argument(help="Name of the job.")],
+    job: Annotated[str, typer.Argument(help="Name of the job.", autocompletion=complete_job)],
     *,
-    host: Annotated[str, typer.Option(help="Host to play on: the member itself, or one to attack from.")],
+    host: Annotated[
+        str,
+        typer.Option(help="Host to play on: the member itself, or one to attack from.", autocompletion=complete_host),
+    ],
     rate: Annotated[float | None, typer.Option(help="Frames per second at most; else as fast as it goes.")] = None,
     loss: Annotated[float, typer.Option(help="Probability of not sending an own frame, and of not reading one.")] = 0.0,
     skew: Annotated[
