@@ -115,12 +115,22 @@ class Members:
         return await asyncio.shield(inquiry)
 
     async def look_for_losses(self) -> None:
-        """Notice members that fell silent, until cancelled."""
+        """Notice members that fell silent, until cancelled.
+
+        A controller that was stopped, or kept from its processor, finds every member silent for as long: it must not
+        expel them for what they could not say.
+        """
         async with asyncio.TaskGroup() as renewals:
+            before = time.monotonic()
             while True:
                 await asyncio.sleep(self._timing.check)
                 now = time.monotonic()
+                late, before = now - before - self._timing.check, now
+                if late > self._timing.beat:
+                    _log.warning("the controller was late by %.1f s, which counts as no member's silence", late)
                 for watch in list(self._controller.jobs.values()):
+                    if late > 0:
+                        watch.roster.excuse(late, now)
                     watch.forget_stall(now)
                     lost = watch.roster.lose(now)
                     if lost:

@@ -109,6 +109,11 @@ class Roster:
             seat.presence = Presence.LEFT
         return seat
 
+    def excuse(self, late: float, now: float) -> None:
+        """Whoever listens was late by so many seconds, in which nobody could be heard: they are nobody's silence."""
+        for seat in self.seats.values():
+            seat.heard = min(seat.heard + late, now)
+
     def lose(self, now: float) -> list[Seat]:
         """Members that have become lost since the last call."""
         lost = [s for s in self.seats.values() if s.presence is Presence.JOINED and now - s.heard > self._silence]
