@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "file_descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 #include "wire.hpp"
 
 namespace py = pybind11;
@@ -126,8 +126,8 @@ class Reflector {
     *address = address->sin_port == worker_.sin_port ? root_ : worker_;
   }
 
-  host::FileDescriptor socket_;
-  host::FileDescriptor stop_;
+  FileDescriptor socket_;
+  FileDescriptor stop_;
   std::vector<std::uint8_t> buffers_;
   sockaddr_in worker_{};
   sockaddr_in root_{};

@@ -20,7 +20,7 @@ from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.errors import SwitchError
 
-INCLUDE = ROOT / "softswitch" / "runtime" / "include"
+INCLUDES = (ROOT / "softswitch" / "runtime" / "include", ROOT / "common" / "include")
 CACHE = BUILD / "p4"
 NOT_FOUND, INTERNAL = 5, 13
 
@@ -55,7 +55,7 @@ def _toolchain() -> tuple[str, str]:
         raise SwitchError(INTERNAL, "no C++ compiler found: install g++ (12 or later), or set CXX")
     version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True).stdout
     digest = hashlib.sha256(version.encode())
-    for header in sorted(INCLUDE.rglob("*.hpp")):
+    for header in (header for folder in INCLUDES for header in sorted(folder.rglob("*.hpp"))):
         digest.update(header.read_bytes())
     return compiler, digest.hexdigest()
 
@@ -97,7 +97,7 @@ def build(
     folder = cache_dir / f"{source.stem}-{key}"
     shared_object, cpp = folder / f"{source.stem}.so", folder / f"{source.stem}.cpp"
     if not shared_object.exists():
-        _compile([compiler, *options, f"-I{INCLUDE}"], code, shared_object, cpp, externs)
+        _compile([compiler, *options, *(f"-I{include}" for include in INCLUDES)], code, shared_object, cpp, externs)
     return BuiltProgram(shared_object, cpp, p4info, checked.warnings)
 
 

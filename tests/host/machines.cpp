@@ -23,6 +23,7 @@
 #include "udp_port.hpp"
 
 namespace py = pybind11;
+using namespace catchment;
 using namespace catchment::host;
 
 namespace {

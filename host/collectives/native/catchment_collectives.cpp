@@ -9,11 +9,12 @@
 #include <system_error>
 #include <utility>
 
+#include "catchment/common/clock.hpp"
 #include "group.hpp"
-#include "poller.hpp"
 #include "shm_port.hpp"
 #include "udp_port.hpp"
 
+using namespace catchment;
 using catchment::shm::ForkGuard;
 using namespace catchment::host;
 

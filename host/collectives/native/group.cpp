@@ -1,7 +1,6 @@
 #include "group.hpp"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -11,23 +10,18 @@
 #include <system_error>
 #include <utility>
 
-#include "poller.hpp"
-
 namespace catchment::host {
 namespace {
 
-constexpr Nanos kMillisecond = 1'000'000;
 // Longest sleep; and where another thread may receive what this one waits for.
 constexpr Nanos kLongest = 50 * kMillisecond;
 constexpr Nanos kShared = kMillisecond;
 // How long the own thread leaves the protocol to somebody who has just waited and may come back.
 constexpr Nanos kHabit = kMillisecond;
-constexpr int kPoliteness = 64;
-// A yield that takes longer than that has waited for somebody who is busy, and the next would too.
-constexpr Nanos kLate = 200'000;
-constexpr Nanos kCrowded = 50 * kMillisecond;
 // What a thread looks out for that is not the group's own: nothing but the port.
 const std::atomic<int> kNothing{0};
+// A thread that has had the engine lets others in, once each; more of them may come.
+constexpr int kMostYields = 64;
 
 }  // namespace
 
@@ -42,7 +36,7 @@ class Group::Turn {
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
     group_.mutex_.unlock();
-    for (int i = 0; i < kPoliteness && group_.wanted_.load() != 0; ++i) sched_yield();
+    for (int i = 0; i < kMostYields && group_.wanted_.load() != 0; ++i) Processor::yield();
   }
 
  private:
@@ -51,7 +45,7 @@ class Group::Turn {
 
 Group::Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin)
     : engine_(std::move(config), std::move(port)),
-      spin_(spin),
+      patience_(collective_patience(spin)),
       wakeup_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd") {
   thread_ = std::thread([this] {
     std::fesetenv(FE_DFL_ENV);  // denormals and rounding as the number formats need them
@@ -90,8 +84,8 @@ bool Group::wait(const Operation& operation, Nanos limit) {
     }
     if (any) {
       quiet_since = now;
-    } else if (may_look(now, quiet_since)) {
-      yield();
+    } else if (patience_.next(quiet_since, now) != Waiting::kSleep) {
+      patience_.yield(monotonic_now());
     } else if (!operation.done.load(std::memory_order_acquire)) {
       sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);
     }
@@ -99,17 +93,6 @@ bool Group::wait(const Operation& operation, Nanos limit) {
   waited_at_.store(now);
   waiters_.fetch_sub(1);
   return operation.done.load(std::memory_order_acquire);
-}
-
-void Group::yield() {
-  const Nanos before = monotonic_now();
-  sched_yield();
-  const Nanos after = monotonic_now();
-  if (after - before > kLate) crowded_until_.store(after + kCrowded);
-}
-
-bool Group::may_look(Nanos now, Nanos quiet_since) const {
-  return now - quiet_since < spin_ && now >= crowded_until_.load(std::memory_order_relaxed);
 }
 
 void Group::sleep(Nanos until, const std::atomic<int>& stop) {
@@ -158,8 +141,8 @@ void Group::run() {
     }
     if (any) {
       quiet_since = now;
-    } else if (busy && may_look(now, quiet_since)) {
-      yield();
+    } else if (busy && patience_.next(quiet_since, now) != Waiting::kSleep) {
+      patience_.yield(monotonic_now());
     } else {
       sleep(now + kLongest, stirred_);
     }

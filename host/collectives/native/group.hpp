@@ -12,14 +12,15 @@
 #include <optional>
 #include <thread>
 
+#include "catchment/common/file_descriptor.hpp"
+#include "catchment/common/patience.hpp"
 #include "engine.hpp"
-#include "file_descriptor.hpp"
 
 namespace catchment::host {
 
 class Group {
  public:
-  // spin: how long a thread that waits looks before it sleeps.
+  // spin: see collective_patience().
   Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -42,22 +43,17 @@ class Group {
   class Turn;
 
   void run();
-  // Gives the processor away for a moment; when it came back late, others want it, and it is better
-  // to sleep for a while: who is woken comes first.
-  void yield();
-  bool may_look(Nanos now, Nanos quiet_since) const;
   // Until the port has something, the time is up, or `stop` is not 0.
   void sleep(Nanos until, const std::atomic<int>& stop);
   void wake();
 
   Engine engine_;
-  Nanos spin_;
+  Patience patience_;
   std::mutex mutex_;                 // of the engine
   std::atomic<int> wanted_{0};       // threads that wait for the mutex
   std::atomic<int> waiters_{0};      // threads in wait()
   std::atomic<Nanos> waited_at_{0};  // when the last one left
-  std::atomic<Nanos> crowded_until_{0};
-  std::atomic<int> stirred_{0};  // something is new for the own thread
+  std::atomic<int> stirred_{0};      // something is new for the own thread
   std::atomic<bool> stop_{false};
   FileDescriptor wakeup_;
   std::mutex resting_;

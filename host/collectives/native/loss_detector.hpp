@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "catchment/common/serial.hpp"
 #include "consumer_window.hpp"
-#include "serial.hpp"
 
 namespace catchment::host {
 

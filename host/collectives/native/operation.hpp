@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
-#include "serial.hpp"
 #include "signature.hpp"
 
 namespace catchment::host {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
-#include "serial.hpp"
 
 namespace catchment::host {
 

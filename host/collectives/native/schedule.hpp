@@ -20,8 +20,8 @@
 #include <optional>
 #include <vector>
 
+#include "catchment/common/serial.hpp"
 #include "operation.hpp"
-#include "serial.hpp"
 
 namespace catchment::host {
 

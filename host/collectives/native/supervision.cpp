@@ -8,7 +8,6 @@
 namespace catchment::host {
 namespace {
 
-constexpr Nanos kSecond = 1'000'000'000;
 // From here on a rank that waits asks who is there.
 constexpr Nanos kPatience = 30'000'000;
 // A pause between two looks that is this process's own, not the network's.

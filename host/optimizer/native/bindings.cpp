@@ -68,7 +68,7 @@ class BoundDevice {
   BoundDevice(int descriptor, bool uring, std::size_t chunk, unsigned depth, double rate,
               unsigned index, std::shared_ptr<Faults> faults) {
     // The caller keeps its own descriptor.
-    host::FileDescriptor file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0), "dup");
+    FileDescriptor file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0), "dup");
     device_ = std::make_unique<Device>(
         std::move(file), DeviceOptions{uring, chunk, depth, rate, index, std::move(faults)});
   }

@@ -1,7 +1,8 @@
 #include "checksum.hpp"
 
-#include <array>
 #include <cstring>
+
+#include "catchment/common/crc.hpp"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -11,26 +12,6 @@ namespace catchment::optimizer {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82f6'3b78U;  // Castagnoli's, bits reversed
-
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
-    std::uint32_t value = byte;
-    for (int bit = 0; bit < 8; ++bit) {
-      value = (value >> 1) ^ ((value & 1U) != 0 ? kPolynomial : 0U);
-    }
-    table[byte] = value;
-  }
-  return table;
-}
-constexpr std::array<std::uint32_t, 256> kTable = make_table();
-
-std::uint32_t by_table(const std::byte* from, std::size_t length, std::uint32_t state) {
-  for (std::size_t i = 0; i < length; ++i) {
-    state = (state >> 8) ^ kTable[(state ^ static_cast<std::uint32_t>(from[i])) & 0xffU];
-  }
-  return state;
-}
 
 #if defined(__x86_64__)
 std::uint64_t load(const std::byte* from) {
@@ -65,7 +46,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc) {
 #if defined(__x86_64__)
   if (has_instruction()) return ~by_instruction(bytes.data(), bytes.size(), ~crc);
 #endif
-  return ~by_table(bytes.data(), bytes.size(), ~crc);
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  return ~catchment::crc<std::uint32_t, kPolynomial>(from, bytes.size(), ~crc);
 }
 
 }  // namespace catchment::optimizer

@@ -40,7 +40,7 @@ double Ticket::ended() const {
   return seconds(ended_);
 }
 
-Device::Device(host::FileDescriptor file, DeviceOptions options)
+Device::Device(FileDescriptor file, DeviceOptions options)
     : file_(std::move(file)),
       options_(std::move(options)),
       engine_(options_.uring ? make_uring_engine(file_.get(), options_.depth)

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "catchment/common/file_descriptor.hpp"
 #include "faults.hpp"
-#include "file_descriptor.hpp"
 #include "io_engine.hpp"
 
 namespace catchment::optimizer {
@@ -66,7 +66,7 @@ struct DeviceStats {
 class Device {
  public:
   // Takes `file` over.  Throws std::system_error when the kernel refuses io_uring.
-  Device(host::FileDescriptor file, DeviceOptions options);
+  Device(FileDescriptor file, DeviceOptions options);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   // Finishes what is in flight; what is still queued fails with ECANCELED.
@@ -97,7 +97,7 @@ class Device {
   void finish(const OperationDone& done);
   static void settle(Ticket& ticket, int error);
 
-  host::FileDescriptor file_;
+  FileDescriptor file_;
   DeviceOptions options_;
   std::unique_ptr<IoEngine> engine_;
   mutable std::mutex lock_;

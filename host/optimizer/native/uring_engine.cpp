@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "file_descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 #include "io_engine.hpp"
 
 namespace catchment::optimizer {
@@ -85,7 +85,7 @@ class UringEngine final : public IoEngine {
   }
 
   int descriptor_;
-  host::FileDescriptor wake_;
+  FileDescriptor wake_;
   io_uring ring_{};
   bool pending_ = false;
 };

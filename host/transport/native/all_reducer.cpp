@@ -1,7 +1,6 @@
 #include "all_reducer.hpp"
 
 #include <poll.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +9,6 @@
 #include <utility>
 
 #include "numbers.hpp"
-#include "poller.hpp"
 
 namespace catchment::host {
 namespace {
@@ -18,15 +16,9 @@ namespace {
 using wire::Flag;
 using wire::PacketType;
 
-constexpr Nanos kSecond = 1'000'000'000;
 constexpr std::size_t kFlagsByte = 1;
 // A flood must not keep the timers from their turn.
 constexpr int kMostBatches = 16;
-// Whoever polls gives the processor away in between. On a machine with more to do than processors
-// it comes back after somebody's whole turn; a sleeper is woken sooner, and takes no turns from the
-// switch.
-constexpr Nanos kSomebodysTurn = kSecond / 2'000;
-constexpr Nanos kCrowded = kSecond / 10;
 // A round trip through a switch on the same machine is far below a millisecond; through BMv2 on a
 // busy one it is tens of them.
 constexpr RetransmitLimits kLimits{.first = 5'000'000, .least = 1'000'000, .most = 50'000'000};
@@ -44,6 +36,7 @@ std::size_t longest_frame(const AllReducerConfig& config) {
 
 AllReducer::AllReducer(AllReducerConfig config, std::unique_ptr<Port> port)
     : config_(std::move(config)),
+      patience_(reducer_patience(config_.spin)),
       headroom_(headroom(config_.stream.workers)),
       frame_bytes_(longest_frame(config_)),
       port_(std::move(port)),
@@ -103,16 +96,14 @@ Nanos AllReducer::turn(Nanos until) {
     if (!queue_.empty() || acks_.size() > 1) transmit(now);
     return now;
   }
-  const bool polls = now - quiet_since_ < config_.spin && now >= crowded_until_;
-  if (polls && !ring_.due(now) && !blocked_) {
-    sched_yield();
-    if (const Nanos back = monotonic_now(); back - now > kSomebodysTurn)
-      crowded_until_ = back + kCrowded;
+  const bool sleeps = patience_.next(quiet_since_, now) == Waiting::kSleep;
+  if (!sleeps && !ring_.due(now) && !blocked_) {
+    patience_.yield(now);
     return now;
   }
   transmit(now);
   supervise(now);
-  if (!polls) sleep(std::min(until, ring_.deadline()), now);
+  if (sleeps) sleep(std::min(until, ring_.deadline()), now);
   return now;
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "catchment/common/patience.hpp"
 #include "frame_check.hpp"
 #include "port.hpp"
 #include "request.hpp"
@@ -31,7 +32,7 @@ struct AllReducerConfig {
   std::uint8_t wid = 0;
   std::string peer;  // the switch, for messages
   Nanos timeout = 0;
-  Nanos spin = 0;  // how long to poll before sleeping
+  Nanos spin = 0;  // see reducer_patience()
 };
 
 std::size_t longest_frame(const AllReducerConfig& config);
@@ -103,6 +104,7 @@ class AllReducer {
   void fail_closed(const char* message, Nanos now);
 
   AllReducerConfig config_;
+  Patience patience_;
   int headroom_;
   std::size_t frame_bytes_;
   std::unique_ptr<Port> port_;  // until it is closed
@@ -116,7 +118,6 @@ class AllReducer {
   Nanos progressed_at_ = 0;
   Nanos left_at_ = 0;  // when the caller last stopped waiting
   Nanos quiet_since_ = 0;
-  Nanos crowded_until_ = 0;     // others want the processors: no polling
   bool blocked_ = false;        // the port takes no more
   std::atomic<int> never_ = 0;  // nobody stops the caller's own thread
   std::optional<Failure> failure_;

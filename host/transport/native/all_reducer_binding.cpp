@@ -13,8 +13,8 @@
 
 #include "all_reducer.hpp"
 #include "binding_values.hpp"
+#include "catchment/common/clock.hpp"
 #include "open_port.hpp"
-#include "poller.hpp"
 
 namespace py = pybind11;
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "serial.hpp"
+#include "catchment/common/serial.hpp"
 
 namespace catchment::host {
 

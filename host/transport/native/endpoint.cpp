@@ -1,22 +1,12 @@
 #include "endpoint.hpp"
 
 #include <pthread.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cfenv>
 #include <utility>
 
 namespace catchment::host {
-
-namespace {
-
-Nanos time_of(clockid_t clock) {
-  timespec used{};
-  return clock_gettime(clock, &used) == 0 ? used.tv_sec * 1'000'000'000 + used.tv_nsec : 0;
-}
-
-}  // namespace
 
 Endpoint::Endpoint(EndpointConfig config, std::unique_ptr<Port> port)
     : config_(std::move(config)),

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
+#include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
-#include "serial.hpp"
 
 namespace catchment::host {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "binding_values.hpp"
-#include "poller.hpp"
+#include "catchment/common/clock.hpp"
 #include "shm_port.hpp"
 #include "udp_port.hpp"
 

@@ -3,7 +3,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +10,6 @@
 
 namespace catchment::host {
 namespace {
-
-constexpr Nanos kSecond = 1'000'000'000;
 
 void control(int epoll, int operation, int descriptor, std::uint32_t events) {
   epoll_event event{};
@@ -30,12 +27,6 @@ void empty(int descriptor) {
 }
 
 }  // namespace
-
-Nanos monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecond + now.tv_nsec;
-}
 
 Poller::Poller(int socket)
     : socket_(socket),

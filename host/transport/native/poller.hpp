@@ -1,12 +1,10 @@
 // What the I/O thread sleeps on: its socket, a timer, and a wake-up from other threads.
 #pragma once
 
-#include "file_descriptor.hpp"
-#include "retransmit_timer.hpp"
+#include "catchment/common/clock.hpp"
+#include "catchment/common/file_descriptor.hpp"
 
 namespace catchment::host {
-
-Nanos monotonic_now();
 
 class Poller {
  public:

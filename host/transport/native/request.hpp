@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
-#include "serial.hpp"
 #include "wire.hpp"
 
 namespace catchment::host {

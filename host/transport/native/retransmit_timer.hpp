@@ -4,15 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 
-#include "serial.hpp"
+#include "catchment/common/clock.hpp"
+#include "catchment/common/serial.hpp"
 
 namespace catchment::host {
-
-using Nanos = std::int64_t;
-inline constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 
 struct RetransmitLimits {
   Nanos first = 5'000'000;  // before the first round trip was measured

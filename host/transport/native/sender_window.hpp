@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "serial.hpp"
+#include "catchment/common/serial.hpp"
 
 namespace catchment::host {
 

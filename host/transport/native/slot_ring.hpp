@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
+#include "catchment/common/serial.hpp"
 #include "round_timer.hpp"
-#include "serial.hpp"
 
 namespace catchment::host {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "serial.hpp"
+#include "catchment/common/serial.hpp"
 
 namespace catchment::host {
 

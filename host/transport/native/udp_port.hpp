@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "file_descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 #include "port.hpp"
 #include "udp_address.hpp"
 

@@ -7,7 +7,6 @@
 namespace catchment::host {
 namespace {
 
-constexpr Nanos kSecond = 1'000'000'000;
 constexpr Nanos kInterval = kSecond / 8;
 
 std::string seconds(Nanos duration) {

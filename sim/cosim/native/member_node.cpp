@@ -6,8 +6,6 @@
 
 namespace catchment::cosim {
 
-using host::Nanos;
-
 namespace {
 
 constexpr Picos kNano = 1000;
@@ -127,7 +125,7 @@ void MemberNode::serve(Picos now) {
   }
   if (!arriving_.empty()) wake(arriving_.front().first);
   const Nanos deadline = member_->deadline();
-  if (deadline != host::kNever) wake(std::max(picos_of(deadline), now + kNano));
+  if (deadline != kNever) wake(std::max(picos_of(deadline), now + kNano));
 }
 
 // An earlier wake-up that is due anyway leads to all later ones.

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/faults.hpp"
+#include "catchment/common/faults.hpp"
 #include "sim/world/native/ethernet.hpp"
 #include "sim/world/native/time.hpp"
 

@@ -14,7 +14,7 @@ LinkWatch::LinkWatch()
   address.nl_groups = RTMGRP_LINK;
   if (socket_.valid() &&
       bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    socket_ = Descriptor();  // without it, the ports are looked at now and then
+    socket_ = FileDescriptor();  // without it, the ports are looked at now and then
   }
 }
 

@@ -1,7 +1,7 @@
 // Tells when network interfaces appear, vanish, go up or down.
 #pragma once
 
-#include "descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 
 namespace catchment::softswitch {
 
@@ -14,7 +14,7 @@ class LinkWatch {
   void drain();
 
  private:
-  Descriptor socket_;
+  FileDescriptor socket_;
 };
 
 }  // namespace catchment::softswitch

@@ -61,7 +61,7 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface, std::size_
   if (index == 0) {
     return failed("no such network interface", interface, errno);
   }
-  Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) {
     return failed("cannot open a packet socket", interface, errno);
   }

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/status.hpp"
-#include "descriptor.hpp"
 #include "port.hpp"
 #include "receive_ring.hpp"
 #include "send_batch.hpp"
@@ -41,7 +41,7 @@ class PacketSocket {
   [[nodiscard]] std::uint64_t take_missed() const;
 
  private:
-  PacketSocket(Descriptor socket, ReceiveRing ring, int index, int mtu, bool noted)
+  PacketSocket(FileDescriptor socket, ReceiveRing ring, int index, int mtu, bool noted)
       : socket_(std::move(socket)),
         ring_(std::move(ring)),
         batch_(std::make_unique<SendBatch>()),
@@ -51,7 +51,7 @@ class PacketSocket {
   /// Length up to which frames may be merged now, 0: none.
   [[nodiscard]] std::size_t longest_merged() const;
 
-  Descriptor socket_;
+  FileDescriptor socket_;
   ReceiveRing ring_;
   std::unique_ptr<SendBatch> batch_;
   int index_;

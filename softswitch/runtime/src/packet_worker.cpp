@@ -1,6 +1,5 @@
 #include "packet_worker.hpp"
 
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -16,15 +15,6 @@ constexpr std::size_t kQueueFrames = 1024;  // per port, then dropped as tx_full
 /// Bytes of frames from memory that come in between two times of copying out what they made.
 constexpr std::size_t kBytesAtOnce = 32 * 1024;
 constexpr auto kTick = std::chrono::milliseconds(50);
-/// How long the loop looks for more frames before it sleeps: who answers at once finds it awake,
-/// and being woken costs both sides more than the frame does.
-constexpr auto kSpin = std::chrono::microseconds(50);
-/// A yield that took longer was somebody's whole turn: there is more to do than processors, and who
-/// polls waits for such turns, while a sleeper is woken at once.  So for a while nobody polls.
-constexpr auto kSomebodysTurn = std::chrono::microseconds(500);
-constexpr auto kCrowded = std::chrono::milliseconds(100);
-/// After this long without frames others may have the processor in between.
-constexpr auto kAlone = std::chrono::microseconds(2);
 /// Batches of one port before the others have their turn.
 constexpr int kBatchesPerTurn = 8;
 /// Turns of a busy polled port between two looks at all the others.
@@ -53,7 +43,7 @@ PacketWorker::PacketWorker(Switchboard& board, std::size_t index,
       wake_owner_(std::move(wake_owner)),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      last_frame_(Clock::now() - kSpin) {
+      last_frame_(monotonic_now() - kSwitchPatience.spin) {
   watch(wake_.get(), EPOLLIN, kWakeTag, EPOLL_CTL_ADD);
   if (links_.descriptor() >= 0) {
     watch(links_.descriptor(), EPOLLIN, kLinkTag, EPOLL_CTL_ADD);
@@ -95,8 +85,8 @@ void PacketWorker::run() {
     int count = 0;
     if (++turns >= kTurnsPerWait || !polled_frames_) {
       turns = 0;
-      const timespec patience = to_timespec(wait_at_most());
-      count = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &patience,
+      const timespec timeout = to_timespec(wait_at_most());
+      count = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &timeout,
                            nullptr);
     }
     {
@@ -113,12 +103,9 @@ void PacketWorker::run() {
     }
     const auto now = Clock::now();
     if (woken_frames_ || polled_frames_) {
-      last_frame_ = now;
-    } else if (now - last_frame_ > kAlone && polls(now)) {
-      sched_yield();  // a peer may be waiting for this processor
-      if (const auto back = Clock::now(); back - now > kSomebodysTurn) {
-        crowded_until_ = back + kCrowded;
-      }
+      last_frame_ = monotonic(now);
+    } else if (patience_.next(last_frame_, monotonic(now)) == Waiting::kYield) {
+      patience_.yield(monotonic(now));  // a peer may be waiting for this processor
     }
     if (now >= next_tick) {
       next_tick = now + kTick;
@@ -140,10 +127,6 @@ void PacketWorker::packet_out(std::string frame) {
   wake();
 }
 
-bool PacketWorker::polls(Clock::time_point now) const {
-  return now - last_frame_ < kSpin && now >= crowded_until_;
-}
-
 std::chrono::nanoseconds PacketWorker::wait_at_most() {
   const Turns::Turn turn(board_.turns);
   std::chrono::nanoseconds wait = kTick;
@@ -161,7 +144,7 @@ std::chrono::nanoseconds PacketWorker::wait_at_most() {
   if (wait.count() == 0) {
     return wait;
   }
-  if (polls(Clock::now())) {
+  if (patience_.next(last_frame_, monotonic_now()) != Waiting::kSleep) {
     return {};
   }
   for (Slot* slot : polled_) {

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
+#include "catchment/common/patience.hpp"
 #include "link_watch.hpp"
 #include "switchboard.hpp"
 
@@ -39,8 +40,6 @@ class PacketWorker {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether to look for frames again and again rather than to sleep.
-  [[nodiscard]] bool polls(Clock::time_point now) const;
   std::chrono::nanoseconds wait_at_most();
   void tick();
   void serve(const epoll_event& event);
@@ -64,8 +63,8 @@ class PacketWorker {
   Switchboard& board_;
   const std::size_t index_;
   std::function<void(std::size_t)> wake_owner_;
-  Descriptor epoll_;
-  Descriptor wake_;
+  FileDescriptor epoll_;
+  FileDescriptor wake_;
   LinkWatch links_;
   std::vector<Slot*> owned_;
   std::vector<Slot*> polled_;  // of them
@@ -76,8 +75,8 @@ class PacketWorker {
   std::vector<Slot*> unshown_;  // that took some in this turn
   bool woken_frames_ = false;   // in the last turn, of ports with descriptors
   bool polled_frames_ = false;  // and of those that are looked at
-  Clock::time_point last_frame_;
-  Clock::time_point crowded_until_;
+  Nanos last_frame_;
+  Patience patience_{kSwitchPatience};
   std::mutex packet_out_mutex_;
   std::vector<std::string> packet_outs_;
 };

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "internet_checksum.hpp"
+#include "catchment/common/internet_checksum.hpp"
 
 namespace catchment::softswitch {
 

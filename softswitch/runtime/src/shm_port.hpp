@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/shm/channel.hpp"
 #include "catchment/shm/listener.hpp"
 #include "catchment/softswitch/status.hpp"
-#include "descriptor.hpp"
 #include "port.hpp"
 
 namespace catchment::softswitch {
@@ -50,7 +50,7 @@ class ShmPort final : public Port {
   std::string name_;
   PortContext context_;
   shm::Geometry geometry_;
-  Descriptor epoll_;  // over the listener and the peer's connection
+  FileDescriptor epoll_;  // over the listener and the peer's connection
   shm::Listener listener_;
   std::optional<shm::Channel> channel_;
   shm::PeerIdentity peer_;

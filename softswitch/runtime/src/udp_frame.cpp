@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "internet_checksum.hpp"
+#include "catchment/common/internet_checksum.hpp"
 
 namespace catchment::softswitch {
 

@@ -26,7 +26,7 @@ Ending::Ending() {
   sigaddset(&endings, SIGTERM);
   sigaddset(&endings, SIGINT);
   pthread_sigmask(SIG_BLOCK, &endings, nullptr);
-  signals_ = shm::Descriptor(::signalfd(-1, &endings, SFD_CLOEXEC));
+  signals_ = FileDescriptor(::signalfd(-1, &endings, SFD_CLOEXEC));
   if (!signals_.valid()) {
     fail("signalfd");
   }

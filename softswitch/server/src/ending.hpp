@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "catchment/shm/descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 
 namespace catchment::server {
 
@@ -22,8 +22,8 @@ class Ending {
   std::string wait();
 
  private:
-  shm::Descriptor signals_;
-  std::optional<shm::Descriptor> owner_;  // invalid: it has ended
+  FileDescriptor signals_;
+  std::optional<FileDescriptor> owner_;  // invalid: it has ended
 };
 
 }  // namespace catchment::server

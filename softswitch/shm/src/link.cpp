@@ -25,8 +25,8 @@ struct alignas(cmsghdr) Control {
 };
 
 /// The one descriptor that came along; further ones are closed.
-Descriptor descriptor_in(msghdr& message) {
-  Descriptor first;
+FileDescriptor descriptor_in(msghdr& message) {
+  FileDescriptor first;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
       continue;
@@ -34,7 +34,7 @@ Descriptor descriptor_in(msghdr& message) {
     for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
-      Descriptor owned(fd);
+      FileDescriptor owned(fd);
       if (!first.valid()) {
         first = std::move(owned);
       }

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kBacklog = 16;
 
-Descriptor unix_socket() {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+FileDescriptor unix_socket() {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) {
     throw ShmError("cannot make a unix socket", errno);
   }
@@ -32,7 +32,7 @@ void clear_leftover(const std::string& path, const sockaddr_un& address) {
     throw ShmError(CATCHMENT_SHM_ARGUMENT,
                    path + ": exists and is not a socket; choose another path");
   }
-  const Descriptor probe = unix_socket();
+  const FileDescriptor probe = unix_socket();
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
       errno == EAGAIN) {
     throw ShmError(CATCHMENT_SHM_ARGUMENT, path + ": another process listens there");
@@ -72,7 +72,7 @@ Listener::~Listener() {
 }
 
 std::optional<Knock> Listener::accept() {
-  Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) {
     return std::nullopt;
   }

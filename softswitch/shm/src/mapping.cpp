@@ -54,7 +54,7 @@ Geometry geometry_of(int memory, std::size_t& bytes) {
 
 }  // namespace
 
-Mapping::Mapping(Descriptor memory, const Geometry& geometry)
+Mapping::Mapping(FileDescriptor memory, const Geometry& geometry)
     : memory_(std::move(memory)), geometry_(geometry), offsets_(geometry) {
   void* const base =
       mmap(nullptr, offsets_.total, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
@@ -90,7 +90,7 @@ Mapping::~Mapping() {
 }
 
 Mapping Mapping::create(const Geometry& geometry, std::uint64_t epoch, std::uint32_t peer_pid) {
-  Descriptor memory(memfd_create("catchment-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  FileDescriptor memory(memfd_create("catchment-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.valid()) {
     throw ShmError("cannot make shared memory", errno);
   }
@@ -115,7 +115,7 @@ Mapping Mapping::create(const Geometry& geometry, std::uint64_t epoch, std::uint
   return mapping;
 }
 
-Mapping Mapping::attach(Descriptor memory) {
+Mapping Mapping::attach(FileDescriptor memory) {
   std::size_t bytes = 0;
   const Geometry geometry = geometry_of(memory.get(), bytes);
   if (bytes != Offsets(geometry).total) {

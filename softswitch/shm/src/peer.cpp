@@ -68,7 +68,7 @@ Peer::Peer(const std::string& path, int timeout_ms)
 }
 
 void Peer::connect() {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) {
     return try_again_later(CATCHMENT_SHM_SYSTEM,
                            std::string("cannot make a unix socket: ") + std::strerror(errno));
@@ -104,7 +104,7 @@ void Peer::finish_connecting() {
     Mapping mapping = Mapping::attach(std::move(answer->memory));
     mapping.close_descriptor();
     channel_.emplace(std::move(mapping), Link(std::move(connecting_)), Side::peer);
-    connecting_ = Descriptor();
+    connecting_ = FileDescriptor();
     pause_ = {};
     hopeless_ = false;
     const Mapping& memory = channel_->mapping();
@@ -116,7 +116,7 @@ void Peer::finish_connecting() {
     ++info_.attachments;
   } catch (const ShmError& problem) {
     own_connection_.reset();
-    connecting_ = Descriptor();
+    connecting_ = FileDescriptor();
     hopeless_ = problem.status() != CATCHMENT_SHM_DETACHED;
     try_again_later(problem.status(), path_ + ": " + problem.what());
   }
@@ -180,7 +180,7 @@ bool Peer::settle() {
   if (armed_ != 0) {
     const std::uint32_t events = armed_;
     armed_ = 0;
-    patience_.woken();
+    patience_.woken(monotonic_now());
     // Awake without having been woken for this: it may be a hang-up.
     if (!channel_->disarm() || channel_->ready(events) == 0) {
       return check_link();
@@ -398,7 +398,8 @@ int Peer::wait(int events, std::int64_t timeout_us) {
   while (true) {
     if (attached() && settle()) {
       if (timeout_us == 0 ||
-          patience_.look([&] { return channel_->ready(wanted) != 0 || channel_->fault(); }) ||
+          spin_until(patience_,
+                     [&] { return channel_->ready(wanted) != 0 || channel_->fault(); }) ||
           channel_->fault()) {
         const std::uint32_t there = channel_->ready(wanted);
         if (there != 0) {
@@ -426,7 +427,7 @@ int Peer::look(int events, const int* stop) {
     return CATCHMENT_SHM_OK;
   }
   const auto wanted = static_cast<std::uint32_t>(events);
-  patience_.look([&] {
+  spin_until(patience_, [&] {
     return channel_->ready(wanted) != 0 || channel_->fault() ||
            (stop != nullptr && __atomic_load_n(stop, __ATOMIC_ACQUIRE) != 0);
   });

@@ -9,12 +9,12 @@
 #include <span>
 #include <string>
 
+#include "catchment/common/adaptive_patience.hpp"
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/shm/channel.hpp"
-#include "catchment/shm/descriptor.hpp"
 #include "catchment/shm/error.hpp"
 #include "catchment/shm/fork_guard.hpp"
 #include "catchment_shm.h"
-#include "patience.hpp"
 
 namespace catchment::shm {
 
@@ -73,15 +73,15 @@ class Peer {
   ForkGuard fork_guard_;
   std::string path_;
   std::unique_ptr<Staging> staging_;
-  Descriptor epoll_;
+  FileDescriptor epoll_;
   PrivateDescriptor own_epoll_;
-  Descriptor timer_;
+  FileDescriptor timer_;
   PrivateDescriptor own_timer_;
-  Descriptor connecting_;
+  FileDescriptor connecting_;
   std::optional<PrivateDescriptor> own_connection_;  // of connecting_, then of the channel
   std::optional<Channel> channel_;
   std::optional<Channel> retired_;  // the one before, while the caller looks at its frames
-  Patience patience_;
+  AdaptivePatience patience_{kPeerPatience};
   Clock::duration pause_{};  // before the next try
   std::uint32_t armed_ = 0;  // the events that the switch wakes us for
   unsigned idle_looks_ = 0;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "catchment/shm/descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 
 namespace catchment::shm {
 
@@ -22,7 +22,7 @@ static_assert(sizeof(Welcome) == 256);
 
 class Link {
  public:
-  explicit Link(Descriptor socket) : socket_(std::move(socket)) {}
+  explicit Link(FileDescriptor socket) : socket_(std::move(socket)) {}
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
 
@@ -40,7 +40,7 @@ class Link {
   [[nodiscard]] bool hung_up() const;
   bool read_some();
 
-  Descriptor socket_;
+  FileDescriptor socket_;
   std::string reason_;
   bool reading_reason_ = false;
 };
@@ -48,7 +48,7 @@ class Link {
 /// What a peer got from welcome().
 struct Handover {
   Welcome welcome{};
-  Descriptor memory;
+  FileDescriptor memory;
 };
 
 /// Reads the welcome. nullopt: it has not arrived. Throws ShmError when it is none, or the switch

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/shm/channel.hpp"
-#include "catchment/shm/descriptor.hpp"
 #include "catchment/shm/layout.hpp"
 
 namespace catchment::shm {
@@ -43,7 +43,7 @@ class Listener {
 
  private:
   std::string path_;
-  Descriptor socket_;
+  FileDescriptor socket_;
   struct stat file_{};  // to remove this socket only, not another switch's
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "catchment/shm/descriptor.hpp"
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/shm/layout.hpp"
 #include "catchment/shm/ring.hpp"
 
@@ -16,7 +16,7 @@ class Mapping {
   /// New memory with its header filled in. Throws ShmError.
   static Mapping create(const Geometry& geometry, std::uint64_t epoch, std::uint32_t peer_pid);
   /// Maps what the switch handed over. Throws ShmError (CORRUPT) when it is not what it should be.
-  static Mapping attach(Descriptor memory);
+  static Mapping attach(FileDescriptor memory);
 
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
@@ -30,7 +30,7 @@ class Mapping {
   [[nodiscard]] std::uint32_t switch_pid() const { return switch_pid_; }
   [[nodiscard]] int descriptor() const { return memory_.get(); }
   /// For the switch, once the peer has it.
-  void close_descriptor() { memory_ = Descriptor(); }
+  void close_descriptor() { memory_ = FileDescriptor(); }
 
   [[nodiscard]] RingView outgoing(Side side) const;
   [[nodiscard]] RingView incoming(Side side) const;
@@ -38,13 +38,13 @@ class Mapping {
   [[nodiscard]] std::uint32_t& waiting(Side side) const;
 
  private:
-  Mapping(Descriptor memory, const Geometry& geometry);
+  Mapping(FileDescriptor memory, const Geometry& geometry);
   [[nodiscard]] Header& header() const { return *static_cast<Header*>(base_); }
   [[nodiscard]] std::uint8_t* at(std::size_t offset) const {
     return static_cast<std::uint8_t*>(base_) + offset;
   }
 
-  Descriptor memory_;
+  FileDescriptor memory_;
   Geometry geometry_;
   Offsets offsets_;
   void* base_ = nullptr;

@@ -2,35 +2,15 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "catchment/common/crc.hpp"
+#include "catchment/common/internet_checksum.hpp"
 #include "catchment/softswitch/rt/packet.hpp"
 
 namespace catchment::softswitch::rt {
-
-/// Table of a reflected CRC with the reflected polynomial `Poly`.
-template <class T, T Poly>
-constexpr std::array<T, 256> crc_table() {
-  std::array<T, 256> table{};
-  for (unsigned i = 0; i < 256; ++i) {
-    T rest = static_cast<T>(i);
-    for (int bit = 0; bit < 8; ++bit) {
-      rest = static_cast<T>((rest & 1U) != 0 ? (rest >> 1) ^ Poly : rest >> 1);
-    }
-    table[i] = rest;
-  }
-  return table;
-}
-
-template <class T, T Poly>
-inline T crc(const std::uint8_t* p, std::size_t n, T rest) {
-  static constexpr auto kTable = crc_table<T, Poly>();
-  for (std::size_t i = 0; i < n; ++i) {
-    rest = static_cast<T>(kTable[(rest ^ p[i]) & 0xFFU] ^ static_cast<T>(rest >> 8));
-  }
-  return rest;
-}
 
 inline std::uint64_t hash_crc32(const std::uint8_t* p, std::size_t n) {
   return static_cast<std::uint32_t>(~crc<std::uint32_t, 0xEDB88320U>(p, n, 0xFFFFFFFFU));
@@ -41,16 +21,9 @@ inline std::uint64_t hash_crc16(const std::uint8_t* p, std::size_t n) {
 
 /// The Internet checksum (RFC 1071).
 inline std::uint64_t hash_csum16(const std::uint8_t* p, std::size_t n) {
-  std::uint64_t sum = 0;
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    sum += load_be<std::uint32_t>(p + i);
-  }
-  for (; i < n; ++i) {
-    sum += static_cast<std::uint64_t>(p[i]) << (i % 2 == 0 ? 8 : 0);
-  }
-  while ((sum >> 16) != 0) {
-    sum = (sum & 0xFFFFU) + (sum >> 16);
+  std::uint16_t sum = fold(ones_sum(p, n));
+  if constexpr (std::endian::native == std::endian::little) {
+    sum = static_cast<std::uint16_t>((sum >> 8) | (sum << 8));
   }
   return ~sum & 0xFFFFU;
 }

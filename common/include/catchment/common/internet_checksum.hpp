@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace catchment::softswitch {
+namespace catchment {
 
 /// Sum of 16-bit words as they lie in memory; an odd last byte is padded with zero. The sum is of
 /// no byte order: stored as it is, it is right on the wire. Sums of pieces with an even number of
@@ -38,4 +38,4 @@ inline std::uint16_t fold(std::uint64_t sum) {
   return static_cast<std::uint16_t>(sum);
 }
 
-}  // namespace catchment::softswitch
+}  // namespace catchment

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/philox.hpp"
+#include "catchment/common/philox.hpp"
 
 namespace catchment {
 

@@ -1,0 +1,90 @@
+// How long a thread that waits spins and yields before it sleeps.
+//
+// Being put to sleep and woken costs both sides tens of microseconds, spinning costs a processor.
+// So a waiter goes on looking for a while after it last found something: first it spins, then it
+// yields the processor between two looks, then it sleeps.  On an oversubscribed machine this fails:
+// a yield lasts the whole time slice of another thread, milliseconds, while the kernel runs a
+// thread that is woken at once.  A late yield is how a waiter notices, and for a while afterwards
+// it sleeps without spinning.
+//
+// Nothing here reads a clock, sleeps or yields, but for the one function that says so.
+#pragma once
+
+#include <atomic>
+
+#include "catchment/common/clock.hpp"
+#include "catchment/common/processor.hpp"
+
+namespace catchment {
+
+/// What a waiter does next.
+enum class Waiting { kSpin, kYield, kSleep };
+
+struct PatienceSettings {
+  Nanos spin;                // after the last find, until the waiter sleeps
+  Nanos yield_after;         // of that time passes before the waiter begins to yield
+  Nanos late_yield;          // a yield that took longer shows an oversubscribed machine
+  Nanos oversubscribed_for;  // so long the waiter sleeps without spinning
+};
+
+/// Less than a time slice of Linux, more than the work of a thread that waits itself.
+inline constexpr Nanos kLateYield = 500 * kMicrosecond;
+
+/// A packet thread of the switch: a host that answers at once finds the thread awake.  Looking for
+/// two microseconds without a yield costs no other thread more than a frame does.
+inline constexpr PatienceSettings kSwitchPatience{.spin = 50 * kMicrosecond,
+                                                  .yield_after = 2 * kMicrosecond,
+                                                  .late_yield = kLateYield,
+                                                  .oversubscribed_for = 100 * kMillisecond};
+
+/// A worker that waits for the sums of its vectors.  It yields from the first look on: the switch
+/// that adds them may be waiting for this processor.
+constexpr PatienceSettings reducer_patience(Nanos spin) {
+  return {.spin = spin,
+          .yield_after = 0,
+          .late_yield = kLateYield,
+          .oversubscribed_for = 100 * kMillisecond};
+}
+
+/// A rank in a collective operation, which takes several round trips and so pays for a late yield
+/// several times: it notices sooner than a worker, and spins again sooner.
+constexpr PatienceSettings collective_patience(Nanos spin) {
+  return {.spin = spin,
+          .yield_after = 0,
+          .late_yield = 200 * kMicrosecond,
+          .oversubscribed_for = 50 * kMillisecond};
+}
+
+/// One for all threads that wait for the same thing; they may call it at the same time.
+class Patience {
+ public:
+  explicit Patience(PatienceSettings settings) : settings_(settings) {}
+
+  /// For a waiter that last found something at `found`.
+  [[nodiscard]] Waiting next(Nanos found, Nanos now) const {
+    if (now - found >= settings_.spin ||
+        now < oversubscribed_until_.load(std::memory_order_relaxed)) {
+      return Waiting::kSleep;
+    }
+    return now - found >= settings_.yield_after ? Waiting::kYield : Waiting::kSpin;
+  }
+
+  /// A waiter yielded at `before` and had the processor back at `after`.
+  void yielded(Nanos before, Nanos after) {
+    if (after - before > settings_.late_yield) {
+      oversubscribed_until_.store(after + settings_.oversubscribed_for, std::memory_order_relaxed);
+    }
+  }
+
+  /// Yields, and notes how long that took.
+  void yield(Nanos now) {
+    Processor::yield();
+    yielded(now, Processor::now());
+  }
+
+ private:
+  PatienceSettings settings_;
+  std::atomic<Nanos> oversubscribed_until_{0};
+};
+
+}  // namespace catchment

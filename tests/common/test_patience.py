@@ -1,0 +1,170 @@
+"""When a waiter spins, yields and sleeps, on a clock of the test's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from foundations import common
+from hypothesis import given
+from hypothesis import strategies as st
+
+US = 1_000
+MS = 1_000 * US
+SPIN, YIELD, SLEEP = common.Waiting.SPIN, common.Waiting.YIELD, common.Waiting.SLEEP
+TIMES = {"spin": 50 * US, "yield_after": 2 * US, "late_yield": 500 * US, "oversubscribed_for": 100 * MS}
+
+
+@pytest.fixture
+def patience() -> Any:
+    """With the settings of a packet thread."""
+    return common.Patience(**TIMES)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "expected"),
+    [(0, SPIN), (2 * US - 1, SPIN), (2 * US, YIELD), (50 * US - 1, YIELD), (50 * US, SLEEP), (1000 * MS, SLEEP)],
+)
+def test_a_waiter_spins_then_yields_then_sleeps(patience: Any, elapsed: int, expected: Any) -> None:
+    found = 7 * MS
+    assert patience.next(found, found + elapsed) == expected
+
+
+def test_without_time_to_spin_a_waiter_sleeps_at_once() -> None:
+    assert common.Patience(**TIMES | {"spin": 0}).next(5, 5) == SLEEP
+
+
+def test_a_late_yield_ends_spinning_for_a_while(patience: Any) -> None:
+    before, after = 10 * MS, 10 * MS + 500 * US + 1
+    patience.yielded(before, after)
+    end = after + 100 * MS
+    assert patience.next(end - 1, end - 1) == SLEEP
+    assert patience.next(end, end) == SPIN
+
+
+def test_a_yield_in_time_changes_nothing(patience: Any) -> None:
+    patience.yielded(10 * MS, 10 * MS + 500 * US)
+    assert patience.next(11 * MS, 11 * MS) == SPIN
+
+
+@given(st.lists(st.tuples(st.integers(0, 2 * MS), st.integers(0, 60 * MS)), max_size=30), st.integers(0, 60 * US))
+def test_a_waiter_sleeps_while_any_late_yield_is_recent(yields: list[tuple[int, int]], elapsed: int) -> None:
+    patience = common.Patience(**TIMES)
+    now = 0
+    oversubscribed_until = 0
+    for took, pause in yields:
+        patience.yielded(now, now + took)
+        now += took
+        if took > TIMES["late_yield"]:
+            oversubscribed_until = now + TIMES["oversubscribed_for"]
+        now += pause
+        expected = SPIN if elapsed < 2 * US else YIELD if elapsed < 50 * US else SLEEP
+        if now < oversubscribed_until:
+            expected = SLEEP
+        assert patience.next(now - elapsed, now) == expected
+
+
+class Peer:
+    """A waiter with the settings of a shared-memory peer and a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.patience = common.AdaptivePatience(
+            least_spin=1 * US, most_spin=50 * US, yield_after=2 * US, late_yield=500 * US, few_sleeps=4, many_sleeps=16
+        )
+        self.now = 0
+        self.yields = 0
+
+    def waits(self, after: float = float("inf"), time_slice: int = 0) -> tuple[bool, int]:
+        """Something comes `after` so many nanoseconds: whether spinning finds it, and how long the peer spun."""
+        begin = self.now
+        found, self.now, self.yields = self.patience.spin_until(
+            begin, 10, time_slice, lambda time: time - begin >= after
+        )
+        return found, self.now - begin
+
+    def sleeps(self, duration: int) -> None:
+        """The peer sleeps and is woken."""
+        self.now += duration
+        self.patience.woken(self.now)
+
+
+def test_what_is_there_is_found_without_reading_the_clock() -> None:
+    assert Peer().waits(0) == (True, 0)
+
+
+def test_what_comes_soon_is_found_by_spinning() -> None:
+    peer = Peer()
+    found, spun = peer.waits(30 * US)
+    assert found and 30 * US <= spun < 31 * US
+    assert peer.yields > 0
+
+
+def test_a_peer_that_spins_for_less_than_two_microseconds_does_not_yield() -> None:
+    peer = Peer()
+    assert peer.waits(1 * US)[0] and peer.yields == 0
+
+
+def test_spinning_in_vain_makes_it_short_until_some_sleeps_have_passed() -> None:
+    peer = Peer()
+    found, spun = peer.waits()
+    assert not found and 50 * US <= spun < 51 * US
+    spins = []
+    for _ in range(14):
+        peer.sleeps(5 * US)
+        spins.append(peer.waits()[1])
+    assert all(spun < 2 * US for spun in spins[:4])
+    assert all(spun >= 50 * US for spun in spins[-1:]), "spinning was not tried again"
+    assert sorted(spins) == spins
+
+
+def test_spinning_is_tried_more_and_more_seldom() -> None:
+    peer = Peer()
+    gaps: list[int] = []
+    sleeps = 0
+    while len(gaps) < 6:
+        if peer.waits()[1] >= 50 * US:
+            gaps.append(sleeps)
+            sleeps = 0
+        peer.sleeps(5 * US)
+        sleeps += 1
+    doublings = gaps[-1] - 16
+    assert gaps == [0, *(few + doublings for few in (4, 8, 16, 16, 16))]
+
+
+def test_a_find_resets_how_seldom() -> None:
+    peer = Peer()
+    for _ in range(200):
+        peer.waits()
+        peer.sleeps(5 * US)
+    while not peer.waits(0.5 * US)[0]:
+        peer.sleeps(5 * US)
+    while peer.waits()[1] < 50 * US:  # as long as it may, in vain: gives up with few sleeps again
+        peer.sleeps(5 * US)
+    short = 0
+    peer.sleeps(5 * US)
+    while peer.waits()[1] < 2 * US:
+        peer.sleeps(5 * US)
+        short += 1
+    assert short == 4
+
+
+def test_a_late_yield_makes_the_peer_sleep_at_once() -> None:
+    peer = Peer()
+    found, spun = peer.waits(time_slice=600 * US)
+    assert not found and peer.yields == 1 and spun >= 600 * US
+    peer.sleeps(5 * US)
+    assert peer.waits()[1] < 2 * US
+
+
+def test_what_comes_during_a_late_yield_is_found() -> None:
+    assert Peer().waits(400 * US, time_slice=600 * US)[0]
+
+
+def test_long_sleeps_halve_the_time_to_spin() -> None:
+    peer = Peer()
+    peer.waits(30 * US)
+    peer.sleeps(60 * US)
+    for expected in (25 * US, 12.5 * US, 6.25 * US):
+        spun = peer.waits()[1]
+        assert expected <= spun < expected + US
+        peer.sleeps(60 * US)
