@@ -46,7 +46,7 @@ $(VENV)/.installed: requirements.txt hls/requirements.txt controlplane/shell/req
 .PHONY: native
 native: $(VENV)/.installed ## build the switch and the endpoint
 	@mkdir -p build
-	@test -f $(NATIVE)/build.ninja || $(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	@$(BIN)/cmake -S . -B $(NATIVE) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCATCHMENT_DEVELOPER=ON \
 		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python >build/configure.log || { cat build/configure.log; exit 1; }
 	@$(BIN)/cmake --build $(NATIVE)
 	@$(BIN)/catchment-local-switch --compile >build/compile.log || { cat build/compile.log; exit 1; }

@@ -108,12 +108,12 @@ def test_spinning_in_vain_makes_it_short_until_some_sleeps_have_passed() -> None
     peer = Peer()
     found, spun = peer.waits()
     assert not found and 50 * US <= spun < 51 * US
-    spins = []
-    for _ in range(14):
+    spins = [0]
+    while spins[-1] < 50 * US:
         peer.sleeps(5 * US)
         spins.append(peer.waits()[1])
-    assert all(spun < 2 * US for spun in spins[:4])
-    assert all(spun >= 50 * US for spun in spins[-1:]), "spinning was not tried again"
+        assert len(spins) < 20, "spinning was not tried again"
+    assert all(spun < 2 * US for spun in spins[:6])
     assert sorted(spins) == spins
 
 
@@ -145,7 +145,7 @@ def test_a_find_resets_how_seldom() -> None:
     while peer.waits()[1] < 2 * US:
         peer.sleeps(5 * US)
         short += 1
-    assert short == 4
+    assert short == 1 + 4  # the first follows a sleep that is too long to count
 
 
 def test_a_late_yield_makes_the_peer_sleep_at_once() -> None:

@@ -44,7 +44,7 @@ def test_no_sanitizer_finding() -> None:
     cmake = shutil.which("cmake", path=binaries) or "cmake"
     configure = [
         *(cmake, "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
-        *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
+        *("-DCATCHMENT_SANITIZE=ON", "-DCATCHMENT_DEVELOPER=ON", f"-DPython_EXECUTABLE={sys.executable}"),
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
     subprocess.run(configure, check=True, capture_output=True)

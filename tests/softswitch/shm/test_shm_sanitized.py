@@ -34,14 +34,14 @@ def test_no_sanitizer_finding_in_ports(wires: tuple[Path, Path]) -> None:
     cmake = shutil.which("cmake", path=binaries) or "cmake"
     configure = [
         *(cmake, "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
-        *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
+        *("-DCATCHMENT_SANITIZE=ON", "-DCATCHMENT_DEVELOPER=ON", f"-DPython_EXECUTABLE={sys.executable}"),
         f"-DCMAKE_MAKE_PROGRAM={binaries / 'ninja'}",
     ]
     subprocess.run(configure, check=True, capture_output=True)
     subprocess.run([cmake, "--build", BUILD, "--target", "port-loop", "catchment_shm"], check=True)
     environment = os.environ | {
         "CATCHMENT_NATIVE_DIR": str(BUILD),
-        "CATCHMENT_SWITCH": str(BUILD / "softswitch" / "runtime" / "port-loop"),
+        "CATCHMENT_SWITCH": str(BUILD / "tests" / "softswitch" / "shm" / "port-loop"),
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so')}",
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
         "UBSAN_OPTIONS": "print_stacktrace=1",
