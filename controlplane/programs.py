@@ -167,7 +167,7 @@ def _compiler_files(target: Target) -> list[Path]:
     if target is Target.BMV2:
         return [Path(_p4c()).resolve()]
     folder = ROOT / "softswitch"
-    parts = [folder / "compiler", folder / "runtime" / "include"]
+    parts = [folder / "compiler", folder / "runtime" / "include", ROOT / "common" / "include"]
     return [folder / "build.py", *(p for part in parts for s in ("*.py", "*.p4", "*.hpp") for p in part.rglob(s))]
 
 

@@ -109,7 +109,7 @@ def compile_programs(native: Path, folder: Path) -> None:
 def stage(staged: Path, native: Path, programs: Path) -> None:
     """Lay everything out in `staged` as it will be installed."""
     package = staged / PACKAGE
-    links = {path.name for path in (ROOT / PACKAGE).iterdir() if path.is_symlink()} | {"p4src"}
+    links = {path.name for path in (ROOT / PACKAGE).iterdir() if path.is_symlink()} | {"p4src", "common"}
     stubs = [path.relative_to(ROOT) for path in (ROOT / "wire" / "generated").glob("*_pb2*.py")]
     for path in {*sources(), *stubs}:
         if path.parts[0] in links:
