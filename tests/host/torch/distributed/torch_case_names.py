@@ -68,6 +68,7 @@ CASES: Final = {
         "test_isend",
         "test_isend_autograd_profiler",
         "test_isend_torch_profiler",
+        "test_monitored_barrier_gloo_rank_0_timeout",
         "test_reduce_full_group_max",
         "test_reduce_full_group_min",
         "test_reduce_full_group_product",
@@ -128,7 +129,6 @@ NOT_RUN: Final = {
     "test_ddp_logging_data_cpu": "torch calls every backend that is not its own `custom` there",
     "test_monitored_barrier_failure_order": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_gloo": "torch's dist.monitored_barrier refuses whatever is not called gloo",
-    "test_monitored_barrier_gloo_rank_0_timeout": "a timeout of 0 has no end where gloo connects when it is used",
     "test_monitored_barrier_gloo_subgroup": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_wait_all_ranks": "torch's dist.monitored_barrier refuses whatever is not called gloo",
 }
