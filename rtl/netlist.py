@@ -1,4 +1,4 @@
-"""What a synthesized netlist costs on an UltraScale+: LUTs, flip-flops, RAMs, and the longest path in LUT levels."""
+"""What a synthesized netlist costs on an UltraScale+: LUTs, flip-flops, RAMs, and the slowest path by an estimate."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _READ_PORTS = {
     "RAM32X1S": "A", "RAM64X1S": "A", "RAM128X1S": "A", "RAM256X1S": "A", "RAM512X1S": "A",
     "SRL16E": "A", "SRLC16E": "A", "SRLC32E": "A",
 }  # fmt: skip
+# The estimate of a path, in ns: a LUT with its net, and a carry cell.  Flip-flops, RAMs and ports count nothing.
+LUT_NS, CARRY_NS = 0.35, 0.03
 # Bits of a carry cell; a port that nothing is connected to is not in the netlist.
 _CARRIES = {"CARRY4": 4, "CARRY8": 8}
 
@@ -44,19 +46,29 @@ class Area:
     uram: int
     dsp: int
     carry: int
-    levels: int  # LUTs on the longest path between registers, or from and to ports
+    levels: int  # LUTs on the slowest path between registers, or from and to ports
     carries_on_path: int
+
+    @property
+    def path_ns(self) -> float:
+        """The estimate of the slowest path."""
+        return estimate((self.levels, self.carries_on_path))
 
     def row(self) -> dict[str, float]:
         """Name -> value."""
         return asdict(self)
 
 
+def estimate(path: tuple[int, int]) -> float:
+    """What a path of (LUTs, carry cells) takes, in ns."""
+    return round(LUT_NS * path[0] + CARRY_NS * path[1], 2)
+
+
 def measure(netlist: Mapping[str, Any], top: str) -> Area:
     """The netlist of the flattened module `top` in what Yosys' write_json says."""
     cells = netlist["modules"][top]["cells"]
     kinds = Counter(cell["type"] for cell in cells.values())
-    levels, carries = _longest_path(cells)
+    levels, carries = _slowest_path(cells)
     return Area(
         lut=sum(count * _LUTS.get(kind, 0) for kind, count in kinds.items()),
         ff=sum(kinds[kind] for kind in _FLIP_FLOPS),
@@ -95,10 +107,10 @@ def _nets(bits: Iterable[int | str]) -> list[int]:
     return [bit for bit in bits if isinstance(bit, int)]
 
 
-def _longest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
-    """(LUTs, carry cells) of the path with the most LUTs, in time linear in the netlist.
+def _slowest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
+    """(LUTs, carry cells) of the slowest path by `estimate`, in time linear in the netlist.
 
-    Nets are taken in topological order. A carry chain counts as no LUT; its cells break ties.
+    Nets are taken in topological order.
 
     Raises:
         NetlistError: there is a combinational loop.
@@ -126,14 +138,14 @@ def _longest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
             kind = cells[name]["type"]
             luts, carries = latest[current]
             depth = luts + (kind in _LUTS), carries + (kind in _CARRIES)
-            deepest = max(deepest, depth)
+            deepest = max(deepest, depth, key=estimate)
             for net in outputs:
                 arrived[net] = depth
             ready += outputs
             continue
         net = ready.pop()
         for arc in followers.get(net, ()):
-            latest[arc] = max(latest[arc], arrived[net])
+            latest[arc] = max(latest[arc], arrived[net], key=estimate)
             waiting[arc] -= 1
             if waiting[arc] == 0:
                 begun.append(arc)

@@ -1,5 +1,7 @@
 """Synthesizes hardware modules for UltraScale+ with Yosys, and says what share of a U50 they take.
 
+The slowest path is an estimate of rtl/netlist.py; more than PATH_LIMIT_NS fails.
+
 usage: python -m catchment.rtl.synth [--json FILE] [MODULE ...]
 
 Results are kept under build/synth/ by content: only what changed is synthesized again.
@@ -21,12 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from catchment.checkout import ROOT
-from catchment.rtl.netlist import Area, NetlistError, measure
+from catchment.rtl.netlist import CARRY_NS, LUT_NS, Area, NetlistError, measure
 from catchment.rtl.sources import HEADERS, INCLUDES, RTL, closure
 
 BUILD = ROOT / "build" / "synth"
 # What a U50 has.
 U50 = {"lut": 872_000, "ff": 1_743_000, "bram36": 1344, "uram": 640, "dsp": 5952}
+
+
+# The slowest path that passes, and the one that is aimed at: 4 ns at 250 MHz, less what registers and skew take.
+PATH_LIMIT_NS = 5.1
+PATH_AIM_NS = 3.6
 
 
 class SynthError(Exception):
@@ -151,8 +158,8 @@ def _changed(cell: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[tupl
 
 
 def _sum(whole: Area, part: Area, count: int) -> Area:
-    """The longest path is that of the part that has it: none is followed through a port."""
-    longest = max(whole, part, key=lambda area: (area.levels, area.carries_on_path))
+    """The slowest path is that of the part that has it: none is followed through a port."""
+    longest = max(whole, part, key=lambda area: area.path_ns)
     return Area(
         whole.lut + count * part.lut,
         whole.ff + count * part.ff,
@@ -197,7 +204,7 @@ def _line(name: str, area: Area) -> str:
     shares = " ".join(
         f"{value:>8g} {100 * value / U50[kind]:5.2f}%" for kind, value in area.row().items() if kind in U50
     )
-    return f"{name:26} {shares}  {area.levels:3} LUT + {area.carries_on_path} carry"
+    return f"{name:26} {shares}  {area.path_ns:5.2f} ns: {area.levels} LUT + {area.carries_on_path} carry"
 
 
 def main() -> int:
@@ -211,7 +218,7 @@ def main() -> int:
         print(f"synth: no target has the top module {sorted(unknown)[0]}; see rtl/synth.py", file=sys.stderr)
         return 2
     rows, failed = {}, False
-    print(f"{'':26}" + "".join(f" {kind.upper():>8} {'':6}" for kind in U50) + "  longest path")
+    print(f"{'':26}" + "".join(f" {kind.upper():>8} {'':6}" for kind in U50) + "  slowest path")
     chosen = [target for target in TARGETS if not options.modules or target.top in options.modules]
     # The largest first, so that none is left to the end; the table keeps its order.
     with ThreadPoolExecutor(max(1, min(4, (os.cpu_count() or 2)))) as pool:
@@ -224,12 +231,25 @@ def main() -> int:
                 print(error, file=sys.stderr)
                 failed = True
                 continue
-            rows[target.name] = {**area.row(), "lut_aim": target.lut_aim, "ff_aim": target.ff_aim}
+            rows[target.name] = {
+                **area.row(),
+                "path_ns": area.path_ns,
+                "lut_aim": target.lut_aim,
+                "ff_aim": target.ff_aim,
+            }
             print(_line(target.name, area), flush=True)
+            if area.path_ns > PATH_LIMIT_NS:
+                print(f"synth: {target.name}: {area.path_ns} ns is more than {PATH_LIMIT_NS} ns", file=sys.stderr)
+                failed = True
+            elif area.path_ns > PATH_AIM_NS:
+                print(f"{'':26} the slowest path is above the aim of {PATH_AIM_NS} ns")
             for kind, value, aim in (("LUT", area.lut, target.lut_aim), ("FF", area.ff, target.ff_aim)):
                 if aim is not None:
                     print(f"{'':26} {value / aim:8.2f} of the aim of {aim} {kind}")
     print("of a U50; Yosys, family xcup, before placement: LUTs that could share a site count each; no MAC, no PCIe")
+    print(
+        f"a path is an estimate: {LUT_NS} ns a LUT with its net, {CARRY_NS} ns a carry; above {PATH_LIMIT_NS} ns fails"
+    )
     if options.json is not None:
         options.json.write_text(json.dumps(rows, indent=2) + "\n")
     return 1 if failed else 0

@@ -1,6 +1,7 @@
 // round_slots: a round, any one, whatever frames arrive and however often, wherever the numbers begin: its sum is taken once,
 // and only while it is waited for; it is handed over once, in its turn; it is confirmed only after its sum was taken; it is
-// acknowledged only then; and no round begins in its slot before its confirmation.  For ever, by induction: what the device
+// acknowledged only then; no round begins in its slot before its confirmation; and what each try waits is doubled without wrapping,
+// whatever `rto` is.  For ever, by induction: what the device
 // remembers is always what has happened (`invariants`), and from there every step is right.
 module round_slots_fv
   import serial_pkg::*;
@@ -41,6 +42,11 @@ module round_slots_fv
   logic retired_reg;    // it is no longer in flight
   logic again_reg;      // its PA was sent again
   logic late_reg;       // a later round's sum was taken before its own
+
+  function automatic logic [31:0] wait_of(logic [1:0] tries);
+    logic [34:0] longer = {3'd0, rto < 32'd64 ? 32'd64 : rto} << tries;
+    return longer > 35'h7fff_ffff ? 32'h7fff_ffff : longer[31:0];
+  endfunction
 
   wire begins = send_valid && send_ready && send_fresh;
   wire mine   = heard_seq == watched_reg;
@@ -89,6 +95,8 @@ module round_slots_fv
       nothing_false_is_sent : assert (!(send_valid && !send_fresh && !send_ack && send_seq == watched_reg
           && (!begun_reg || summed_reg)));
       acknowledges_what_it_has : assert (!(send_valid && send_ack && send_seq == watched_reg && !summed_reg));
+      waits : assert ({dut.wait_reg[0], dut.wait_reg[1], dut.wait_reg[2], dut.wait_reg[3]}
+          == {wait_of(2'd0), wait_of(2'd1), wait_of(2'd2), wait_of(2'd3)});
       leaves_when_done : assert (!retired_reg || (handed_reg && confirmed_reg));
 
       // ---- invariants ----------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // segmenter: a segment is not empty and lies in one block of 4 KiB, on a memory beat, whatever is asked and whatever the
-// TLB says.
+// TLB says; and no translation is kept that was looked up before, or while, an entry changed: what was unmapped is not used.
 module segmenter_fv
   import hostif_pkg::*;
 (
@@ -32,8 +32,16 @@ module segmenter_fv
   wire       to_come = state == 3'd4 || (state == 3'd5 && !m_segment.last) || state == 3'd2
                        || (state == 3'd3 && dut.status_reg == STATUS_OK);
 
+  logic old_reg;         // an entry has changed since the lookup under way was taken
+  logic old_result_reg;  // such a lookup's result came in the last clock
+
   always_ff @(posedge clk) begin
     started_reg <= 1'b1;
+    // The TLB answers what it was asked.
+    assume (!result_valid || dut.asked_reg);
+    if (lookup_valid && lookup_ready) old_reg <= filled;
+    else if (filled) old_reg <= 1'b1;
+    old_result_reg <= !rst && result_valid && (old_reg || filled);
     if (!started_reg) assume (rst);
     if (started_reg && !rst) begin
       if (m_segment_valid) begin
@@ -41,7 +49,9 @@ module segmenter_fv
         in_one_block : assert ({2'b0, m_segment.address[11:0]} + {1'b0, m_segment.bytes} <= 14'd4096);
         on_a_beat : assert (m_segment.address[5:0] == 6'd0);
       end
+      keeps_nothing_old : assert (!(old_result_reg && (dut.kept_reg[0] || dut.kept_reg[1])));
       // what makes it inductive
+      old_is_stale : assert (!dut.asked_reg || (old_reg == dut.stale_reg && !(old_reg && (dut.kept_reg[0] || dut.kept_reg[1]))));
       something_left : assert (!to_come || dut.left_reg != 32'd0);
       request_is_sound : assert (state != 3'd1 || dut.status_reg != STATUS_OK
                                  || (dut.request_reg.len != 0 && dut.request_reg.vaddr[5:0] == 0));
@@ -53,6 +63,7 @@ module segmenter_fv
       legal : assert (state <= 3'd5);
       whole_block : cover (m_segment_valid && m_segment.bytes == 13'd4096);
       split : cover (m_segment_valid && !m_segment.last && m_segment.bytes == 13'd64);
+      looked_up_in_vain : cover (old_result_reg && lookup_valid);
       tail : cover (m_segment_valid && m_segment.last && m_segment.bytes == 13'd1);
     end
   end

@@ -5,6 +5,7 @@
 // A round that is not answered in time is repeated: as PA until the sum is here, then as ACK.
 module round_slots
   import serial_pkg::*;
+  import transport_pkg::TimerFloor;
 #(
     // rounds in flight, a power of two, at least 2
     parameter int unsigned SLOTS = 64
@@ -15,6 +16,7 @@ module round_slots
     input  logic        enable,
     input  seq_t        first_seq,
     input  logic [15:0] slots,
+    // clocks; a round waits at least TimerFloor and at most WaitMost
     input  logic [31:0] rto,
 
     // a round wants to begin; it does when its PA is sent
@@ -47,6 +49,8 @@ module round_slots
 );
 
   localparam int unsigned SlotBits = $clog2(SLOTS);
+  // the longest time that, as a serial number, lies ahead of now
+  localparam logic [31:0] WaitMost = 32'h7fff_ffff;
 
   if (SLOTS < 2 || SLOTS != 1 << SlotBits) begin : gen_bad_slots
     $fatal(1, "round_slots: SLOTS must be a power of two, at least 2");
@@ -121,8 +125,16 @@ module round_slots
   wire       sent  = send_valid && send_ready;
   wire [1:0] tries = send_again ? late_tries_reg + 2'(late_tries_reg != 2'd3) : 2'd0;
 
+  // What each try waits: twice the one before, never what wraps.
+  logic [31:0] wait_reg[4];
+
+  wire [31:0] least = rto < TimerFloor ? TimerFloor : rto;
+
   always_ff @(posedge clk) begin
-    if (sent) timers[send_seq[SlotBits-1:0]] <= '{tries: tries, due: now_reg + (rto << tries)};
+    for (int unsigned i = 0; i < 4; i++) begin
+      wait_reg[i] <= {3'd0, least} << i > {3'd0, WaitMost} ? WaitMost : least << i;
+    end
+    if (sent) timers[send_seq[SlotBits-1:0]] <= '{tries: tries, due: now_reg + wait_reg[tries]};
   end
 
   always_ff @(posedge clk) begin

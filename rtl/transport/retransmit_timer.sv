@@ -16,14 +16,14 @@ module retransmit_timer
 );
 
   logic [31:0] rto_reg;
-  logic [31:0] left_reg;
+  logic [32:0] left_reg;  // a bit more than its parts, so that no sum of settings wraps
   logic        timeout_reg;
 
   assign timeout = timeout_reg;
 
   wire [31:0] doubled = rto_reg[31] ? timing.rto_most : rto_reg << 1;
   wire [31:0] backoff = doubled > timing.rto_most ? timing.rto_most : doubled;
-  wire        over    = outstanding && left_reg == 32'd0;
+  wire        over    = outstanding && left_reg == 33'd0;
   wire [31:0] delay   = timing.resend_delay | TimerFloor;
 
   wire unused = &{1'b0, timing.heartbeat_interval};
@@ -32,12 +32,12 @@ module retransmit_timer
     timeout_reg <= run && over && !progress;
     if (!run || progress || !outstanding) begin
       rto_reg  <= timing.rto;
-      left_reg <= timing.rto + delay;
+      left_reg <= {1'b0, timing.rto} + {1'b0, delay};
     end else if (over) begin
       rto_reg  <= backoff;
-      left_reg <= backoff + delay;
+      left_reg <= {1'b0, backoff} + {1'b0, delay};
     end else begin
-      left_reg <= left_reg - 32'd1;
+      left_reg <= left_reg - 33'd1;
     end
   end
 

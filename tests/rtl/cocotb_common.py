@@ -173,3 +173,29 @@ async def axil_regs(dut: Any) -> None:
     assert (await master.write(0, b"kept")).resp == AxiResp.OKAY
     assert strobes["writes"] > 50 and strobes["reads"] > 50
     dut._log.info("coverage: %s", dict(strobes))
+
+
+@cocotb.test(skip=TOP != "event_counters")
+async def event_counters(dut: Any) -> None:
+    """Each event is counted in all bits of its counter: from just below a power of two on, carries and all."""
+    events, width = len(dut.events), len(dut.value)
+    rng = await start(dut, events=0, index=0)
+    for _ in range(events + 2):
+        await RisingEdge(dut.clk)
+    counts = [(1 << (10 + i % (width - 10))) - rng.randrange(1, 20) for i in range(events)]
+    for i, count in enumerate(counts):
+        dut.total_mem[i].value = count
+    await RisingEdge(dut.clk)
+    for _ in range(200):
+        now = rng.getrandbits(events)
+        dut.events.value = now
+        counts = [count + (now >> i & 1) for i, count in enumerate(counts)]
+        await RisingEdge(dut.clk)
+    dut.events.value = 0
+    for _ in range(2 * events + 2):
+        await RisingEdge(dut.clk)
+    for i, count in enumerate(counts):
+        dut.index.value = i
+        await ReadOnly()
+        assert int(dut.value.value) == count % (1 << width), i
+        await RisingEdge(dut.clk)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from catchment.rtl.netlist import NetlistError, measure
-from catchment.rtl.synth import TARGETS, Target, synthesize
+from catchment.rtl.synth import PATH_LIMIT_NS, TARGETS, Target, synthesize
 
 
 def cell(kind: str, outputs: dict[str, list[int | str]], inputs: dict[str, list[int | str]]) -> dict[str, Any]:
@@ -40,6 +40,16 @@ def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> No
     # Bit 3's S comes from bit 0's sum: no loop.
     area = measure(netlist(lut(10, 2), carry, lut(30, 20), flip_flop(40, 23)), "top")
     assert (area.levels, area.carries_on_path) == (2, 2)
+
+
+def test_the_slowest_path_may_have_fewer_luts() -> None:
+    chain = [
+        cell("CARRY8", {"CO": ["x"] * 7 + [101 + i]}, {"CI": [100 + i], "S": ["0"] * 8, "DI": ["0"] * 8})
+        for i in range(20)
+    ]
+    area = measure(netlist(lut(100, 2), *chain, flip_flop(200, 120), lut(50, 3), lut(51, 50), flip_flop(52, 51)), "top")
+    assert (area.levels, area.carries_on_path) == (1, 20)
+    assert area.path_ns == pytest.approx(0.35 + 20 * 0.03)
 
 
 def test_a_comparison_leaves_the_sum_of_its_carry_chain_unconnected() -> None:
@@ -79,3 +89,4 @@ def test_the_aims_of_area_hold(target: Target) -> None:
     area = synthesize(target)
     assert area.lut <= (target.lut_aim or 0)
     assert target.ff_aim is None or area.ff <= target.ff_aim
+    assert area.path_ns <= PATH_LIMIT_NS

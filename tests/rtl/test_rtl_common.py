@@ -36,3 +36,7 @@ def test_timer(run) -> None:  # type: ignore[no-untyped-def]
 
 def test_axil_regs(run) -> None:  # type: ignore[no-untyped-def]
     run("axil_regs", {"ADDR_WIDTH": 8})
+
+
+def test_event_counters(run) -> None:  # type: ignore[no-untyped-def]
+    run("event_counters", {"EVENTS": 32, "WIDTH": 48})

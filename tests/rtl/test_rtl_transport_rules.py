@@ -140,6 +140,50 @@ def test_timeouts_resend_from_the_oldest_with_backoff(rng: random.Random) -> Non
         assert offsets(nic, 5000) == [], "all has arrived"
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rto": M32 - 1, "rto_most": M32 - 1},
+        {"rto": M32 - 64, "rto_most": M32 - 1},
+        {"rto": 500, "rto_most": 1000, "resend_delay": M32 - 300},
+        {"rto": M32 - 300, "rto_most": M32 - 1, "resend_delay": 500},
+    ],
+)
+def test_no_timeout_wraps(settings: dict[str, int], rng: random.Random) -> None:
+    """Times that are longer together than 32 bits are long: nothing is sent again."""
+    with nic_of(replace(GRADIENTS, **settings), rng) as nic:  # type: ignore[arg-type]
+        push(nic, rng, 6)
+        assert offsets(nic, 100_000) == list(range(6))
+        assert nic.stat("TX_TIMEOUTS") == 0
+
+
+def test_the_least_time_is_64_clocks(rng: random.Random) -> None:
+    with nic_of(replace(GRADIENTS, rto=0, rto_most=0, resend_delay=0), rng) as nic:
+        push(nic, rng, 1)
+        clocks = [clock for clock, _, _ in sent(nic, 2000)]
+        assert len(clocks) > 10
+        assert all(64 <= after - before <= 72 for before, after in pairwise(clocks[1:]))
+
+
+def test_requests_are_heeded_anew_after_a_timeout(rng: random.Random) -> None:
+    with nic_of(replace(GRADIENTS, rto=2000, rto_most=1 << 20), rng) as nic:
+        push(nic, rng, 8)
+
+        def ask() -> None:
+            seq = (BASE + 3) % M32
+            nic.receive(merged_frame(nic.settings, BASE, BASE + 8, flags=Flag.ACKV | Flag.RETX, seq=seq))
+
+        nic.run(300)
+        nic.frames()
+        ask()
+        assert offsets(nic, 300) == [3]
+        ask()
+        assert offsets(nic, 300) == [], "once is enough"
+        assert offsets(nic, 2000) == [0], "the timeout"
+        ask()
+        assert offsets(nic, 300) == [3], "it may have been lost again"
+
+
 def test_a_late_ack_ends_the_repetition(rng: random.Random) -> None:
     settings = replace(GRADIENTS, rto=1000, rto_most=8000)
     with nic_of(settings, rng) as nic:

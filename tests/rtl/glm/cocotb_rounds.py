@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter, deque
+from itertools import pairwise
 from typing import Any
 
 import cocotb
@@ -198,3 +199,44 @@ async def sums_while_nothing_can_be_sent(dut: Any) -> None:
     assert (begun, sums, confirmed, refused) == (SLOTS, SLOTS, SLOTS, 0) and not expected
     # Eight wait in the queue, one at its end; the frame on its way is another.
     assert repeated >= SLOTS - 10, "no acknowledgement was without room"
+
+
+async def times_of_one_round(dut: Any, rto: int, clocks: int) -> list[int]:
+    """Clocks at which a round's frame leaves when nobody answers."""
+    await begin(dut, SlotJob(1, slots=SLOTS, rto=rto).rounds(0))
+    frame, found = bytearray(), list[int]()
+    offered = True
+    for clock in range(clocks):
+        await FallingEdge(dut.clk)
+        dut.s_valid.value = int(offered)
+        dut.s_lanes.value = 1
+        dut.m_axis_tready.value = 1
+        await ReadOnly()
+        if offered and dut.s_ready.value:
+            offered = False
+        if sent(dut, frame) is not None:
+            found.append(clock)
+    return found
+
+
+@cocotb.test()
+async def a_round_waits_twice_as_long_each_time(dut: Any) -> None:
+    """Up to eight times; a few clocks pass until a round is looked at."""
+    times = await times_of_one_round(dut, 200, 5600)
+    waits = [after - before for before, after in pairwise(times)]
+    assert len(waits) >= 5
+    assert all(least <= wait <= least + 24 for wait, least in zip(waits, [200, 400, 800, 1600, 1600], strict=False))
+
+
+@cocotb.test()
+@cocotb.parametrize(rto=[(1 << 32) - 1, 1 << 31, (1 << 29) + 1])
+async def no_timeout_wraps(dut: Any, rto: int) -> None:
+    """A time that, doubled, is longer than 32 bits stays long."""
+    assert len(await times_of_one_round(dut, rto, 6000)) == 1
+
+
+@cocotb.test()
+async def the_least_time_is_64_clocks(dut: Any) -> None:
+    times = await times_of_one_round(dut, 0, 600)
+    assert len(times) > 1
+    assert times[1] - times[0] >= 64
