@@ -19,6 +19,13 @@ package transport_pkg;
   // To the host: the same on every beat.  PARAM: what lies behind `bytes` is not defined.
   typedef vector_meta_t rx_meta_t;
 
+  // ---- roles ---------------------------------------------------------------------------------------------
+  // Which end of a job a NIC and its transport are.
+  typedef enum logic [0:0] {
+    ROLE_WORKER = 1'd0,  // pushes gradients; pulls parameters, or sums in all-reduce
+    ROLE_ROOT   = 1'd1   // pushes parameters, pulls sums
+  } role_t;
+
   // ---- settings ------------------------------------------------------------------------------------------
   // One direction.  Everything but `enable` must stay as it is while `enable` is high.
   typedef struct packed {
@@ -76,12 +83,6 @@ package transport_pkg;
 
   // ---- rejects -------------------------------------------------------------------------------------------
   // In the order in which they are looked for; the first that applies is counted.
-  // which end of a job a NIC and its transport are
-  typedef enum logic [0:0] {
-    ROLE_WORKER = 1'd0,  // pushes gradients; pulls parameters, or sums in all-reduce
-    ROLE_ROOT   = 1'd1   // pushes parameters, pulls sums
-  } role_t;
-
   typedef enum logic [3:0] {
     REJECT_NONE        = 4'd0,
     REJECT_FCS         = 4'd1,   // the MAC says that the frame is damaged
