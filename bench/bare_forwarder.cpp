@@ -5,9 +5,11 @@
 // sendmmsg. Prints "ready"; SIGTERM ends it.
 #include <sys/epoll.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "packet_io.hpp"
 
@@ -19,18 +21,27 @@ volatile std::sig_atomic_t ended = 0;
 
 int main(int argc, char** argv) {
   using namespace catchment::bench;
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: bare-forwarder IN,IN,... OUT [every|last]\n");
-    return 2;
+  std::string sources;
+  std::string sink;
+  std::string mode = "every";
+  CLI::App app("The least that a switch on AF_PACKET can do.", "bare-forwarder");
+  app.add_option("inputs", sources, "interfaces, with commas between them")->required();
+  app.add_option("output", sink, "interface")->required();
+  app.add_option("mode", mode, "frames of every input are forwarded, or of the last one")
+      ->check(CLI::IsMember({"every", "last"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   }
   std::signal(SIGTERM, [](int) { ended = 1; });
   try {
     std::vector<RawSocket> inputs;
-    for (const std::string& name : split(argv[1])) {
+    for (const std::string& name : split(sources)) {
       inputs.emplace_back(name);
     }
-    const RawSocket output{argv[2]};
-    const bool last_only = argc > 3 && std::string(argv[3]) == "last";
+    const RawSocket output{sink};
+    const bool last_only = mode == "last";
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};

@@ -14,11 +14,11 @@
 #include <arpa/inet.h>
 #include <catchment_shm.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -198,28 +198,38 @@ int ping(Load& load) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string kind;
+  std::string frames;
+  std::string paths;
+  std::string sink;
+  Load load;
+  CLI::App app("Sends frames through a switch's shared memory and measures what returns.",
+               "shm-load");
+  app.add_option("kind", kind)->required()->check(CLI::IsMember({"rate", "ping"}));
+  app.add_option("frames", frames, "file of frames, one for each input")->required();
+  app.add_option("offset", load.offset, "bytes before the sequence number")->required();
+  app.add_option("inputs", paths, "ports' paths, with commas between them")->required();
+  app.add_option("output", sink, "path of the port where frames return")->required();
+  app.add_option("window", load.window, "frames under way")->required();
+  app.add_option("seconds", load.seconds)->required();
+  app.add_option("first", load.first, "the first sequence number")->required();
   try {
-    if (argc != 9) {
-      throw std::runtime_error(
-          "usage: rate|ping FRAMES OFFSET PATH,PATH,... OUT WINDOW SECONDS FIRST");
-    }
-    Load load;
-    load.frames = read_frames(argv[2]);
-    load.offset = std::stoul(argv[3]);
-    std::string paths = argv[4];
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    load.frames = read_frames(frames);
     for (std::size_t at = 0; at < paths.size();) {
       const std::size_t comma = std::min(paths.find(',', at), paths.size());
       load.inputs.push_back(attach(paths.substr(at, comma - at)));
       at = comma + 1;
     }
-    load.output = attach(argv[5]);
-    load.window = std::stoull(argv[6]);
-    load.seconds = std::stod(argv[7]);
-    load.first = std::stoull(argv[8]);
+    load.output = attach(sink);
     if (load.inputs.size() > load.frames.size()) {
       throw std::runtime_error("fewer frames than inputs");
     }
-    return std::string(argv[1]) == "ping" ? ping(load) : rate(load);
+    return kind == "ping" ? ping(load) : rate(load);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "shm-load: %s\n", error.what());
     return 1;

@@ -11,12 +11,13 @@
 // rate: as many as the window allows. drain: the same, but the switch (PID) is stopped while a
 // whole window is sent, so that it always has enough to do. ping: one frame of the first input at a
 // time, and its round trip. A sequence number that does not return in 100 ms is sent again.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <optional>
 
 #include "packet_io.hpp"
 
@@ -45,7 +46,7 @@ struct Load {
   std::vector<std::string> frames;
   std::size_t offset = 0;
   std::vector<RawSocket> inputs;
-  RawSocket output;
+  std::optional<RawSocket> output;
   std::uint64_t window = 0;
   double seconds = 0;
   std::uint64_t returns = 0;
@@ -73,7 +74,7 @@ class Generator {
       batches_[input].send(load_.inputs[input].fd(), count);
     }
   }
-  std::size_t receive() { return received_.receive(load_.output.fd()); }
+  std::size_t receive() { return received_.receive(load_.output->fd()); }
 
  private:
   Load& load_;
@@ -191,27 +192,35 @@ int ping(Load& load) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string kind = argc > 1 ? argv[1] : "";
-  const bool known = kind == "rate" || kind == "ping" || kind == "drain";
-  if (!known || argc != (kind == "drain" ? 10 : 9)) {
-    std::fprintf(stderr,
-                 "usage: switch-load rate|ping|drain FRAMES OFFSET IN,IN,... OUT WINDOW SECONDS "
-                 "RETURNS [PID]\n");
-    return 2;
+  std::string kind;
+  std::string frames;
+  std::string sources;
+  std::string sink;
+  Load load;
+  CLI::App app("Sends frames through a switch and measures what returns.", "switch-load");
+  app.add_option("kind", kind)->required()->check(CLI::IsMember({"rate", "ping", "drain"}));
+  app.add_option("frames", frames, "file of frames, one for each input")->required();
+  app.add_option("offset", load.offset, "bytes before the sequence number")->required();
+  app.add_option("inputs", sources, "interfaces, with commas between them")->required();
+  app.add_option("output", sink, "interface where frames return")->required();
+  app.add_option("window", load.window, "frames under way")->required();
+  app.add_option("seconds", load.seconds)->required();
+  app.add_option("returns", load.returns, "frames sent for each that returns")->required();
+  app.add_option("pid", load.pid, "drain: the switch's process");
+  try {
+    app.parse(argc, argv);
+    if ((kind == "drain") != (load.pid != 0)) {
+      throw CLI::ValidationError("pid", "is given for drain, and for nothing else");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    std::vector<RawSocket> inputs;
-    for (const std::string& name : split(argv[4])) {
-      inputs.emplace_back(name);
+    for (const std::string& name : split(sources)) {
+      load.inputs.emplace_back(name);
     }
-    Load load{.frames = read_frames(argv[2]),
-              .offset = std::strtoul(argv[3], nullptr, 10),
-              .inputs = std::move(inputs),
-              .output = RawSocket(argv[5]),
-              .window = std::strtoul(argv[6], nullptr, 10),
-              .seconds = std::strtod(argv[7], nullptr),
-              .returns = std::strtoul(argv[8], nullptr, 10),
-              .pid = kind == "drain" ? std::atoi(argv[9]) : 0};
+    load.frames = read_frames(frames);
+    load.output.emplace(sink);
     if (load.frames.size() != load.inputs.size() || load.window < 4 || load.returns == 0) {
       throw std::runtime_error("one frame for each input, a window of 4 and one return are needed");
     }
