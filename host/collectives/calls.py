@@ -45,7 +45,7 @@ class Numbers:
     exponent: int = 0
 
 
-NOT_SCALED, NEGOTIATED, GIVEN = range(3)
+NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED = range(4)
 
 
 @dataclass(frozen=True, slots=True)

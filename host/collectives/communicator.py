@@ -362,11 +362,11 @@ class Communicator:
         if isinstance(chosen, Delayed):
             history = self._histories.setdefault(chosen.name, History())
             known = history.exponent(chosen)
-            work = self._start(replace(asked, numbers=_numbers(code, known)))
+            work = self._start(replace(asked, numbers=_numbers(code, known, calls.EXPECTED)))
             history.started(work)
             return work
         return self._start(
-            replace(asked, numbers=_numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None))
+            replace(asked, numbers=_numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None, calls.GIVEN))
         )
 
     def _start(self, operation: Operation) -> Work:
@@ -382,10 +382,10 @@ class Communicator:
         return work
 
 
-def _numbers(op: int, exponent: int | None) -> Numbers:
-    """Start an operation with an exponent that is known, or to be negotiated."""
+def _numbers(op: int, exponent: int | None, scaling: int) -> Numbers:
+    """Choose `scaling` with its exponent, or negotiate without one."""
     if exponent is None:
         return Numbers(op, calls.NEGOTIATED)
     if not -128 <= exponent <= 127:
         raise wrong(f"exponent {exponent}", "give -128..127")
-    return Numbers(op, calls.GIVEN, exponent)
+    return Numbers(op, scaling, exponent)

@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 3
+_ABI = 4
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 

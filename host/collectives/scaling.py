@@ -9,14 +9,17 @@ from dataclasses import dataclass
 class Block:
     """The smallest E that holds all ranks' values, negotiated in the switch; the default.
 
-    The first T vectors of an operation (T = the stream's slots) share one E, found with one more round trip; every
-    later vector has its own, which rides in `next_exp` T vectors ahead.
+    Every vector has its own. Those of an operation's first T vectors (T = the stream's slots) are agreed on beside the
+    signatures, those of later vectors T vectors ahead. Arrays of up to 1 KiB are gathered and added as doubles instead.
+    NaN and infinities give what a sum of floats gives.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """E is given, the same on all ranks; |x| > 2**E saturates and is counted.
+
+    A vector in which a rank has NaN, an infinity or a number of 2**126 and more that saturates is NaN on all ranks.
 
     Attributes:
         exponent: E, -128..127.
@@ -27,10 +30,11 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """E comes from the largest magnitudes that all ranks saw in earlier operations of the same name.
+    """E is expected from the largest magnitudes that all ranks saw in earlier operations of the same name.
 
-    The first operation of a name negotiates (`Block`); the next ones save its round trip.  What grows beyond E
-    saturates, is counted, and raises the next E.  An operation waits in the call for the previous one of its name.
+    Data of up to T vectors (T = the stream's slots) leave on it at once, which saves a round trip. If a value of any
+    rank needs more, or is not finite, they leave again with the E of `Block`, so nothing is ever cut. Longer operations
+    are those of `Block`. An operation waits in the call for the previous one of its name.
 
     Attributes:
         name: of the tensor; its history is kept in the communicator.

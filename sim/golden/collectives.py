@@ -1,64 +1,153 @@
-"""What the collectives compute, bit for bit: docs/collectives.md in numpy, on the number formats of `formats`."""
+"""What the collectives compute, bit for bit: docs/number-formats.md, "The contract", in numpy.
+
+A sum or a mean of floats is made in one of four ways:
+
+    gathered   arrays of up to `GATHERED_BYTES`: every rank adds all ranks' words, as float64, in the order of the ranks
+    block      each vector of `lanes` elements has its own E, the smallest that holds all ranks' values
+    marked     a vector of `block` in which a rank has NaN, an infinity, or a number of 2^127 and more
+    fixed      E is given, of every vector; a vector in which a rank has NaN, an infinity, or a number of 2^126 and more
+               that is cut is NaN throughout
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.sim.golden.formats import add_lanes, bf16_values, bf16_words, dequantize, quantize
+from catchment.sim.golden import marked_vectors
+from catchment.sim.golden.formats import (
+    add_lanes,
+    bf16_values,
+    bf16_words,
+    dequantize,
+    exact,
+    headroom,
+    quantize,
+    rounded,
+)
 from catchment.wire.generated.constants import DataType
 
+GATHERED_BYTES = 1024
 _LEAST, _MOST = -128, 127
 _LOWEST = {DataType.FP32: -126, DataType.FP16: -14, DataType.BF16: -126}
 """Exponents of the smallest normal numbers: denormals count as those."""
 
 
-def smallest_exponent(values: NDArray[Any], dtype: DataType) -> int:
-    """The smallest E, -128..127, with |x| < 2^E for every finite element; -128 when all are 0."""
-    floats = bf16_values(values) if dtype == DataType.BF16 else values
-    magnitudes = np.abs(floats.astype(np.float64))
-    most = magnitudes[np.isfinite(magnitudes)].max(initial=0.0)
-    if most == 0.0:
-        return _LEAST
-    return min(max(int(np.frexp(most)[1]), _LOWEST[dtype]), _MOST)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the elements of a vector lie in lanes: E, and whether the vector is marked."""
+
+    exponent: int
+    marked: bool
 
 
-def block_exponents(arrays: list[NDArray[Any]], dtype: DataType, lanes: int, slots: int) -> list[int]:
-    """E of every vector: one for the first `slots` vectors together, then each vector's own, over all ranks."""
-    count = -(-arrays[0].size // lanes)
-    own = [max(smallest_exponent(a[i * lanes : (i + 1) * lanes], dtype) for a in arrays) for i in range(count)]
-    first = max(own[:slots], default=_LEAST)
-    return [first] * min(slots, count) + own[slots:]
+def scale(values: NDArray[Any], dtype: DataType) -> Scale:
+    """What one rank's vector needs: the smallest E, -128..127, with |x| < 2^E for every finite element.
+
+    -128 when all are 0. Where there is an element that is not finite, or for which 127 is not enough, it is marked.
+    """
+    magnitudes = np.abs(exact(values, dtype)[0])
+    finite = np.isfinite(magnitudes)
+    most = magnitudes[finite].max(initial=0.0)
+    needed = _LEAST if most == 0.0 else max(int(np.frexp(most)[1]), _LOWEST[dtype])
+    return Scale(min(needed, _MOST), not finite.all() or needed > _MOST)
+
+
+def block_scales(arrays: list[NDArray[Any]], dtype: DataType, lanes: int) -> list[Scale]:
+    """The scale of every vector: the largest E of all ranks, marked if any rank's is."""
+    scales = []
+    for first in range(0, arrays[0].size, lanes):
+        each = [scale(array[first : first + lanes], dtype) for array in arrays]
+        scales.append(Scale(max(one.exponent for one in each), any(one.marked for one in each)))
+    return scales
+
+
+def delayed_scales(scales: list[Scale], exponent: int, slots: int) -> list[Scale]:
+    """What `Delayed` makes of the scales of `block_scales`: `exponent` for all, if it holds them all.
+
+    Only where the vectors are no more than the stream's slots.
+    """
+    holds = len(scales) <= slots and all(one.exponent <= exponent and not one.marked for one in scales)
+    return [Scale(exponent, False)] * len(scales) if holds else scales
 
 
 def total(
-    arrays: list[NDArray[Any]], dtype: DataType, *, lanes: int, slots: int, op: str = "sum", exponent: int | None = None
+    arrays: list[NDArray[Any]],
+    dtype: DataType,
+    *,
+    lanes: int,
+    slots: int,
+    op: str = "sum",
+    exponent: int | None = None,
+    delayed: int | None = None,
 ) -> NDArray[Any]:
-    """The result of all_reduce: one array of every rank's, `exponent` None for block scaling."""
-    ranks = len(arrays)
+    """The result of all_reduce: one array of every rank's.
+
+    Args:
+        arrays: in the representation that `formats.quantize` takes.
+        dtype: of their elements.
+        lanes: elements of a vector.
+        slots: of the stream.
+        op: ``sum``, ``mean`` (floats) or ``max``.
+        exponent: E of fixed scaling; None for block scaling.
+        delayed: the E that delayed scaling has found in earlier operations.
+    """
     if op == "max":
         return _largest(arrays, dtype)
     if dtype == DataType.INT32:
         return add_lanes(arrays)
-    count = -(-arrays[0].size // lanes)
-    exponents = block_exponents(arrays, dtype, lanes, slots) if exponent is None else [exponent] * count
+    if arrays[0].size == 0:
+        return arrays[0].copy()
     # A mean is taken of the sum as fp32.
     to = dtype if op == "sum" else DataType.FP32
-    parts = []
-    for i, e in enumerate(exponents):
-        vectors = [quantize(a[i * lanes : (i + 1) * lanes], dtype, e, ranks).lanes for a in arrays]
-        parts.append(dequantize(add_lanes(vectors), to, e, ranks))
-    sums = np.concatenate(parts) if parts else arrays[0].copy()
-    return sums if op == "sum" or not parts else _narrow(np.divide(sums, np.float32(ranks), dtype=np.float32), dtype)
+    if exponent is not None:
+        sums = _fixed(arrays, dtype, to, exponent, lanes)
+    elif arrays[0].nbytes <= GATHERED_BYTES:
+        sums = _gathered(arrays, dtype, to)
+    else:
+        scales = block_scales(arrays, dtype, lanes)
+        sums = _scaled(arrays, dtype, to, scales if delayed is None else delayed_scales(scales, delayed, slots), lanes)
+    if op == "sum":
+        return sums
+    with np.errstate(invalid="ignore"):
+        mean = np.divide(sums, np.float32(len(arrays)), dtype=np.float32)
+    return rounded(mean.astype(np.float64), dtype)
 
 
-def _narrow(values: NDArray[np.float32], dtype: DataType) -> NDArray[Any]:
-    if dtype == DataType.FP16:
-        with np.errstate(over="ignore"):
-            return values.astype(np.float16)
-    return bf16_words(values) if dtype == DataType.BF16 else values
+def _gathered(arrays: list[NDArray[Any]], dtype: DataType, to: DataType) -> NDArray[Any]:
+    sums = exact(arrays[0], dtype)[0]
+    with np.errstate(invalid="ignore"):
+        for array in arrays[1:]:
+            sums = sums + exact(array, dtype)[0]
+    return rounded(sums, to)
+
+
+def _scaled(arrays: list[NDArray[Any]], dtype: DataType, to: DataType, scales: list[Scale], lanes: int) -> NDArray[Any]:
+    parts, ranks = [], len(arrays)
+    for i, one in enumerate(scales):
+        vectors = [array[i * lanes : (i + 1) * lanes] for array in arrays]
+        if one.marked:
+            words = [marked_vectors.quantize(vector, dtype, one.exponent, ranks) for vector in vectors]
+            parts.append(marked_vectors.dequantize(add_lanes(words), to, one.exponent, ranks))
+        else:
+            words = [quantize(vector, dtype, one.exponent, ranks).lanes for vector in vectors]
+            parts.append(dequantize(add_lanes(words), to, one.exponent, ranks))
+    return np.concatenate(parts)
+
+
+def _fixed(arrays: list[NDArray[Any]], dtype: DataType, to: DataType, exponent: int, lanes: int) -> NDArray[Any]:
+    ranks, sums = len(arrays), np.empty(arrays[0].size)
+    for first in range(0, arrays[0].size, lanes):
+        vectors = [array[first : first + lanes] for array in arrays]
+        added = [quantize(vector, dtype, exponent, ranks) for vector in vectors]
+        cut = any(one.saturated for one in added)
+        beyond = any(one.nonfinite for one in added) or any(scale(v, dtype).exponent == _MOST for v in vectors)
+        lanes_sum = add_lanes([one.lanes for one in added])
+        sums[first : first + lanes] = np.nan if cut and beyond else lanes_sum * 2.0 ** (exponent + headroom(ranks) - 30)
+    return rounded(sums, to)
 
 
 def _largest(arrays: list[NDArray[Any]], dtype: DataType) -> NDArray[Any]:

@@ -66,7 +66,7 @@ def quantize(values: NDArray[Any], dtype: DataType, exponent: int, workers: int)
     _check(exponent)
     if dtype == DataType.INT32:
         return Quantized(values.astype(np.int32, casting="equiv"), 0, 0)
-    x, negative = _exact(values, dtype)
+    x, negative = exact(values, dtype)
     limit = 2.0 ** (30 - headroom(workers))
     finite = np.isfinite(x)
     q = np.rint(np.where(finite, x, 0.0) * 2.0 ** (30 - headroom(workers) - exponent))
@@ -84,13 +84,7 @@ def dequantize(lanes: Lanes, dtype: DataType, exponent: int, workers: int) -> ND
     _check(exponent)
     if dtype == DataType.INT32:
         return lanes.copy()
-    rounded = _round(lanes.astype(np.float64) * 2.0 ** (exponent + headroom(workers) - 30), _type(dtype))
-    with np.errstate(over="ignore"):
-        if dtype == DataType.FP32:
-            return rounded.astype(np.float32)
-        if dtype == DataType.FP16:
-            return rounded.astype(np.float16)
-        return (rounded.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return rounded(lanes.astype(np.float64) * 2.0 ** (exponent + headroom(workers) - 30), dtype)
 
 
 def add_lanes(vectors: list[Lanes]) -> Lanes:
@@ -99,6 +93,25 @@ def add_lanes(vectors: list[Lanes]) -> Lanes:
     for vector in vectors:
         total += vector.view(np.uint32)
     return total.view(np.int32)
+
+
+def exact(values: NDArray[Any], dtype: DataType) -> tuple[Reals, NDArray[np.bool_]]:
+    """Elements of a float type as float64, and their sign bits, which NaN has too."""
+    _type(dtype)
+    floats = bf16_values(values.astype(np.uint16, casting="equiv")) if dtype == DataType.BF16 else values
+    with np.errstate(invalid="ignore"):
+        return floats.astype(np.float64), np.signbit(floats)
+
+
+def rounded(values: Reals, dtype: DataType) -> NDArray[Any]:
+    """Real numbers, rounded once, half to even, to elements of a float type; NaN is the quiet one, unsigned."""
+    nearest = _round(np.where(np.isnan(values), np.nan, values), _type(dtype))
+    with np.errstate(over="ignore"):
+        if dtype == DataType.FP32:
+            return nearest.astype(np.float32)
+        if dtype == DataType.FP16:
+            return nearest.astype(np.float16)
+        return (nearest.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def bf16_words(values: NDArray[np.float32]) -> Words:
@@ -116,14 +129,6 @@ def _type(dtype: DataType) -> _Type:
     if dtype not in _TYPES:
         raise ValueError(f"{dtype.name} is no float")
     return _TYPES[dtype]
-
-
-def _exact(values: NDArray[Any], dtype: DataType) -> tuple[Reals, NDArray[np.bool_]]:
-    """The values as float64, and their sign bits, which NaN has too."""
-    _type(dtype)
-    floats = bf16_values(values.astype(np.uint16, casting="equiv")) if dtype == DataType.BF16 else values
-    with np.errstate(invalid="ignore"):
-        return floats.astype(np.float64), np.signbit(floats)
 
 
 def _round(values: Reals, to: _Type) -> Reals:

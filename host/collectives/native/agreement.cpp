@@ -21,7 +21,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
   for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
     auto said = read_signature(payload, rank, layout_.ranks, layout_.lanes);
     if (said && said->scaling == ScalingMode::kBlock) {
-      // The rank's guess, which may differ.
+      // The rank's guess of a rider's E, which may differ.
       guessed = guessed && said->exponent == header.next_exp;
       said->exponent = own.exponent;
     }
@@ -43,18 +43,20 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
   }
   ++operation.outcome.vectors;
   if (failure.peers == 0) {
-    operation.agreed = true;
-    if (own.scaling == ScalingMode::kBlock) {
-      std::ranges::fill(operation.exponents, header.next_exp);
-      operation.outcome.exponent = header.next_exp;
-      if (operation.trial != 0) end_trial(operation, header.next_exp, guessed);
+    if (negotiates(own.scaling)) operation.outcome.exponent = header.next_exp;
+    if (!negotiates(own.scaling) || operation.vectors == 0) {
+      operation.agreed = true;
+    } else if (operation.rides) {
+      agree(operation, {.scales = {{header.next_exp, wire::has(header.flags, Flag::kSAT)}},
+                        .guessed = guessed && !wire::has(header.flags, Flag::kSAT)});
+    } else {
+      read_needs(operation, 0, payload);
     }
     if (operation.vectors == 0) {
       complete(operation, now);
     } else if (operation.rides && !operation.missed) {
       const Layout rest = riding(layout_);
-      place(operation, 0, exponent_of_vector(operation, 0), rest,
-            payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
+      put(operation, 0, rest, header, payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
       on_placed(operation, header, now);
     }
     return;
@@ -71,37 +73,104 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
 
 // Data behind the signatures of their operation.
 void Engine::prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload) {
-  const Signature& signature = operation.call.signature;
-  if (signature.scaling == ScalingMode::kFixed && is_float(signature.type)) {
-    header.next_exp = static_cast<std::int8_t>(exponent_of(operation, 0, 1, layout_));
-    header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
-  }
+  if (operation.call.signature.scaling == ScalingMode::kFixed) tell_need(operation, 0, header);
   const Layout rest = riding(layout_);
-  const Cut cut = fill(operation, 0, exponent_of_vector(operation, 0), rest,
+  const Cut cut = fill(operation, 0, scale_of_vector(operation, 0), rest,
                        payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
   note_cut(operation, cut, operation.trial != 0, header);
 }
 
-// Data that leave before E is known.  The places they have are the same on all ranks, whatever each
-// guesses.
-std::int8_t Engine::begin_trial(Operation& operation, std::int8_t own) {
-  const int guess = guess_.of(operation.call.signature, own);
-  std::ranges::fill(operation.exponents, static_cast<std::int8_t>(guess));
-  operation.tried_saturated = 0;
-  operation.tried_nonfinite = 0;
-  return static_cast<std::int8_t>(guess);
+// What vector `index` needs.  Where E is given nobody asks for a mark, and the largest exponent
+// says that nothing is large enough.
+void Engine::tell_need(const Operation& operation, std::uint32_t index,
+                       wire::Header& header) const {
+  const Scale need = scale_of(operation, index, layout_);
+  header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
+  header.next_exp = need.exponent;
+  if (!need.marked) return;
+  if (operation.call.signature.scaling == ScalingMode::kFixed) {
+    header.next_exp = static_cast<std::int8_t>(kMostExponent);
+  } else {
+    header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+  }
 }
 
-// They count if all ranks have guessed what is agreed now.
-void Engine::end_trial(Operation& operation, std::int8_t agreed, bool guessed) {
-  guess_.learn(operation.call.signature, agreed);
-  stats_.exponents_guessed.add();
-  if (guessed) {
-    count_cut(operation, operation.tried_saturated, operation.tried_nonfinite);
-  } else {
-    operation.missed = true;
-    stats_.exponents_missed.add();
+// What the first vectors need, and the guesses on which their data may leave before all ranks'
+// needs are known.  The places that data have are the same on all ranks, whatever each guesses.
+void Engine::prepare_needs(Operation& operation, Signature& signature, wire::Header& header,
+                           std::uint8_t* payload) {
+  const auto vectors = static_cast<std::uint32_t>(operation.scales.size());
+  std::vector<Need> needs(vectors);
+  header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
+  header.next_exp = static_cast<std::int8_t>(kLeastExponent);
+  for (std::uint32_t i = 0; i < vectors; ++i) {
+    Need& need = needs[i];
+    need.scale = scale_of(operation, i, layout_);
+    need.guess = need.scale.exponent;
+    if (signature.scaling == ScalingMode::kDelayed)
+      need.guess = signature.exponent;
+    else if (operation.trial != 0)
+      need.guess = guess_.of(signature, i, need.scale.exponent);
+    if (operation.trial != 0) operation.scales[i] = {need.guess, false};
+    header.next_exp = std::max(header.next_exp, need.scale.exponent);
   }
+  if (operation.rides) {
+    signature.exponent = needs[0].guess;
+    if (needs[0].scale.marked) header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+    return;
+  }
+  const std::size_t own = operation.needs.size() / layout_.ranks;
+  for (std::uint32_t lane = 0; lane < own; ++lane) {
+    operation.needs[layout_.rank * own + lane] = encode(needs, lane);
+  }
+  write_needs(operation, 0, payload);
+}
+
+// This rank's lanes of a part of the needs: 0 lies behind the signatures, the others are tables.
+void Engine::write_needs(const Operation& operation, std::uint32_t part,
+                         std::uint8_t* payload) const {
+  const auto [first, last, at] = part_of_needs(operation.needs.size(), part, layout_);
+  const std::size_t own = operation.needs.size() / layout_.ranks;
+  for (std::size_t lane = first; lane < last; ++lane) {
+    if (lane / own != layout_.rank) continue;
+    write_lane(payload, at + lane - first, operation.needs[lane]);
+  }
+}
+
+void Engine::read_needs(Operation& operation, std::uint32_t part, const std::uint8_t* payload) {
+  const auto [first, last, at] = part_of_needs(operation.needs.size(), part, layout_);
+  for (std::size_t lane = first; lane < last; ++lane) {
+    operation.needs[lane] = read_lane(payload, at + lane - first);
+  }
+  if (part != operation.tables) return;
+  const auto vectors = static_cast<std::uint32_t>(operation.scales.size());
+  agree(operation, agreement_of(operation.needs, vectors, layout_));
+}
+
+void Engine::on_table(const Place& at, const std::uint8_t* payload, Nanos) {
+  ++at.operation->outcome.vectors;
+  read_needs(*at.operation, at.index + 1, payload);
+}
+
+// Data that have left on a guess count if it is what is agreed; a given one counts if it is enough.
+void Engine::agree(Operation& operation, Agreement agreement) {
+  const Signature& signature = operation.call.signature;
+  operation.agreed = true;
+  if (signature.scaling == ScalingMode::kDelayed) {
+    agreement.guessed =
+        operation.trial != 0 && std::ranges::all_of(agreement.scales, [&](const Scale& scale) {
+          return !scale.marked && scale.exponent <= signature.exponent;
+        });
+    if (agreement.guessed) std::ranges::fill(agreement.scales, Scale{signature.exponent, false});
+  } else if (operation.trial != 0) {
+    guess_.learn(signature, agreement.scales);
+  }
+  std::ranges::copy(agreement.scales, operation.scales.begin());
+  if (operation.trial == 0) return;
+  stats_.exponents_guessed.add();
+  if (agreement.guessed) return;
+  operation.missed = true;
+  stats_.exponents_missed.add();
 }
 
 void Engine::on_agendas(const Place& at, const std::uint8_t* payload, Nanos now) {

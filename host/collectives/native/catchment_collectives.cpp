@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "catchment/common/clock.hpp"
+#include "gathered_sums.hpp"
 #include "group.hpp"
 #include "shm_port.hpp"
 #include "udp_port.hpp"
@@ -110,7 +111,7 @@ const char* wrong_with(const catchment_call& call, const Layout& layout) {
   if (call.kind < CATCHMENT_ALL_REDUCE || call.kind > CATCHMENT_REFUSED) return "no such kind";
   if (call.reduction < CATCHMENT_SUM || call.reduction > CATCHMENT_MAX) return "no such reduction";
   if (call.type < CATCHMENT_BYTES || call.type > CATCHMENT_BF16) return "no such type";
-  if (call.scaling < CATCHMENT_NONE || call.scaling > CATCHMENT_FIXED) return "no such scaling";
+  if (call.scaling < CATCHMENT_NONE || call.scaling > CATCHMENT_DELAYED) return "no such scaling";
   if (call.exponent < kLeastExponent || call.exponent > kMostExponent) {
     return "the exponent is not in -128..127";
   }
@@ -189,6 +190,12 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
                      .cancelled = false,
                      .elements = call->elements,
                      .tag = call->tag};
+  // Words need no scale.
+  const bool few = call->elements * item_bytes(asked.signature.type) <= kGatheredBytes;
+  if (negotiates(asked.signature.scaling) && few) {
+    asked.signature.scaling = ScalingMode::kNone;
+    asked.signature.exponent = 0;
+  }
   asked.source = static_cast<const std::uint8_t*>(call->source);
   asked.target = static_cast<std::uint8_t*>(call->target);
   asked.priority = call->priority;

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 3
+#define CATCHMENT_COLLECTIVES_ABI 4
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -40,8 +40,14 @@ enum catchment_type {
   CATCHMENT_FP16 = 3,
   CATCHMENT_BF16 = 4
 };
-/* BLOCK: negotiated; FIXED: `exponent`. Only for sums and means of floats. */
-enum catchment_scaling { CATCHMENT_NONE = 0, CATCHMENT_BLOCK = 1, CATCHMENT_FIXED = 2 };
+/* BLOCK: negotiated; FIXED: `exponent`, which may cut; DELAYED: negotiated, and `exponent` is used
+ * if it is enough.  Only for sums and means of floats. */
+enum catchment_scaling {
+  CATCHMENT_NONE = 0,
+  CATCHMENT_BLOCK = 1,
+  CATCHMENT_FIXED = 2,
+  CATCHMENT_DELAYED = 3
+};
 
 typedef struct catchment_group_config {
   uint32_t gen;
@@ -126,9 +132,9 @@ CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
 /* NULL: `error` says why, in up to `error_bytes` with the final zero. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
     const catchment_group_config* config, char* error, size_t error_bytes);
-/* 1 in a process that was forked after the group was opened.  It has neither the group's threads nor
- * its port: operations, also those that were under way, fail with kind `forked`, and freeing gives
- * nothing back. */
+/* 1 in a process that was forked after the group was opened.  It has neither the group's threads
+ * nor its port: operations, also those that were under way, fail with kind `forked`, and freeing
+ * gives nothing back. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_group_forked(const catchment_group* group);
 /* The address that a UDP group is bound to. */
 CATCHMENT_COLLECTIVES_PUBLIC uint16_t catchment_group_port(const catchment_group* group);

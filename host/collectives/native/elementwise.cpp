@@ -14,7 +14,8 @@ namespace {
 
 using wire::DataType;
 
-template <typename Type>
+// As an integer, so that infinities and NaN are the largest.
+template <typename Type, bool kFinite>
 CATCHMENT_INLINE std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements,
                                                  std::size_t count) {
   // Signed, since every instruction set has that comparison; the sign bit is gone.
@@ -22,21 +23,27 @@ CATCHMENT_INLINE std::uint32_t largest_magnitude(const std::uint8_t* __restrict 
   constexpr int kSign = 8 * sizeof(Word) - 1;
   Word most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto word =
-        static_cast<Word>(load<Word>(elements + i * sizeof(Word)) & Word{Type::kMagnitude});
-    const auto finite = static_cast<Word>(static_cast<Word>(word - Word{Type::kInfinity}) >> kSign);
-    const auto kept = static_cast<Word>(word & finite);
-    most = kept > most ? kept : most;
+    auto word = static_cast<Word>(load<Word>(elements + i * sizeof(Word)) & Word{Type::kMagnitude});
+    if constexpr (kFinite) {
+      const auto below =
+          static_cast<Word>(static_cast<Word>(word - Word{Type::kInfinity}) >> kSign);
+      word = static_cast<Word>(word & below);
+    }
+    most = word > most ? word : most;
   }
   return static_cast<std::uint32_t>(most);
 }
 
 template <typename Type>
-CATCHMENT_INLINE int exponent_above(const std::uint8_t* elements, std::size_t count) {
-  const std::uint32_t most = largest_magnitude<Type>(elements, count);
-  if (most == 0) return -128;
+CATCHMENT_INLINE Scale needed(const std::uint8_t* elements, std::size_t count) {
+  std::uint32_t most = largest_magnitude<Type, false>(elements, count);
+  const bool finite = most < Type::kInfinity;
+  if (!finite) most = largest_magnitude<Type, true>(elements, count);
+  if (most == 0) return {kLeastExponent, !finite};
   const int biased = std::max(static_cast<int>(most >> Type::kSignificandBits), 1);
-  return std::min(biased - Type::kBias + 1, 127);
+  const int exponent = biased - Type::kBias + 1;
+  return {static_cast<std::int8_t>(std::min(exponent, kMostExponent)),
+          !finite || exponent > kMostExponent};
 }
 
 template <typename Type>
@@ -65,19 +72,19 @@ CATCHMENT_INLINE void maximum_of(const std::uint8_t* __restrict other, std::size
 }  // namespace
 
 CATCHMENT_FOR_EACH_PROCESSOR
-int largest_exponent(DataType type, const std::uint8_t* elements, std::size_t count) {
+Scale scale_of(DataType type, const std::uint8_t* elements, std::size_t count) {
   switch (type) {
     case DataType::kFP32:
-      return exponent_above<Fp32>(elements, count);
+      return needed<Fp32>(elements, count);
     case DataType::kFP16:
-      return exponent_above<Fp16>(elements, count);
+      return needed<Fp16>(elements, count);
     case DataType::kBF16:
-      return exponent_above<Bf16>(elements, count);
+      return needed<Bf16>(elements, count);
     case DataType::kINT32:
     case DataType::kBYTES:
       break;
   }
-  return -128;
+  return {};
 }
 
 CATCHMENT_FOR_EACH_PROCESSOR

@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scale.hpp"
 #include "wire.hpp"
 
 namespace catchment::host {
 
 // The smallest E, -128..127, with |x| < 2^E for every finite element; denormals count as the
-// smallest normal number.  -128 when all are 0.
-int largest_exponent(wire::DataType type, const std::uint8_t* elements, std::size_t count);
+// smallest normal number.  -128 when all are 0.  Marked if one is not finite or 127 is not enough.
+Scale scale_of(wire::DataType type, const std::uint8_t* elements, std::size_t count);
 
 // As dequantize() to fp32, divided by `ranks` in fp32, rounded half to even to the type.
 void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "gathered_sums.hpp"
+
 namespace catchment::host {
 
 using wire::DataType;
@@ -72,15 +74,23 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
   operation->lanes = lanes_of(signature, layout_);
   operation->vectors =
       static_cast<std::uint32_t>((operation->lanes + layout_.lanes - 1) / layout_.lanes);
-  if (signature.scaling == ScalingMode::kBlock) {
-    operation->exponents.resize(std::min<std::size_t>(operation->vectors, config_.stream.slots));
-    const bool guessed = is_float(signature.type) && !passes_words(signature) &&
-                         operation->vectors <= std::min(kMostTried, config_.stream.slots);
-    operation->trial = guessed ? operation->vectors : 0;
+  operation->rides = operation->lanes != 0 && operation->lanes <= riding(layout_).lanes;
+  if (negotiates(signature.scaling)) {
+    const auto first = std::min(operation->vectors, config_.stream.slots);
+    operation->scales.resize(first);
+    const bool given = signature.scaling == ScalingMode::kDelayed;
+    const bool tried = operation->vectors == first && (given || first <= kMostTried);
+    operation->trial = tried ? first : 0;
+    if (!operation->rides) {
+      operation->needs.resize(lanes_of_needs(first, layout_));
+      operation->tables = tables_of(first, layout_);
+    }
   }
-  operation->rides = operation->lanes != 0 && operation->lanes <= riding(layout_).lanes &&
-                     (signature.scaling != ScalingMode::kBlock || operation->trial != 0);
-  if (signature.reduction == Reduction::kMax) {
+  if (sums_words(signature)) {
+    count_cut(*operation, 0,
+              count_nonfinite(signature.type, operation->call.source, signature.elements));
+  }
+  if (signature.reduction == Reduction::kMax || sums_words(signature)) {
     operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);
   }
   if (pending_.empty()) progressed_at_ = supervised_at_ = now;
@@ -218,6 +228,9 @@ void Engine::consume(const wire::Header& header, const std::uint8_t* payload, Na
     case Content::kBegin:
       on_signatures(*place.operation, header, payload, now);
       break;
+    case Content::kTable:
+      on_table(place, payload, now);
+      break;
     case Content::kData:
       on_data(place, header, payload, now);
       break;
@@ -247,7 +260,7 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   if (at.trial && operation.missed) return;
   const Signature& signature = operation.call.signature;
   const bool words = passes_words(signature);
-  const int exponent = exponent_of_vector(operation, at.index);
+  const int exponent = scale_of_vector(operation, at.index).exponent;
   const auto type = words ? kWords : static_cast<std::uint8_t>(signature.type);
   if (header.dtype != type || (!words && is_float(signature.type) && header.exp != exponent)) {
     CollectiveFailure failure;
@@ -261,20 +274,36 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
     fail(std::move(failure), now);
     return;
   }
-  place(operation, at.index, exponent, layout_, payload);
+  put(operation, at.index, layout_, header, payload);
   ++operation.outcome.vectors;
   const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
-  if (wire::has(header.flags, Flag::kEXPV) && signature.scaling == ScalingMode::kBlock &&
+  if (wire::has(header.flags, Flag::kEXPV) && negotiates(signature.scaling) &&
       ahead < operation.vectors) {
-    operation.exponents[at.index % operation.exponents.size()] = header.next_exp;
+    operation.scales[at.index % operation.scales.size()] = {header.next_exp,
+                                                            wire::has(header.flags, Flag::kSAT)};
   }
   on_placed(operation, header, now);
+}
+
+// Without a scale that holds them, nobody knows which elements are not finite.
+void Engine::put(Operation& operation, std::uint32_t index, const Layout& layout,
+                 const wire::Header& header, const std::uint8_t* payload) {
+  const bool beyond = operation.call.signature.scaling == ScalingMode::kFixed &&
+                      wire::has(header.flags, Flag::kSAT) && header.next_exp == kMostExponent;
+  if (beyond) {
+    spoil(operation, index, layout);
+  } else {
+    place(operation, index, scale_of_vector(operation, index), layout, payload);
+  }
 }
 
 // A data vector's sums are in the array.
 void Engine::on_placed(Operation& operation, const wire::Header& header, Nanos now) {
   CollectiveOutcome& outcome = operation.outcome;
-  if (wire::has(header.flags, Flag::kSAT)) outcome.any_saturated = true;
+  if (operation.call.signature.scaling == ScalingMode::kFixed &&
+      wire::has(header.flags, Flag::kSAT)) {
+    outcome.any_saturated = true;
+  }
   if (wire::has(header.flags, Flag::kEXPV)) {
     outcome.exponent = std::max<int>(outcome.exponent, header.next_exp);
   }
@@ -298,9 +327,9 @@ void Engine::complete(Operation& operation, Nanos now) {
   operation.done.store(true, std::memory_order_release);
 }
 
-int Engine::exponent_of_vector(const Operation& operation, std::uint32_t index) const {
-  if (operation.exponents.empty()) return operation.call.signature.exponent;
-  return operation.exponents[index % operation.exponents.size()];
+Scale Engine::scale_of_vector(const Operation& operation, std::uint32_t index) const {
+  if (operation.scales.empty()) return {operation.call.signature.exponent, false};
+  return operation.scales[index % operation.scales.size()];
 }
 
 // ---- out ---------------------------------------------------------------------------------------
@@ -382,17 +411,17 @@ void Engine::prepare(Seq seq, const Place& place) {
       Operation& operation = *place.operation;
       Signature signature = operation.call.signature;
       signature.cancelled = operation.cancelled;
-      if (signature.scaling == ScalingMode::kBlock) {
-        header.next_exp = static_cast<std::int8_t>(
-            exponent_of(operation, 0, std::min(operation.vectors, config_.stream.slots), layout_));
-        header.flags |= bit(Flag::kEXPV);
-        if (operation.trial != 0) signature.exponent = begin_trial(operation, header.next_exp);
-      }
+      if (negotiates(signature.scaling)) prepare_needs(operation, signature, header, payload);
       write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
       if (operation.vectors == 0 || operation.rides) header.flags |= bit(Flag::kLAST);
       if (operation.rides) prepare_riding(operation, header, payload);
       break;
     }
+    case Content::kTable:
+      begins_.push_back(seq);
+      std::memset(payload, 0, payload_bytes_);
+      write_needs(*place.operation, place.index + 1, payload);
+      break;
     case Content::kData:
       prepare_data(place, header, payload);
       break;
@@ -413,38 +442,26 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
   Operation& operation = *place.operation;
   const Signature& signature = operation.call.signature;
   const bool words = passes_words(signature);
-  const int exponent = exponent_of_vector(operation, place.index);
+  const Scale scale = scale_of_vector(operation, place.index);
   if (!words) {
     header.dtype = static_cast<std::uint8_t>(signature.type);
-    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? exponent : 0);
+    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? scale.exponent : 0);
   }
   if (place.index + 1 == operation.vectors) header.flags |= bit(Flag::kLAST);
-  if (!words && is_float(signature.type)) {
-    // Block: what the vector T places ahead needs.  Fixed: what this one would have needed.
-    const bool block = signature.scaling == ScalingMode::kBlock;
-    const std::uint64_t index =
-        static_cast<std::uint64_t>(place.index) + (block ? config_.stream.slots : 0U);
-    if (index < operation.vectors) {
-      const auto vector = static_cast<std::uint32_t>(index);
-      header.next_exp =
-          static_cast<std::int8_t>(exponent_of(operation, vector, vector + 1, layout_));
-      header.flags |= bit(Flag::kEXPV);
-    }
+  if (signature.scaling == ScalingMode::kFixed) {
+    tell_need(operation, place.index, header);
+  } else if (negotiates(signature.scaling) &&
+             operation.vectors - place.index > config_.stream.slots) {
+    tell_need(operation, place.index + config_.stream.slots, header);
   }
-  note_cut(operation, fill(operation, place.index, exponent, layout_, payload), place.trial,
-           header);
+  note_cut(operation, fill(operation, place.index, scale, layout_, payload), place.trial, header);
 }
 
-// What was cut on a guess counts when the guess was right.
+// What is cut on a guess is nothing that counts.
 void Engine::note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header) {
-  if (cut.saturated == 0) return;
-  header.flags |= bit(Flag::kSAT);
-  if (trial && !operation.agreed) {
-    operation.tried_saturated += cut.saturated;
-    operation.tried_nonfinite += cut.nonfinite;
-  } else if (!(trial && operation.missed)) {
-    count_cut(operation, cut.saturated, cut.nonfinite);
-  }
+  if (trial) return;
+  if (cut.saturated != 0) header.flags |= bit(Flag::kSAT);
+  count_cut(operation, cut.saturated, cut.nonfinite);
 }
 
 void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite) {

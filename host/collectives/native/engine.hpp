@@ -25,6 +25,7 @@
 #include "silence_timer.hpp"
 #include "stats.hpp"
 #include "stream_config.hpp"
+#include "vector_needs.hpp"
 
 namespace catchment::host {
 
@@ -89,12 +90,20 @@ class Engine {
                Nanos now);
   void on_placed(Operation& operation, const wire::Header& header, Nanos now);
   void on_agendas(const Place& place, const std::uint8_t* payload, Nanos now);
-  std::int8_t begin_trial(Operation& operation, std::int8_t own);
-  void end_trial(Operation& operation, std::int8_t agreed, bool guessed);
+  void on_table(const Place& place, const std::uint8_t* payload, Nanos now);
+  void read_needs(Operation& operation, std::uint32_t part, const std::uint8_t* payload);
+  void agree(Operation& operation, Agreement agreement);
+  // Puts vector `index` into the result.
+  void put(Operation& operation, std::uint32_t index, const Layout& layout,
+           const wire::Header& header, const std::uint8_t* payload);
   void complete(Operation& operation, Nanos now);
 
   bool transmit(Nanos now);
   void prepare(Seq seq, const Place& place);
+  void prepare_needs(Operation& operation, Signature& signature, wire::Header& header,
+                     std::uint8_t* payload);
+  void write_needs(const Operation& operation, std::uint32_t part, std::uint8_t* payload) const;
+  void tell_need(const Operation& operation, std::uint32_t index, wire::Header& header) const;
   void prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload);
   void prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload);
   void note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header);
@@ -104,7 +113,7 @@ class Engine {
   void probe(Nanos now);
   // When what is not acknowledged is sent again.
   Nanos resend_at() const;
-  int exponent_of_vector(const Operation& operation, std::uint32_t index) const;
+  Scale scale_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);
   // The job acknowledges what this rank has never received, and nothing else.

@@ -1,12 +1,14 @@
-// What E an operation will have: that of the last one of its kind, type and length.  Data that
-// leave on a guess need no round trip for E; after a wrong one they leave again.  Pure.
+// What E the vectors of an operation will have: those of the last one of its kind, type and length.
+// Data that leave on a guess need no round trip for E; after a wrong one they leave again.  Pure.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "scale.hpp"
 #include "signature.hpp"
 
 namespace catchment::host {
@@ -16,13 +18,16 @@ inline constexpr std::uint32_t kMostTried = 32;
 
 class ExponentGuess {
  public:
-  // `own`: what this rank's array needs, and so the least that is agreed.
-  int of(const Signature& signature, int own) const {
+  // `own`: what this rank's elements of vector `index` need, and so the least that is agreed.
+  std::int8_t of(const Signature& signature, std::uint32_t index, std::int8_t own) const {
     const Entry& entry = entries_[place_of(signature)];
-    return entry.matches(signature) ? std::max<int>(own, entry.exponent) : own;
+    return entry.matches(signature) ? std::max(own, entry.exponents[index]) : own;
   }
-  void learn(const Signature& signature, std::int8_t agreed) {
-    entries_[place_of(signature)] = {signature.kind, signature.type, signature.elements, agreed};
+  // Of kMostTried vectors at most.
+  void learn(const Signature& signature, std::span<const Scale> agreed) {
+    Entry& entry = entries_[place_of(signature)];
+    entry = {signature.kind, signature.type, signature.elements, {}};
+    std::ranges::transform(agreed, entry.exponents.begin(), &Scale::exponent);
   }
 
  private:
@@ -30,7 +35,7 @@ class ExponentGuess {
     Kind kind = Kind::kBarrier;  // none that has E
     wire::DataType type = wire::DataType::kBYTES;
     std::uint64_t elements = 0;
-    std::int8_t exponent = 0;
+    std::array<std::int8_t, kMostTried> exponents{};
 
     bool matches(const Signature& signature) const {
       return kind == signature.kind && type == signature.type && elements == signature.elements;

@@ -10,6 +10,7 @@
 
 #include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
+#include "scale.hpp"
 #include "signature.hpp"
 
 namespace catchment::host {
@@ -44,9 +45,6 @@ struct CollectiveOutcome {
   int exponent = -128;  // largest that was agreed
 };
 
-inline constexpr int kLeastExponent = -128;
-inline constexpr int kMostExponent = 127;
-
 struct Operation : std::enable_shared_from_this<Operation> {
   explicit Operation(Call asked) : call(std::move(asked)) {}
 
@@ -62,21 +60,24 @@ struct Operation : std::enable_shared_from_this<Operation> {
   std::uint32_t trial = 0;
   // So few lanes that they leave in the vector of signatures (on trial if E is guessed).
   bool rides = false;
+  // Vectors between the signatures and the data with what there was no room for behind the
+  // signatures of each vector's needs (vector_needs.hpp).
+  std::uint32_t tables = 0;
 
   // The schedule's.
   bool begun = false;       // its first vector has a place
+  std::uint32_t told = 0;   // of the tables, sent
   std::uint32_t tried = 0;  // data vectors sent on the guess
   std::uint32_t next = 0;   // data vector to be sent next
 
   // The engine's.
   bool cancelled = false;
-  bool agreed = false;                 // all ranks want the same
-  bool missed = false;                 // and E is not what all of them have guessed
-  std::uint32_t received = 0;          // data vectors
-  std::vector<std::int8_t> exponents;  // of vector i, at i modulo the stream's slots
+  bool agreed = false;               // all ranks want the same
+  bool missed = false;               // and E is not what all of them have guessed
+  std::uint32_t received = 0;        // data vectors
+  std::vector<std::uint32_t> needs;  // all ranks', for the vectors that the signatures tell about
+  std::vector<Scale> scales;         // of vector i, at i modulo the stream's slots
   std::uint64_t resent_before = 0;
-  std::uint64_t tried_saturated = 0;  // of them, by the guess
-  std::uint64_t tried_nonfinite = 0;
   CollectiveOutcome outcome;  // valid once it is done
 
   std::atomic<bool> done{false};

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "elementwise.hpp"
+#include "gathered_sums.hpp"
+#include "marked_vectors.hpp"
 
 namespace catchment::host {
 namespace {
@@ -73,14 +75,42 @@ std::uint64_t part_of(const Signature& signature, const Layout& layout) {
   return signature.elements / layout.ranks;
 }
 
-void to_elements(const Operation& operation, const std::uint8_t* lanes, std::size_t count,
-                 int exponent, const Layout& layout, std::uint8_t* target) {
-  const Signature& signature = operation.call.signature;
-  if (signature.reduction == Reduction::kMean) {
-    mean(lanes, count, exponent, layout.headroom, layout.ranks, signature.type, target);
+std::uint32_t divisor_of(const Signature& signature, const Layout& layout) {
+  return signature.reduction == Reduction::kMean ? layout.ranks : 1;
+}
+
+void to_elements(const Signature& signature, const std::uint8_t* lanes, std::size_t count,
+                 Scale scale, const Layout& layout, std::uint8_t* target) {
+  if (scale.marked) {
+    dequantize_marked(lanes, count, scale.exponent, layout.ranks, divisor_of(signature, layout),
+                      signature.type, target);
+  } else if (signature.reduction == Reduction::kMean) {
+    mean(lanes, count, scale.exponent, layout.headroom, layout.ranks, signature.type, target);
   } else {
-    dequantize(lanes, count, exponent, layout.headroom, signature.type, target);
+    dequantize(lanes, count, scale.exponent, layout.headroom, signature.type, target);
   }
+}
+
+// The part of vector `index`, counted over the whole operation, that this rank's result has, and
+// where it goes.
+struct Part {
+  Range lanes;
+  std::uint8_t* target = nullptr;
+};
+
+Part part_of_result(const Operation& operation, std::uint32_t index, const Layout& layout) {
+  const Signature& signature = operation.call.signature;
+  const Range lanes = covered(operation, index, layout);
+  if (signature.kind == Kind::kReduce && layout.rank != signature.root) return {};
+  std::uint64_t start = 0;
+  Range wanted = lanes;
+  if (signature.kind == Kind::kReduceScatter) {
+    const std::uint64_t part = part_of(signature, layout);
+    start = layout.rank * part;
+    wanted = overlap(lanes, {start, start + part});
+    if (wanted.empty()) return {};
+  }
+  return {wanted, operation.call.target + (wanted.first - start) * item_bytes(signature.type)};
 }
 
 }  // namespace
@@ -93,7 +123,14 @@ Layout riding(const Layout& layout) {
 
 bool passes_words(const Signature& signature) {
   return signature.kind == Kind::kBroadcast || signature.kind == Kind::kAllGather ||
-         signature.reduction == Reduction::kMax;
+         signature.reduction == Reduction::kMax || sums_words(signature);
+}
+
+bool sums_words(const Signature& signature) {
+  const bool reduces = signature.kind == Kind::kAllReduce || signature.kind == Kind::kReduce ||
+                       signature.kind == Kind::kReduceScatter;
+  return reduces && is_float(signature.type) && signature.scaling == ScalingMode::kNone &&
+         signature.reduction != Reduction::kMax;
 }
 
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
@@ -106,15 +143,21 @@ std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
   return signature.elements;
 }
 
-Cut fill(const Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
          std::uint8_t* payload) {
   const Signature& signature = operation.call.signature;
   const std::uint8_t* const source = operation.call.source;
   const Range lanes = covered(operation, index, layout);
   const std::uint64_t payload_bytes = static_cast<std::uint64_t>(layout.lanes) * kLaneBytes;
   if (!passes_words(signature)) {
-    const Cut cut = quantize(signature.type, source + lanes.first * item_bytes(signature.type),
-                             lanes.size(), exponent, layout.headroom, payload);
+    const std::uint8_t* const from = source + lanes.first * item_bytes(signature.type);
+    Cut cut;
+    if (scale.marked) {
+      cut.nonfinite = quantize_marked(signature.type, from, lanes.size(), scale.exponent,
+                                      layout.ranks, payload);
+    } else {
+      cut = quantize(signature.type, from, lanes.size(), scale.exponent, layout.headroom, payload);
+    }
     std::memset(payload + lanes.size() * kLaneBytes, 0, payload_bytes - lanes.size() * kLaneBytes);
     return cut;
   }
@@ -131,33 +174,28 @@ Cut fill(const Operation& operation, std::uint32_t index, int exponent, const La
   return {};
 }
 
-int exponent_of(const Operation& operation, std::uint32_t first, std::uint32_t last,
-                const Layout& layout) {
+Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout) {
   const Signature& signature = operation.call.signature;
-  if (first >= last || !is_float(signature.type) || passes_words(signature)) return kLeastExponent;
-  const std::uint64_t from = covered(operation, first, layout).first;
-  const std::uint64_t to = covered(operation, last - 1, layout).last;
-  return largest_exponent(signature.type, operation.call.source + from * item_bytes(signature.type),
-                          to - from);
+  const Range lanes = covered(operation, index, layout);
+  return scale_of(signature.type, operation.call.source + lanes.first * item_bytes(signature.type),
+                  lanes.size());
 }
 
-void place(Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+void spoil(Operation& operation, std::uint32_t index, const Layout& layout) {
+  const Part part = part_of_result(operation, index, layout);
+  if (part.lanes.empty()) return;
+  fill_nan(operation.call.signature.type, part.lanes.size(), part.target);
+}
+
+void place(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
            const std::uint8_t* payload) {
   const Signature& signature = operation.call.signature;
   const Range lanes = covered(operation, index, layout);
-  const std::size_t item = item_bytes(signature.type);
   if (!passes_words(signature)) {
-    Range wanted = lanes;
-    std::uint64_t start = 0;
-    if (signature.kind == Kind::kReduce && layout.rank != signature.root) return;
-    if (signature.kind == Kind::kReduceScatter) {
-      const std::uint64_t part = part_of(signature, layout);
-      start = layout.rank * part;
-      wanted = overlap(lanes, {start, start + part});
-      if (wanted.empty()) return;
-    }
-    to_elements(operation, payload + (wanted.first - lanes.first) * kLaneBytes, wanted.size(),
-                exponent, layout, operation.call.target + (wanted.first - start) * item);
+    const Part part = part_of_result(operation, index, layout);
+    if (part.lanes.empty()) return;
+    to_elements(signature, payload + (part.lanes.first - lanes.first) * kLaneBytes,
+                part.lanes.size(), scale, layout, part.target);
     return;
   }
   const std::uint64_t bytes = bytes_of(signature);
@@ -180,7 +218,8 @@ void place(Operation& operation, std::uint32_t index, int exponent, const Layout
 
 void finish(Operation& operation, const Layout& layout) {
   const Signature& signature = operation.call.signature;
-  if (signature.reduction != Reduction::kMax || signature.elements == 0) return;
+  const bool gathered = signature.reduction == Reduction::kMax || sums_words(signature);
+  if (!gathered || signature.elements == 0) return;
   if (signature.kind == Kind::kReduce && layout.rank != signature.root) return;
   const std::uint64_t bytes = bytes_of(signature);
   std::uint64_t first = 0;
@@ -190,6 +229,11 @@ void finish(Operation& operation, const Layout& layout) {
     first = layout.rank * count;
   }
   const std::uint8_t* const start = operation.gathered.data() + first * item_bytes(signature.type);
+  if (signature.reduction != Reduction::kMax) {
+    add_gathered(signature.type, start, bytes, layout.ranks, count, divisor_of(signature, layout),
+                 operation.call.target);
+    return;
+  }
   std::memcpy(operation.call.target, start, count * item_bytes(signature.type));
   for (std::uint32_t rank = 1; rank < layout.ranks; ++rank) {
     maximum(signature.type, start + rank * bytes, count, operation.call.target);

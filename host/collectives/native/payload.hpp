@@ -5,6 +5,7 @@
 
 #include "numbers.hpp"
 #include "operation.hpp"
+#include "scale.hpp"
 
 namespace catchment::host {
 
@@ -19,23 +20,28 @@ struct Layout {
 // What the vector of signatures has room for behind them, as if it were a vector by itself.
 Layout riding(const Layout& layout);
 
-// The elements are words that pass as they are: everything but sums and means.
+// The elements are words that pass as they are: everything but sums and means that lanes add.
 bool passes_words(const Signature& signature);
+
+// A sum or mean of floats that every rank makes of all ranks' words.
+bool sums_words(const Signature& signature);
 
 // Lanes that an operation uses in all its vectors.
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout);
 
 // Writes vector `index` into a payload.
-Cut fill(const Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
          std::uint8_t* payload);
 
-// The smallest E that holds this rank's values of vectors [first, last).
-int exponent_of(const Operation& operation, std::uint32_t first, std::uint32_t last,
-                const Layout& layout);
+// What this rank's values of vector `index` need.
+Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout);
 
 // Takes the sum of vector `index` out of a payload.
-void place(Operation& operation, std::uint32_t index, int exponent, const Layout& layout,
+void place(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
            const std::uint8_t* payload);
+
+// Makes all of vector `index` NaN in the result.
+void spoil(Operation& operation, std::uint32_t index, const Layout& layout);
 
 // When all vectors are in place.
 void finish(Operation& operation, const Layout& layout);

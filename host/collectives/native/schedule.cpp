@@ -54,6 +54,11 @@ std::optional<Place> Schedule::next() {
     return place;
   }
   if (!operation.agreed && operation.cancelled) return std::nullopt;
+  if (operation.told < operation.tables) {
+    ++position_;
+    return Place{
+        .content = Content::kTable, .operation = running_.get(), .index = operation.told++};
+  }
   if (operation.tried < operation.trial) {
     ++position_;
     return Place{.content = Content::kData,
@@ -61,8 +66,7 @@ std::optional<Place> Schedule::next() {
                  .index = operation.tried++,
                  .trial = true};
   }
-  const bool negotiates = operation.call.signature.scaling == ScalingMode::kBlock;
-  if (!operation.agreed && negotiates) return std::nullopt;
+  if (!operation.agreed && negotiates(operation.call.signature.scaling)) return std::nullopt;
   ++position_;
   Place place{.content = Content::kData, .operation = running_.get(), .index = operation.next++};
   if (operation.next == operation.vectors) running_.reset();
@@ -120,6 +124,8 @@ void Schedule::on_mismatch(std::uint64_t position, const Operation& operation,
     if (place->content == Content::kData) {
       std::uint32_t& next = place->trial ? place->operation->tried : place->operation->next;
       next = std::min(next, place->index);
+    } else if (place->content == Content::kTable) {
+      place->operation->told = std::min(place->operation->told, place->index);
     } else {
       place->operation->begun = false;
     }

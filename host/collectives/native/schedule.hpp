@@ -27,6 +27,7 @@ namespace catchment::host {
 
 enum class Content : std::uint8_t {
   kBegin,   // signatures of `operation`
+  kTable,   // part `index` of what its vectors need
   kData,    // vector `index` of `operation`
   kAgenda,  // what every rank has called
   kFiller,  // anything: nobody looks

@@ -70,6 +70,9 @@ std::string describe(const Signature& signature) {
     add("root " + std::to_string(signature.root));
   }
   if (signature.scaling == ScalingMode::kFixed) add("E " + std::to_string(signature.exponent));
+  if (signature.scaling == ScalingMode::kDelayed) {
+    add("E about " + std::to_string(signature.exponent));
+  }
   if (signature.tag != 0) add("tag " + std::to_string(signature.tag));
   return text + ")";
 }
@@ -112,7 +115,7 @@ std::optional<Signature> read_signature(const std::uint8_t* payload, std::size_t
   const std::uint32_t reduction = field(kReductionShift, 3);
   const std::uint32_t type = field(kTypeShift, 7);
   const std::uint32_t scaling = field(kScalingShift, 3);
-  if (kind < 1 || kind > 8 || reduction > 2 || type > 4 || scaling > 2) return std::nullopt;
+  if (kind < 1 || kind > 8 || reduction > 2 || type > 4) return std::nullopt;
   Signature s;
   s.kind = static_cast<Kind>(kind);
   s.reduction = static_cast<Reduction>(reduction);

@@ -25,7 +25,12 @@ enum class Kind : std::uint8_t {
 
 enum class Reduction : std::uint8_t { kSum = 0, kMean = 1, kMax = 2 };
 
-enum class ScalingMode : std::uint8_t { kNone = 0, kBlock = 1, kFixed = 2 };
+enum class ScalingMode : std::uint8_t { kNone = 0, kBlock = 1, kFixed = 2, kDelayed = 3 };
+
+// Each vector's E is what all ranks' values need; `exponent` of a signature is a guess of it.
+constexpr bool negotiates(ScalingMode scaling) {
+  return scaling == ScalingMode::kBlock || scaling == ScalingMode::kDelayed;
+}
 
 struct Signature {
   Kind kind = Kind::kBarrier;

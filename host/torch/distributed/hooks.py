@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.futures import Future
 from catchment.host.collectives import CollectiveError, Delayed, Scaling
 from catchment.host.torch.distributed.native_group import switch_of
 
+_LOG = logging.getLogger("catchment.torch")
 _WIRES = (None, torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -24,16 +26,25 @@ class SwitchHook:
         group: the group that the gradients are averaged over; the default group unless given.
         wire: float32, float16 or bfloat16: what a bucket is rounded to before it is sent; its own type unless given.
         scaling: of the bucket; the group's unless given. `Delayed` is given each bucket's own name.
+        saturated: how many buckets had a value of some rank that was cut, the same on all ranks; only `Fixed` cuts.
+            The first is also logged (logger ``catchment.torch``).
     """
 
     group: Any = None
     wire: torch.dtype | None = None
     scaling: Scaling | None = None
+    saturated: int = field(default=0, init=False)
     _delayed: dict[int, Delayed] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.wire not in _WIRES:
             raise CollectiveError(f"wire={self.wire}", kind="argument", hint="float32, float16 or bfloat16")
+
+    def note_saturated(self, bucket: int) -> None:
+        """Count a bucket in which values were cut."""
+        if not self.saturated:
+            _LOG.warning("values of bucket %d were cut to 2**E: give a larger E, or scaling=Block()", bucket)
+        self.saturated += 1
 
     def scaling_of(self, bucket: int) -> Scaling | None:
         """The scaling of a bucket."""
@@ -60,10 +71,13 @@ def switch_hook(state: SwitchHook, bucket: GradBucket) -> Future[torch.Tensor]:
         )
     gradients = bucket.buffer()
     wire = gradients if state.wire in (None, gradients.dtype) else gradients.to(state.wire)
-    work = switch.mean(wire, state.scaling_of(bucket.index()), priority=bucket.index())
+    index = bucket.index()
+    work = switch.mean(wire, state.scaling_of(index), priority=index)
 
     def back(future: Future[list[torch.Tensor]]) -> torch.Tensor:
         (mean,) = future.value()
+        if work.saturated:
+            state.note_saturated(index)
         if mean is not gradients:
             gradients.copy_(mean)
         return gradients

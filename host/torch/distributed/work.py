@@ -55,6 +55,7 @@ class SwitchWork(dist.Work):
         self._completions = completions
         self._settling = threading.Lock()
         self._settled = not parts and finish is None
+        self._saturated = False
         self._error: Exception | None = None
         self._future: Future[list[torch.Tensor]] | None = None
         self._outcome: Future[list[torch.Tensor]] | None = None
@@ -88,6 +89,11 @@ class SwitchWork(dist.Work):
     def exception(self) -> Exception | None:
         """Why it failed."""
         return self._error if self.is_completed() else None
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a value of any rank was cut; known when it is done."""
+        return self._saturated
 
     def result(self) -> list[torch.Tensor]:
         """The tensors that hold the outcome."""
@@ -143,6 +149,7 @@ class SwitchWork(dist.Work):
             except Exception as failure:
                 error = failure
             self._error = error
+            self._saturated = any(part.statistics.any_saturated for part in self._parts)
             self._parts, self._finish = (), None
             self._settled = True
 

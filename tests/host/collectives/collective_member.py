@@ -24,13 +24,19 @@ KINDS = ("all_reduce", "all_reduce", "reduce", "broadcast", "barrier", "reduce_s
 TYPES = (DataType.FP32, DataType.FP16, DataType.BF16, DataType.INT32)
 
 
-def numbers(rng: np.random.Generator, dtype: DataType, size: int) -> NDArray[Any]:
-    """Elements of very different magnitude."""
+SPECIAL = (np.nan, np.inf, -np.inf, 3.3e38, -2.0e38, 1.0e-45, -1.0e-41, 6.0e-8)
+
+
+def numbers(rng: np.random.Generator, dtype: DataType, size: int, special: int = 0) -> NDArray[Any]:
+    """Elements of very different magnitude; `special` of them are not finite, huge or denormal."""
     if dtype == DataType.INT32:
         return rng.integers(-(1 << 31), 1 << 31, size, dtype=np.int32)
     values = (rng.standard_normal(size) * 10.0 ** rng.integers(-6, 4, size)).astype(np.float32)
+    if size and special:
+        values[rng.integers(0, size, special)] = rng.choice(SPECIAL, special)
     if dtype == DataType.FP16:
-        return values.clip(-60000, 60000).astype(np.float16)
+        with np.errstate(over="ignore"):
+            return values.astype(np.float16)
     return bf16_words(values) if dtype == DataType.BF16 else values
 
 
@@ -81,7 +87,8 @@ def step(task: Mapping[str, Any], number: int) -> Step:
     elif draw.random() < 0.2:
         scaling = Delayed(f"step {number}")  # its first operation negotiates
     options |= {"op": op, "scaling": scaling}
-    everyone = [numbers(rng, dtype, size * (ranks if kind == "reduce_scatter" else 1)) for rng in arrays]
+    special = draw.choice((0, 0, 1, 5))
+    everyone = [numbers(rng, dtype, size * (ranks if kind == "reduce_scatter" else 1), special) for rng in arrays]
     result = golden.total(everyone, dtype, op=op, exponent=exponent, **shape)
     own = everyone[rank]
     if kind == "reduce_scatter":

@@ -215,7 +215,7 @@ def test_different_priorities_are_an_error(ranks: list[Communicator]) -> None:
 
 
 def test_waiting_gives_up_and_the_operation_goes_on(ranks: list[Communicator]) -> None:
-    arrays = [np.ones(100, np.float32) for _ in ranks]
+    arrays = [np.ones(300, np.float32) for _ in ranks]
     first = ranks[0].all_reduce(arrays[0])
     with pytest.raises(TimeoutError):
         first.wait(0.05)
@@ -224,33 +224,56 @@ def test_waiting_gives_up_and_the_operation_goes_on(ranks: list[Communicator]) -
     for work in [first, *others]:
         work.wait(PATIENCE)
     assert all((array == 3).all() for array in arrays)
-    assert first.statistics.latency >= 0.05 and first.statistics.vectors == 3
+    assert first.statistics.latency >= 0.05 and first.statistics.vectors == 1 + 5
 
 
 def test_delayed_scaling_follows_the_values(ranks: list[Communicator]) -> None:
-    def body(rank: Communicator) -> list[tuple[bool, int]]:
+    """Where they grow beyond what is expected they are sent again, and nothing is cut."""
+
+    def body(rank: Communicator) -> list[tuple[bool, int, int]]:
         seen = []
-        for magnitude in (1.0, 1.0, 1000.0, 1000.0, 1.0):
-            work = rank.all_reduce(np.full(300, magnitude, np.float32), scaling=Delayed("layer", length=2, margin=1))
+        for magnitude in (1.0, 1.0, 1000.0, 1000.0, 1.0, np.inf):
+            array = np.full(300, magnitude, np.float32)
+            work = rank.all_reduce(array, scaling=Delayed("layer", length=2, margin=1))
             work.wait(PATIENCE)
-            seen.append((work.statistics.any_saturated, work.statistics.exponent))
+            assert (array == np.float32(3 * magnitude)).all()
+            seen.append((work.statistics.any_saturated, work.statistics.exponent, rank.stats()["exponents_missed"]))
         return seen
 
-    wanted = [(False, 1), (False, 1), (True, 10), (False, 10), (False, 1)]
+    wanted = [(False, 1, 0), (False, 1, 0), (False, 10, 1), (False, 10, 1), (False, 1, 1), (False, -128, 2)]
     assert together(ranks, body) == [wanted] * 3
 
 
-def test_nonfinite_values_are_told_to_all(ranks: list[Communicator]) -> None:
+@pytest.mark.parametrize("size", [200, 300])
+def test_nonfinite_values_are_what_everybody_gets(ranks: list[Communicator], size: int) -> None:
     def body(rank: Communicator) -> tuple[int, int, bool]:
-        array = np.ones(200, np.float32)
+        array = np.ones(size, np.float32)
         if rank.rank == 1:
             array[3], array[4] = np.nan, np.inf
         work = rank.all_reduce(array)
         work.wait(PATIENCE)
-        assert array[0] == 3
+        assert np.isnan(array[3]) and array[4] == np.inf and (np.delete(array, (3, 4)) == 3).all()
         return work.statistics.saturated, work.statistics.nonfinite, work.statistics.any_saturated
 
-    assert together(ranks, body) == [(0, 0, True), (2, 2, True), (0, 0, True)]
+    assert together(ranks, body) == [(0, 0, False), (0, 2, False), (0, 0, False)]
+
+
+def test_fixed_scaling_spoils_the_vector_of_what_is_not_finite(ranks: list[Communicator]) -> None:
+    """Its lanes say that something is not finite, not what."""
+
+    def body(rank: Communicator) -> tuple[int, int, bool]:
+        array = np.ones(300, np.float32)
+        if rank.rank == 1:
+            array[100] = -np.inf
+        work = rank.all_reduce(array, scaling=Fixed(1))
+        work.wait(PATIENCE)
+        lanes = rank.stream.lanes
+        vector = 100 // lanes
+        assert np.flatnonzero(np.isnan(array)).tolist() == list(range(vector * lanes, (vector + 1) * lanes))
+        assert np.nanmin(array) == np.nanmax(array) == 3
+        return work.statistics.saturated, work.statistics.nonfinite, work.statistics.any_saturated
+
+    assert together(ranks, body) == [(0, 0, True), (1, 1, True), (0, 0, True)]
 
 
 def test_torch_tensors_are_reduced_in_place(ranks: list[Communicator]) -> None:

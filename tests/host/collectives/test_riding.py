@@ -18,14 +18,16 @@ from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import DataType
 
 NAMES = ("w0", "w1", "w2")
-LANES, SLOTS = 64, 32
+LANES, SLOTS = 1024, 32
 ROOM = LANES - 3 * len(NAMES)  # lanes behind everyone's signatures
 NEAR = (1, ROOM - 1, ROOM, ROOM + 1)
+SCALED = (257, *NEAR[1:])  # too long to be gathered
+GATHERED = (1, 3, 255, 256)
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[ShmLab]:
-    with ShmLab(NAMES, lanes=LANES, slots=2048) as lab:
+    with ShmLab(NAMES, lanes=LANES, slots=512, mtu=9000, options="cells=256,bytes=4224") as lab:
         yield lab
 
 
@@ -75,7 +77,7 @@ def test_what_needs_no_guess_is_one_vector(ranks: list[Communicator], seed: int)
     assert together(ranks, body) == [None] * 3
 
 
-@pytest.mark.parametrize("size", NEAR)
+@pytest.mark.parametrize("size", SCALED)
 def test_a_guess_of_e_rides_and_a_wrong_one_leaves_again(ranks: list[Communicator], size: int) -> None:
     magnitudes = (1.0, 1.0, 2.0**-9, 2.0**-9, 300.0)
 
@@ -95,6 +97,23 @@ def test_a_guess_of_e_rides_and_a_wrong_one_leaves_again(ranks: list[Communicato
     assert together(ranks, body) == [[2, right, 2, right, 2]] * 3
 
 
+@pytest.mark.parametrize("size", GATHERED)
+def test_sums_of_few_floats_are_one_vector_and_exact(ranks: list[Communicator], size: int, seed: int) -> None:
+    """Whatever stands beside them: no guess, no exponent."""
+
+    def body(rank: Communicator) -> None:
+        for number in range(5):
+            numbers = np.random.default_rng((seed, number))
+            arrays = [(numbers.standard_normal(size) * 10.0 ** numbers.integers(-20, 20, size)) for _ in NAMES]
+            floats = [array.astype(np.float32) for array in arrays]
+            array = floats[rank.rank].copy()
+            done(rank.all_reduce(array), 3 * size)
+            assert np.array_equal(array, np.add.reduce([one.astype(np.float64) for one in floats]).astype(np.float32))
+
+    assert together(ranks, body) == [None] * 3
+    assert ranks[0].stats()["exponents_guessed"] == 0
+
+
 def test_what_is_cut_is_counted_once(ranks: list[Communicator]) -> None:
     def body(rank: Communicator) -> list[tuple[int, int, bool, int]]:
         seen = []
@@ -109,9 +128,10 @@ def test_what_is_cut_is_counted_once(ranks: list[Communicator]) -> None:
         return seen
 
     first, second, third = together(ranks, body)
-    assert first == [(0, 0, True, 10)] * 2 + [(ROOM, 0, True, 10)] + [(0, 0, True, 10)] * 2
-    assert second == [(1, 1, True, 10)] * 5
-    assert third == [(0, 0, True, 10)] * 5
+    # Only where E is given anything is cut, and what its vector needs is as much as there is.
+    assert first == [(0, 0, False, 10)] * 2 + [(ROOM, 0, True, 127)] + [(0, 0, False, 10)] * 2
+    assert second == [(0, 1, False, 10)] * 2 + [(1, 1, True, 127)] + [(0, 1, False, 10)] * 2
+    assert third == [(0, 0, False, 10)] * 2 + [(0, 0, True, 127)] + [(0, 0, False, 10)] * 2
 
 
 def test_exact_among_mismatches_and_cancellations(ranks: list[Communicator], rng: random.Random, seed: int) -> None:

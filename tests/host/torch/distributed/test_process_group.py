@@ -13,6 +13,7 @@ Failures = dict[str, list[str]]
 
 COLLECTIVES = FOLDER / "collective_cases.py"
 TRAINING = FOLDER / "training_cases.py"
+NUMBERS = FOLDER / "number_cases.py"
 WRAPPERS = FOLDER / "wrapper_cases.py"
 REFUSALS = FOLDER / "refusal_cases.py"
 SAMPLE = 4
@@ -49,6 +50,16 @@ def test_refusals(refusals: Failures, case: str) -> None:
     assert not refusals[case], "\n".join(refusals[case])
 
 
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Failures:
+    return run_cases(NUMBERS, 3, tmp_path_factory.mktemp("numbers") / "store", timeout=120, group=NATIVE)
+
+
+@pytest.mark.parametrize("case", [*names(NUMBERS), "end"])
+def test_numbers(numbers: Failures, case: str) -> None:
+    assert not numbers[case], "\n".join(numbers[case])
+
+
 @pytest.mark.parametrize("case", [*names(COLLECTIVES), "end"])
 def test_collectives(collectives: Failures, case: str) -> None:
     assert not collectives[case], "\n".join(collectives[case])
@@ -73,14 +84,14 @@ def test_all_wrappers(tmp_path: Path, group: str) -> None:
     check(failures)
 
 
-@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
+@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (NUMBERS, 3), (TRAINING, 4)])
 def test_a_sample_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path, rng: random.Random) -> None:
     cases = rng.sample(names(module), SAMPLE)
     check(run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON, cases=cases))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (TRAINING, 4)])
+@pytest.mark.parametrize(("module", "size"), [(COLLECTIVES, 3), (NUMBERS, 3), (TRAINING, 4)])
 def test_all_with_the_process_group_in_python(module: Path, size: int, tmp_path: Path) -> None:
     failures = run_cases(module, size, tmp_path / "store", timeout=120, group=PYTHON)
     assert len(failures) == len(names(module)) + 1
