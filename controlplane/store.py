@@ -21,6 +21,10 @@ from catchment.controlplane.topology import Topology
 
 SCHEMA_VERSION = 3
 _PATIENCE = 10.0
+_DAMAGED = (
+    "put a copy from before in its place, or save what can be read with `sqlite3 FILE .recover`. Without the file a "
+    "controller takes every job off the switches, those that run too"
+)
 _SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 CREATE TABLE jobs (
@@ -230,7 +234,7 @@ def open_store(topology: Topology, folder: Path | None = None) -> Iterator[JobSt
             _migrate(database, path)
             store = JobStore(topology, database)
         except (OSError, sqlite3.DatabaseError) as error:
-            raise JobError(f"cannot read the job file {path}: {error}; move it away to start afresh") from None
+            raise JobError(f"cannot read the job file {path}: {error}; {_DAMAGED}") from None
         try:
             yield store
         except BaseException:
@@ -250,7 +254,7 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         return
     if version not in (0, 1, 2):
         raise JobError(
-            f"{path} has schema {version}, this program knows {SCHEMA_VERSION}; move it away to start afresh"
+            f"{path} has schema {version}, this program knows {SCHEMA_VERSION}: use the catchment that wrote it"
         )
     if version < 2:
         database.execute(_KEPT)

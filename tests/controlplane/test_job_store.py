@@ -101,6 +101,17 @@ def test_a_file_of_another_version_is_refused_and_kept(tmp_path: Path) -> None:
     assert path.exists()
 
 
+def test_the_advice_for_a_damaged_file_costs_no_living_job(tmp_path: Path) -> None:
+    with open_store(TOPOLOGY, tmp_path):
+        pass
+    (tmp_path / "lab.jobs.sqlite").write_bytes(b"not a database" * 400)
+    for path in tmp_path.glob("lab.jobs.sqlite-*"):
+        path.unlink()
+    with pytest.raises(JobError, match="cannot read the job file") as caught, open_store(TOPOLOGY, tmp_path):
+        pass
+    assert "move it away" not in str(caught.value) and "takes every job off the switches" in str(caught.value)
+
+
 def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
     with open_store(TOPOLOGY, tmp_path) as jobs:
         jobs.put(JobRecord(request("old").plan(TOPOLOGY, jobs.allocator)))
