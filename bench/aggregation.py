@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
+from catchment.wire.udp_frame import UdpPeer, udp_frame
 
 SLOTS = 256
 GEN, PING_GEN = 7, 8  # of all workers; of worker 0 alone, whose frames come back at once
@@ -33,13 +34,8 @@ def frame(lanes: int, worker: int, seq: int, gen: int = GEN) -> bytes:
         type=PacketType.PA, flags=Flag.ACKV, gen=gen, wid=worker, dtype=1, lanes=lanes, seq=seq, credit=seq + SLOTS
     )
     payload = header.pack() + struct.pack(f"!{lanes}I", *((worker << 20) + seq + i for i in range(lanes)))
-    udp = struct.pack("!HHHH", UDP_PORT, UDP_PORT, 8 + len(payload), 0)
-    ip = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 64, 17, 0, HOST_IP + worker, SWITCH_IP)
-    total = sum(struct.unpack("!10H", ip))
-    total = (total & 0xFFFF) + (total >> 16)
-    ip = ip[:10] + (0xFFFF - (total & 0xFFFF) - (total >> 16)).to_bytes(2, "big") + ip[12:]
-    ethernet = SWITCH_MAC.to_bytes(6, "big") + (0x0200_0000_0001 + worker).to_bytes(6, "big") + b"\x08\x00"
-    return bytes(ethernet + ip + udp + payload)
+    source = UdpPeer(0x0200_0000_0001 + worker, HOST_IP + worker, UDP_PORT)
+    return udp_frame(payload, source, UdpPeer(SWITCH_MAC, SWITCH_IP, UDP_PORT))
 
 
 def entries(workers: int) -> list[Entry]:

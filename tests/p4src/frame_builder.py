@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from catchment.sim.golden.switch_frames import internet_sum
+from catchment.wire import udp_frame as wire
 from catchment.wire.generated.constants import UDP_PORT, Header
+from catchment.wire.udp_frame import UdpPeer
 
 SWITCH_MAC = 0x02_00_00_00_00_FE
 SWITCH_IP = 0x0A_00_00_FE
@@ -36,11 +37,11 @@ def udp_frame(
     checksum: int = 0,
 ) -> bytes:
     """A UDP frame from the host on `port`, or in another's name; `checksum` is written into the UDP header as it is."""
-    source = host_ip(port) if src_ip is None else src_ip
-    udp = struct.pack("!HHHH", src_udp, dst_udp, 8 + len(payload), checksum)
-    head = struct.pack("!BBHHHBBHII", 0x45, 0, 28 + len(payload), 7, 0x4000, 63, 17, 0, source, dst_ip)
-    head = head[:10] + internet_sum(head).to_bytes(2, "big") + head[12:]
-    return ethernet(dst_mac, host_mac(port) if src_mac is None else src_mac, 0x0800) + head + udp + payload
+    source = UdpPeer(
+        host_mac(port) if src_mac is None else src_mac, host_ip(port) if src_ip is None else src_ip, src_udp
+    )
+    target = UdpPeer(dst_mac, dst_ip, dst_udp)
+    return wire.udp_frame(payload, source, target, ttl=63, udp_checksum=checksum)
 
 
 def job_frame(
