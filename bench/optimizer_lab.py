@@ -20,6 +20,7 @@ from bench.optimizer_network import UNLIMITED
 from catchment.host import Endpoint
 from catchment.host.layers import LayerTable, TransferPort, WireType, message_size
 from catchment.sim.lab.shm_lab import ShmLab
+from catchment.sim.world import BareLine
 
 _AHEAD = 3  # layers in flight, at the worker and in `traffic`
 _EXPONENT = 4
@@ -29,13 +30,13 @@ class Link:
     """One direction of a link of `rate` bytes per second, by the clock: it carries one thing after another."""
 
     def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._free = 0.0
+        self._begin = time.monotonic()
+        self._line = BareLine(byte=max(1, round(1e12 / rate)))
 
     def carry(self, size: int) -> None:
         """Sleep until `size` bytes that are offered now have arrived."""
-        self._free = max(self._free, time.monotonic()) + size / self._rate
-        sleep_until(self._free)
+        now = round((time.monotonic() - self._begin) * 1e12)
+        sleep_until(self._begin + self._line.send(size, now) / 1e12)
 
 
 def sleep_until(moment: float) -> None:

@@ -5,7 +5,7 @@ It loses, duplicates and reorders frames on both sides from a seed.
 
 from __future__ import annotations
 
-import random
+import bisect
 import select
 import socket
 import threading
@@ -14,10 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from catchment.sim.world import Faults, FaultStream
 from catchment.wire.generated.constants import HEADER_BYTES, Flag, Header, Mode, PacketType
 
 Address = tuple[str, int]
 _M32 = 1 << 32
+MOST_OVERTAKING = 8
+"""Frames that pass one that is held back."""
 
 
 def newer(a: int, b: int) -> bool:
@@ -70,13 +73,14 @@ class Relay:
     """The switch, in a thread of its own.  `loss`, `duplicate`, `reorder`: probability per frame and direction."""
 
     def __init__(self, *, loss: float = 0, duplicate: float = 0, reorder: float = 0, seed: int = 0) -> None:
-        self._random = random.Random(seed)
-        self._loss, self._duplicate, self._reorder = loss, duplicate, reorder
+        self._seed, self._faults = seed, Faults(loss=loss, duplicate=duplicate, reorder=reorder)
+        self._lines: dict[tuple[bool, Address], FaultStream] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         self._socket.bind(("127.0.0.1", 0))
         self._stop, self._stopped = socket.socketpair()
-        self._delayed: list[tuple[Address, bytes]] = []
+        self._overtaken: list[tuple[int, Address, bytes]] = []  # how many frames pass before this one
+        self._emitted = 0
         self._jobs: dict[int, Job] = {}
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.address: Address = self._socket.getsockname()
@@ -114,17 +118,18 @@ class Relay:
                     return
                 if self._socket in ready:
                     frame, source = self._socket.recvfrom(65536)
-                    for _ in range(self._copies()):
+                    for _ in self._line(False, source).next(self._faults).copies:
                         self._switch(frame, source)
-                elif self._delayed:
-                    self._release()
+                elif self._overtaken:
+                    self._release(len(self._overtaken))
         except BaseException as error:
             self.error = error
 
-    def _copies(self) -> int:
-        if self._random.random() < self._loss:
-            return 0
-        return 2 if self._random.random() < self._duplicate else 1
+    def _line(self, outward: bool, address: Address) -> FaultStream:
+        """One direction of the link to a member."""
+        if (outward, address) not in self._lines:
+            self._lines[outward, address] = FaultStream(self._seed, len(self._lines))
+        return self._lines[outward, address]
 
     def _emit(self, to: list[Address], header: Header, payload: bytes = b"") -> None:
         for address in to:
@@ -132,19 +137,22 @@ class Relay:
                 if header.type == PacketType.MH:
                     continue
                 header = header._replace(flags=header.flags & ~Flag.ACKV)
-            for _ in range(0 if self.silent else self._copies()):
-                if self._random.random() < self._reorder:
-                    self._delayed.append((address, header.pack() + payload))
+            if self.silent:
+                continue
+            for copy in self._line(True, address).next(self._faults).copies:
+                if copy.reordered:
+                    due = self._emitted + 1 + copy.hold(MOST_OVERTAKING - 1)
+                    bisect.insort(self._overtaken, (due, address, header.pack() + payload))
                 else:
+                    self._emitted += 1
                     self._socket.sendto(header.pack() + payload, address)
-        if self._delayed and self._random.random() < 0.2:
-            self._release()
+        self._release(bisect.bisect_right(self._overtaken, self._emitted, key=lambda one: one[0]))
 
-    def _release(self) -> None:
-        self._random.shuffle(self._delayed)
-        for address, frame in self._delayed:
+    def _release(self, count: int) -> None:
+        """The first of those that were held back."""
+        for _, address, frame in self._overtaken[:count]:
             self._socket.sendto(frame, address)
-        self._delayed.clear()
+        del self._overtaken[:count]
 
     def _switch(self, frame: bytes, source: Address) -> None:
         header = Header.unpack(frame)

@@ -13,10 +13,14 @@ constexpr std::uint64_t kMostOvertaking = 3;
 
 }  // namespace
 
-void FaultLane::set(const FaultRates& rates, std::uint64_t seed) {
+void FaultLane::set(const FaultRates& rates, std::uint64_t seed, std::uint64_t line) {
   rates_ = rates;
   counters_ = {};
-  random_ = rt::Random(seed);
+  chances_ = {};
+  chances_.loss = rates.loss;
+  chances_.duplicate = rates.duplication;
+  chances_.reorder = rates.reordering;
+  stream_ = FaultStream(seed, line);
 }
 
 FaultLane::Clock::time_point FaultLane::due() const {
@@ -51,29 +55,25 @@ void FaultLane::release(Clock::time_point now, std::size_t most, std::vector<Byt
 
 void FaultLane::admit(Bytes frame, Clock::time_point now, std::vector<Bytes>& out) {
   ++counters_.seen;
-  // As many draws for every frame: what happens to one does not depend on the one before.
-  const double loss = draw();
-  const double duplication = draw();
-  const double reordering = draw();
-  const double jitter = 2 * draw() - 1;
-  const std::uint64_t overtaking = random_.between(1, kMostOvertaking);
-  if (loss < rates_.loss) {
+  const Fate fate = stream_.next(chances_);
+  if (fate.lost) {
     ++counters_.lost;
     return;
   }
-  const bool reordered = reordering < rates_.reordering;
-  counters_.reordered += reordered ? 1 : 0;
-  const bool twice = duplication < rates_.duplication;
-  counters_.duplicated += twice ? 1 : 0;
-  for (int copies = twice ? 2 : 1; copies > 0; --copies) {
-    if (rates_.delay.count() > 0 && !reordered) {
+  counters_.duplicated += fate.copies == 2 ? 1 : 0;
+  for (std::size_t i = 0; i < fate.copies; ++i) {
+    const CopyFate& copy = fate.copy[i];
+    counters_.reordered += copy.reordered ? 1 : 0;
+    if (rates_.delay.count() > 0 && !copy.reordered) {
       ++counters_.delayed;
+      const double jitter = 2 * fraction(copy.jitter) - 1;
       hold(frame, now + rates_.delay +
                       std::chrono::nanoseconds(static_cast<std::int64_t>(
                           jitter * static_cast<double>(rates_.jitter.count()))));
-    } else if (rates_.delay.count() == 0 && reordered) {
+    } else if (rates_.delay.count() == 0 && copy.reordered) {
       if (has_room()) {
-        overtaken_.push_back({now + kOvertakenWithin, passed_ + overtaking, copy(frame)});
+        const std::uint64_t overtaking = 1 + scaled(copy.hold, kMostOvertaking - 1);
+        overtaken_.push_back({now + kOvertakenWithin, passed_ + overtaking, copy_of(frame)});
       } else {
         ++counters_.overflow;
       }
@@ -83,11 +83,9 @@ void FaultLane::admit(Bytes frame, Clock::time_point now, std::vector<Bytes>& ou
   }
 }
 
-double FaultLane::draw() { return static_cast<double>(random_.next() >> 11) * 0x1.0p-53; }
-
 bool FaultLane::has_room() const { return held_.size() + overtaken_.size() < kMostHeld; }
 
-std::vector<std::uint8_t> FaultLane::copy(Bytes frame) {
+std::vector<std::uint8_t> FaultLane::copy_of(Bytes frame) {
   std::vector<std::uint8_t> bytes;
   if (!free_.empty()) {
     bytes = std::move(free_.back());
@@ -102,7 +100,7 @@ void FaultLane::hold(Bytes frame, Clock::time_point due) {
     ++counters_.overflow;
     return;
   }
-  held_.push_back({due, order_++, copy(frame)});
+  held_.push_back({due, order_++, copy_of(frame)});
   std::ranges::push_heap(held_, later);
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catchment/softswitch/faults.hpp"
-#include "catchment/softswitch/rt/engine.hpp"
+#include "common/faults.hpp"
 
 namespace catchment::softswitch {
 
@@ -17,8 +17,9 @@ class FaultLane {
   using Clock = std::chrono::steady_clock;
   using Bytes = std::span<const std::uint8_t>;
 
-  /// Frames that are held stay held.
-  void set(const FaultRates& rates, std::uint64_t seed);
+  /// Frames that are held stay held. What happens to a frame depends on the seed, the line and how
+  /// many frames came before it.
+  void set(const FaultRates& rates, std::uint64_t seed, std::uint64_t line);
   /// Whether frames may pass it by.
   [[nodiscard]] bool idle() const { return rates_.none() && held_.empty() && overtaken_.empty(); }
   [[nodiscard]] const FaultCounters& counters() const { return counters_; }
@@ -42,16 +43,16 @@ class FaultLane {
     return a.due != b.due ? a.due > b.due : a.order > b.order;
   }
 
-  double draw();
   [[nodiscard]] bool has_room() const;
-  std::vector<std::uint8_t> copy(Bytes frame);
+  std::vector<std::uint8_t> copy_of(Bytes frame);
   void hold(Bytes frame, Clock::time_point due);
   void lend(std::vector<std::uint8_t>&& bytes, std::vector<Bytes>& out);
   void pass(Bytes frame, std::vector<Bytes>& out);
 
   FaultRates rates_;
   FaultCounters counters_;
-  rt::Random random_;
+  catchment::FaultRates chances_;
+  FaultStream stream_{0, 0};
   std::uint64_t passed_ = 0;
   std::uint64_t order_ = 0;
   std::vector<Held> held_;       // a heap, the next one due in front

@@ -9,8 +9,8 @@ namespace {
 constexpr auto kRetry = std::chrono::microseconds(100);
 
 /// Ports and directions with one seed must not lose the same frames.
-std::uint64_t lane_seed(std::uint64_t seed, std::uint32_t port, std::uint64_t direction) {
-  return seed * 0x9E3779B97F4A7C15U + 2 * port + direction + 1;
+std::uint64_t line_of(std::uint32_t port, std::uint64_t direction) {
+  return 2 * std::uint64_t{port} + direction;
 }
 
 }  // namespace
@@ -20,8 +20,8 @@ FaultPort::FaultPort(std::unique_ptr<Port> inner, std::uint32_t number)
 
 void FaultPort::set(const PortFaults& faults) {
   faults_ = faults;
-  in_.set(faults.in, lane_seed(faults.seed, number_, 0));
-  out_.set(faults.out, lane_seed(faults.seed, number_, 1));
+  in_.set(faults.in, faults.seed, line_of(number_, 0));
+  out_.set(faults.out, faults.seed, line_of(number_, 1));
 }
 
 Received FaultPort::receive(std::vector<rt::InputFrame>& frames) {
