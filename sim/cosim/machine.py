@@ -25,6 +25,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.fabric import forwarding_config
 from catchment.controlplane.jobs import Allocator, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.generations import GenerationOrder
 from catchment.controlplane.topology import PortRef, Topology, star
 from catchment.controlplane.topology import Switch as PlannedSwitch
 from catchment.rtl.generated.nic_regs import Role
@@ -80,7 +81,7 @@ class Machine:
         if waves is not None:
             waves.mkdir(parents=True, exist_ok=True)
         self._random = random.Random(seed)
-        self._allocator = Allocator(topology)
+        self._allocator = Allocator(topology, order=GenerationOrder(self._bits(64)))
         self._native = native()
         self._machine = self._native.Machine(seed & _SEED_MASK, batch)
         self._exits = ExitStack()
