@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catchment/softswitch/faults.hpp"
-#include "common/faults.hpp"
+#include "catchment/common/faults.hpp"
 
 namespace catchment::softswitch {
 
