@@ -1,22 +1,22 @@
-// Who may go: the lowest number first.  A grant stays until what was granted is done, also when a lower number asks
-// meanwhile.
+// Grants one of several requesters at a time: the lowest number that asks.  The grant stays until that requester is
+// done, also when a lower number asks meanwhile.
 module arbiter_priority #(
-    // who may ask, at least 1
+    // number of requesters, at least 1
     parameter int unsigned COUNT = 2,
-    // derived
+    // derived from COUNT: bits of a requester's number
     parameter int unsigned INDEX_BITS = COUNT > 1 ? $clog2(COUNT) : 1
 ) (
     input  logic                  clk,
     input  logic                  rst,
 
-    // stays until granted and done
+    // bit i: requester i asks; it keeps asking until it was granted and is done
     input  logic [COUNT-1:0]      request,
-    // what was granted is done in this clock (a packet's last beat moves)
+    // the requester that holds the grant is done in this clock (a packet's last beat moves)
     input  logic                  done,
 
-    // one bit, or none when nobody asks
+    // the bit of the requester that is granted; no bit when none asks
     output logic [COUNT-1:0]      grant,
-    // the position of that bit
+    // the number of that requester
     output logic [INDEX_BITS-1:0] index,
     output logic                  granted
 );
@@ -25,7 +25,7 @@ module arbiter_priority #(
     $fatal(1, "arbiter_priority: COUNT must be at least 1");
   end
 
-  logic [COUNT-1:0] held_reg;  // a grant that is not done yet, or none
+  logic [COUNT-1:0] held_reg;  // the grant of a requester that is not done yet, or none
 
   always_comb begin
     grant = |held_reg ? held_reg : request & -request;

@@ -1,22 +1,22 @@
-// Who may go: round robin.  A grant stays until what was granted is done, also when others ask meanwhile; then the turn
-// is the next one's.  Of COUNT that ask all the time, each is served once in COUNT grants.
+// Grants one of several requesters at a time, round robin.  The grant stays until that requester is done, also when
+// others ask meanwhile; then the next one has its turn.  When all COUNT ask all the time, COUNT grants serve each once.
 module arbiter_rr #(
-    // who may ask, at least 1
+    // number of requesters, at least 1
     parameter int unsigned COUNT = 2,
-    // derived
+    // derived from COUNT: bits of a requester's number
     parameter int unsigned INDEX_BITS = COUNT > 1 ? $clog2(COUNT) : 1
 ) (
     input  logic                  clk,
     input  logic                  rst,
 
-    // stays until granted and done
+    // bit i: requester i asks; it keeps asking until it was granted and is done
     input  logic [COUNT-1:0]      request,
-    // what was granted is done in this clock (a packet's last beat moves)
+    // the requester that holds the grant is done in this clock (a packet's last beat moves)
     input  logic                  done,
 
-    // one bit, or none when nobody asks
+    // the bit of the requester that is granted; no bit when none asks
     output logic [COUNT-1:0]      grant,
-    // the position of that bit
+    // the number of that requester
     output logic [INDEX_BITS-1:0] index,
     output logic                  granted
 );
@@ -25,8 +25,8 @@ module arbiter_rr #(
     $fatal(1, "arbiter_rr: COUNT must be at least 1");
   end
 
-  logic [COUNT-1:0] held_reg;   // a grant that is not done yet, or none
-  logic [COUNT-1:0] after_reg;  // the ones after the last served: they go first
+  logic [COUNT-1:0] held_reg;   // the grant of a requester that is not done yet, or none
+  logic [COUNT-1:0] after_reg;  // the requesters after the one served last: they go first
   logic [COUNT-1:0] preferred;
   logic [COUNT-1:0] pick;
 

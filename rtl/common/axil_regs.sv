@@ -6,7 +6,7 @@
 `include "ports.svh"
 
 module axil_regs #(
-    // bits of a byte address
+    // bits of a register's byte address
     parameter int unsigned ADDR_WIDTH = 12
 ) (
     input  logic                  clk,

@@ -1,11 +1,11 @@
 // A register in a pipeline that stalls as a whole, or a wire where the depth is a parameter.
 module pipeline_stage #(
     parameter int unsigned WIDTH = 1,
-    // 0: a wire
+    // 1: a register, 0: a wire
     parameter bit PRESENT = 1'b1
 ) (
     input  logic             clk,
-    // holds the value when low
+    // the register keeps its value while this is low
     input  logic             enable,
     input  logic [WIDTH-1:0] d,
     output logic [WIDTH-1:0] q

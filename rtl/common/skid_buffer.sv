@@ -20,7 +20,7 @@ module skid_buffer #(
   end
 
   logic [WIDTH-1:0] held_reg;   // the beat that arrived while the output was stalled
-  logic             full_reg;   // held_reg holds one
+  logic             full_reg;   // held_reg holds a beat
   logic [WIDTH-1:0] out_reg;
   logic             valid_reg;
 

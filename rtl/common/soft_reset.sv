@@ -1,21 +1,21 @@
-// A soft reset that memory does not notice: no new burst begins, those under way end, then everything behind the registers
-// is reset.  A reset that memory never lets finish stays visible in `busy`.
+// A soft reset that memory does not notice: no new burst begins, the bursts under way end, then everything behind the
+// registers is reset.  A reset that memory never lets finish stays visible in `busy`.
 module soft_reset #(
-    // clocks that the reset lasts
+    // the reset lasts so many clocks
     parameter int unsigned CLOCKS = 8
 ) (
     input  logic clk,
     input  logic rst,
 
-    // for a clock: begin; another one meanwhile changes nothing
+    // high for one clock: the reset begins; another request meanwhile changes nothing
     input  logic request,
-    // from the request to its end
+    // high from the request to the end of its reset
     output logic busy,
 
-    // to what reads and writes memory: no new burst; from it: none is under way
+    // `hold` tells the modules that read and write memory to begin no burst; `idle` is their answer: none is under way
     output logic hold,
     input  logic idle,
-    // registered, also high during rst
+    // the reset of everything behind the registers: a register's output, also high during rst
     output logic core_rst
 );
 

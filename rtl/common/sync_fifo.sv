@@ -20,7 +20,7 @@ module sync_fifo #(
     output logic                   m_valid,
     input  logic                   m_ready,
 
-    // beats inside, the one at the output included: 0..DEPTH+1
+    // number of beats inside, the one at the output included: 0..DEPTH+1
     output logic [$clog2(DEPTH):0] level
 );
 
@@ -40,7 +40,7 @@ module sync_fifo #(
   logic [WIDTH-1:0] memory [DEPTH];
   logic [WIDTH-1:0] out_reg;
   logic             valid_reg;
-  // one bit more than an index: equal when empty, half a turn apart when full
+  // Both pointers have one bit more than an index: they are equal when empty, half a turn apart when full.
   logic [IndexBits:0] write_reg;
   logic [IndexBits:0] read_reg;
 

@@ -1,15 +1,15 @@
-// How long ago was the last restart?  `expired` rises `interval` ticks after it, and stays until the next.
+// Counts ticks since its last restart.  `expired` rises `interval` ticks after a restart and stays until the next one.
 module timer #(
     parameter int unsigned WIDTH = 32
 ) (
     input  logic             clk,
     input  logic             rst,
 
-    // starts again from zero in this clock
+    // the timer starts again from zero in this clock
     input  logic             restart,
-    // counts in this clock
+    // the timer counts one tick in this clock
     input  logic             tick,
-    // may change at any time; 0: never expires
+    // ticks from a restart to `expired`; may change at any time; 0: the timer never expires
     input  logic [WIDTH-1:0] interval,
 
     output logic             expired
@@ -21,7 +21,7 @@ module timer #(
 
   always_ff @(posedge clk) begin
     if (rst || restart) elapsed_reg <= '0;
-    // Stands still at its end rather than beginning anew.
+    // The counter stands still at its largest value rather than wrapping to zero.
     else if (tick && !(&elapsed_reg)) elapsed_reg <= elapsed_reg + 1'b1;
   end
 

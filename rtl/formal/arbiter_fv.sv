@@ -1,6 +1,6 @@
-// arbiter_rr (FAIR) and arbiter_priority: at most one grant, only to who asks, somebody whenever anybody asks, and it
-// stays until it is done.  Round robin: who asks waits for at most COUNT - 1 others.  Priority: a new grant goes to the
-// lowest that asks.
+// Proves of arbiter_rr (FAIR) and arbiter_priority: at most one requester is granted, only one that asks, one whenever
+// any asks, and the grant stays until the requester is done.  Round robin: a requester waits for at most COUNT - 1
+// others.  Priority: a new grant goes to the lowest requester that asks.
 module arbiter_fv #(
     parameter int unsigned COUNT = 4,
     parameter bit FAIR = 1'b1

@@ -6,7 +6,7 @@
 // multiplier to the next and an update's rows leave one a clock.
 //
 //   clock 0       a chunk's last plane is issued
-//   clock 1       its position is told
+//   clock 1       the chunk's position is given out
 //   clock 2+k+t   bank k's features of row t are whole
 //   clock 12+t    row t of the sums is at `m_sums`
 module backward

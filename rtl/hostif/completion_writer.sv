@@ -1,5 +1,6 @@
-// Writes completion records (LuWu, Figure 7, step 4).  Pushes and pulls take turns; what comes in has all its data behind
-// it, so a record is in memory only after them.  `done` says so for a clock, with what the statistics want.
+// Writes completion records (LuWu, Figure 7, step 4).  Pushes and pulls take turns.  A pull's completion arrives here
+// after memory has answered all its data, so the record is in memory only after them.  `done` is high for a clock when
+// memory has answered the record; the values that the statistics count are beside it.
 module completion_writer
   import hostif_pkg::*;
 (
@@ -84,9 +85,9 @@ module completion_writer
     end
   end
 
-  // ---- records that memory has not answered, and answers that have not been told: they wait for their turn ---
+  // ---- records that memory has not answered yet, and answered ones that wait for `done` ------------------------
   localparam int unsigned Records = 32;
-  // clocks between two: what whoever counts them needs
+  // clocks between two `done`s: the statistics need so many to count one
   localparam int unsigned TellClocks = 6;
 
   typedef struct packed {

@@ -101,7 +101,7 @@ module pull_path
     misfit        = 1'b0;
     misfit_status = STATUS_LENGTH_MISMATCH;
     if (s_axis_tuser.last) begin
-      // Padding cannot be told from data, so sums are compared by whole vectors.
+      // Padding looks like data, so sums are compared by whole vectors.
       misfit = left > carried || (bytes_pulled && carried > left);
     end else begin
       misfit = left <= carried || (bytes_pulled && carried != 32'(VECTOR_BYTES));

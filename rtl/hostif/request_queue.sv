@@ -1,5 +1,5 @@
-// The requests of one direction that wait, first in, first out.  One that finds the queue full is refused, and counted by
-// whoever looks at `refused`; the driver reads `free` before it rings.
+// The requests of one direction that wait, first in, first out.  A request that finds the queue full is refused, and
+// the module at `refused` counts it; the driver reads `free` before it rings the doorbell.
 module request_queue
   import hostif_pkg::*;
 #(

@@ -1,16 +1,17 @@
-// What the receivers have said: ma and mc, which move forward only, whatever arrives and in whatever order.
-// A pair is presented when its header is checked, and committed when its frame has proved whole.
+// Keeps what the receivers have acknowledged (ma) and granted (mc); both move forward only, whatever arrives and in
+// whatever order.  A pair (ack, credit) is presented when its header is checked, and committed when its frame has
+// proved whole.
 module ack_tracker
   import serial_pkg::*;
 (
     input  logic        clk,
-    // low: everything is at its beginning
+    // low: ack and credit are held where the stream begins
     input  logic        run,
     input  seq_t        base,
     input  logic [15:0] window,
-    // no credit lies further beyond its ack
+    // slots of the job: no credit lies further beyond its ack
     input  logic [20:0] slots,
-    // first sequence number not sent yet
+    // the first sequence number that the sender has not sent yet
     input  seq_t        next,
 
     input  logic        present,
@@ -18,12 +19,12 @@ module ack_tracker
     input  seq_t        present_credit,
     // the pair presented now acknowledges what was never sent, or grants more than the slots
     output logic        impossible,
-    // the pair presented last counts
+    // the frame of the pair presented last was whole: the pair counts
     input  logic        commit,
 
     output seq_t        acked,
     output seq_t        credit,
-    // acked has just moved
+    // `acked` has just moved forward
     output logic        progress
 );
 
@@ -32,7 +33,7 @@ module ack_tracker
   logic progress_reg;
   seq_t pending_ack_reg;
   seq_t pending_credit_reg;
-  logic pending_reg;  // possible, and not committed yet
+  logic pending_reg;  // the pair presented last is possible and not committed yet
 
   assign acked      = acked_reg;
   assign credit     = credit_reg;

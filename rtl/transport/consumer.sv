@@ -1,5 +1,5 @@
-// The receiver's side of the protocol: which frame to take, what to acknowledge, what is missing (docs/protocol.md,
-// "Consumer").  Each sequence number is taken once and handed over once, in order.
+// The receiver's side of the protocol decides which frame to take, what to acknowledge and what is missing
+// (docs/protocol.md, "Consumer").  Each sequence number is taken once and handed over once, in order.
 //
 //   consumed ......... ack ......... highest ......... consumed + window = credit
 //   handed over        received and   one past the last that has arrived
@@ -7,30 +7,30 @@
 module consumer
   import serial_pkg::*;
 #(
-    // places of the ring, a power of two
+    // places of the receive ring, a power of two
     parameter int unsigned WINDOW = 1024
 ) (
     input  logic        clk,
     input  logic        rst,
-    // rises: begin at base
+    // rises: the stream begins at `base`
     input  logic        enable,
     input  seq_t        base,
-    // frames that may be held, 1..WINDOW
+    // number of frames that the ring may hold, 1..WINDOW
     input  logic [15:0] window,
-    // the reader has no vector under way
+    // the reader of the ring has no vector under way
     input  logic        reader_idle,
     // the stream has begun
     output logic        run,
 
-    // a header's sequence number: already here, beyond the credit
+    // the sequence number of a header that is being checked: its frame is already here; it lies beyond the credit
     input  seq_t        present_seq,
     output logic        repeated,
     output logic        outside,
-    // the frame is good and in its place
+    // the frame take_seq is good and written to its place of the ring
     input  logic        take,
     input  seq_t        take_seq,
 
-    // the oldest vector may be read; it has been read
+    // `ready`: the oldest vector may be read; `pop`: the ring's reader has read it
     output logic        ready,
     input  logic        pop,
 
@@ -39,7 +39,7 @@ module consumer
     output seq_t        credit,
     output seq_t        highest,
 
-    // a frame that is missing although a later one has arrived, once
+    // a frame that is missing although a later one has arrived; each such frame is offered once
     output logic        missing_valid,
     output seq_t        missing_seq,
     input  logic        missing_ready
@@ -56,8 +56,8 @@ module consumer
   logic held_next;
   logic held_missing;
 
-  seq_t search_reg;      // missing frames are looked for from here
-  seq_t search_end_reg;  // up to here
+  seq_t search_reg;      // the search for missing frames goes on from here
+  seq_t search_end_reg;  // the search ends before this sequence number
   logic missing_reg;
   seq_t missing_seq_reg;
 

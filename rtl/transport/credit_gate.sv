@@ -1,17 +1,17 @@
-// May the sender send its next new vector, and if not, what is missing?  Never beyond the credit, never more in flight
-// than the window.
+// Says whether the sender may send its next new vector, and if not, what is missing.  The sender never sends beyond the
+// credit and never has more vectors in flight than the window.
 module credit_gate
   import serial_pkg::*;
 (
-    // everyone has all below
+    // every receiver has all vectors below this sequence number
     input  seq_t        acked,
-    // first not sent yet
+    // the first sequence number that has not been sent yet
     input  seq_t        next,
-    // first not there yet
+    // the first sequence number that the host has not written yet
     input  seq_t        end_seq,
-    // first not acceptable to the slowest receiver
+    // the first sequence number that the slowest receiver has no room for
     input  seq_t        credit,
-    // vectors that may be in flight
+    // number of vectors that may be in flight
     input  logic [15:0] window,
 
     output logic        open,

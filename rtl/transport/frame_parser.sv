@@ -1,6 +1,6 @@
-// Frames from the MAC: what they say, and whether they may be believed.  Takes a beat every clock, for a MAC cannot wait.
-// A frame acts only when its last beat has arrived whole: a vector is written into its place of the ring as it arrives,
-// which nobody reads before `take`.
+// Reads frames from the MAC and decides whether to believe them.  The parser takes a beat every clock, for a MAC cannot
+// wait.  A frame acts only when its last beat has arrived whole: a vector is written into its place of the ring as it
+// arrives, and the ring's reader does not read that place before `take`.
 //
 //   clock 0  the header's beat is here: its fields against the addresses, partial sums of the checksum
 //   clock 1  the header against the streams: first reason to refuse it
@@ -51,10 +51,10 @@ module frame_parser
     output logic [IndexBits-1:0]  write_beat,
     output logic [511:0]         write_data,
 
-    // a frame has ended
+    // a frame has ended, good or refused
     output logic                 frame_end,
     output reject_t              frame_reject,
-    // bytes that arrived in this clock
+    // number of bytes that arrived in this clock
     output logic [6:0]           beat_bytes,
     // it was good: a vector, a pair of ack and credit, a request; and what its header said
     output logic                 take,

@@ -1,4 +1,4 @@
-// Frames to the MAC: at each frame's end a heartbeat if one is due, else the frame that the sender offers.
+// Sends frames to the MAC: at each frame's end a heartbeat if one is due, else the frame that the sender offers.
 // A header takes one clock and a payload one clock a beat, without a bubble between frames or inside one.
 `include "ports.svh"
 
@@ -52,12 +52,12 @@ module frame_sender
 
     `AXIS_KEEP_OUT_PORTS(m_axis),
 
-    // a frame of so many bytes leaves
+    // a frame leaves; it has so many bytes
     output logic                 sent,
     output logic [15:0]          sent_bytes
 );
 
-  // Everything moves together, or waits for the MAC.
+  // All stages move together, or wait for the MAC.
   wire move = m_axis_tready || !m_axis_tvalid;
 
   // ---- select: a header, or the next beat of the payload -------------------------------------------------

@@ -1,11 +1,12 @@
-// When a receiver says how far it is: each interval; and at once when a message ended, a quarter of the window moved, the
-// senders have used up what they were granted, a duplicate shows that they missed the last one, or a frame is missing.
+// Decides when a receiver sends a heartbeat: each interval; and at once when a message ended, a quarter of the window
+// moved, the senders have used up their credit, a duplicate shows that they missed the last heartbeat, or a frame is
+// missing.
 module heartbeat_gen
   import serial_pkg::*;
   import transport_pkg::*;
 (
     input  logic        clk,
-    // low: the stream is at its beginning
+    // low: the stream has not begun
     input  logic        run,
     input  seq_t        base,
     input  logic [15:0] window,
@@ -13,21 +14,21 @@ module heartbeat_gen
 
     input  seq_t        ack,
     input  seq_t        credit,
-    // one past the last frame that has arrived
+    // the sequence number after that of the last frame that has arrived
     input  seq_t        highest,
-    // for one clock each
+    // high for one clock: a message has ended; a frame has arrived a second time
     input  logic        message_end,
     input  logic        duplicate,
-    // a data frame has left that says the same
+    // a data frame with the same ack and credit has left
     input  logic        carried,
 
-    // a frame to ask for
+    // the receiver lacks frame missing_seq and asks for it
     input  logic        missing_valid,
     input  seq_t        missing_seq,
     output logic        missing_ready,
 
     output logic        m_valid,
-    // a data frame that carries the same will do instead
+    // a data frame that carries the same ack and credit may take the heartbeat's place
     output logic        m_optional,
     output logic        m_missing,
     output seq_t        m_seq,
@@ -38,8 +39,8 @@ module heartbeat_gen
   seq_t        said_credit_reg;
   logic [31:0] left_reg;
   logic        elapsed_reg;
-  logic        flush_reg;   // a message ended
-  logic        repeat_reg;  // a duplicate came
+  logic        flush_reg;   // a message has ended since ack and credit last left
+  logic        repeat_reg;  // a duplicate has come since ack and credit last left
   logic        due_reg;
 
   wire [31:0] ack_moved    = ack - said_ack_reg;
@@ -62,7 +63,7 @@ module heartbeat_gen
       said_ack_reg    <= base;
       said_credit_reg <= base + {16'd0, window};
       left_reg        <= 32'd0;
-      elapsed_reg     <= 1'b1;  // the first is due at once: the switch merges only what it has heard
+      elapsed_reg     <= 1'b1;  // the first heartbeat is due at once: the switch merges only what it has heard
       flush_reg       <= 1'b0;
       repeat_reg      <= 1'b0;
       due_reg         <= 1'b0;

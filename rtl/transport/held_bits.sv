@@ -1,11 +1,11 @@
-// Which places of a ring hold a frame that is not handed over yet, for a window that never exceeds the ring.
+// Remembers which places of a ring hold a frame that is not handed over yet; the window never exceeds the ring.
 // A place keeps the lap (the bit above the place) of the last sequence number written to it: a number inside the window
 // is held exactly if its place says its own lap.  So nothing is cleared as the window moves on; only before a stream
 // begins does each place get the lap that the first window does not have, in WINDOW clocks.
 module held_bits
   import serial_pkg::*;
 #(
-    // places, a power of two
+    // places of the ring, a power of two
     parameter int unsigned WINDOW = 1024
 ) (
     input  logic clk,
@@ -18,7 +18,7 @@ module held_bits
     input  logic hold,
     input  seq_t hold_seq,
 
-    // three questions at a time
+    // three sequence numbers can be looked up at a time
     input  seq_t seq_a,
     output logic held_a,
     input  seq_t seq_b,

@@ -1,4 +1,4 @@
-// What is said beside the vectors of a ring, one word a place; what is read arrives with the next clock.
+// A memory for the metadata of a ring's vectors, one word a place; a word that is read arrives with the next clock.
 module meta_ram #(
     parameter int unsigned WIDTH = 32,
     // a power of two

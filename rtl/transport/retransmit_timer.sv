@@ -1,17 +1,17 @@
-// When to resend: no progress for the timeout, which doubles each time up to its limit and falls back with progress.
-// Each worker adds a delay of its own, so that not all resend at once (LuWu, section 3.2.3).
+// Tells the sender when to resend: after a timeout without progress.  The timeout doubles each time up to its limit and
+// falls back with progress.  Each worker adds a delay of its own, so that not all resend at once (LuWu, section 3.2.3).
 module retransmit_timer
   import transport_pkg::*;
 (
     input  logic             clk,
-    // low: at rest
+    // low: the timer is at rest
     input  logic             run,
     input  timing_settings_t timing,
-    // something is in flight
+    // a frame is in flight
     input  logic             outstanding,
-    // ma has moved
+    // the acknowledged sequence number ma has moved
     input  logic             progress,
-    // for one clock
+    // high for one clock: the sender resends
     output logic             timeout
 );
 

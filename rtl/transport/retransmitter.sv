@@ -1,11 +1,11 @@
-// Which frames in flight are sent again.
+// Chooses the frames in flight that are sent again, after a timeout of the sender or at a receiver's request.
 //   timeout: ma alone, and while the acks that come back show loss, twice as many each time up to what was in flight
 //            when the timer ran out: most timeouts are late acks, and a window sent again would make them later
-//   request: the frame that somebody lacks, once per timeout
+//   request: the frame that a receiver lacks, once per timeout
 module retransmitter
   import serial_pkg::*;
 #(
-    // requests that may wait, a power of two; more are dropped: they are hints
+    // number of requests that may wait, a power of two; more are dropped, for a request is a hint
     parameter int unsigned REQUESTS = 16
 ) (
     input  logic        clk,
@@ -16,7 +16,7 @@ module retransmitter
     input  seq_t        next,
 
     input  logic        timeout,
-    // acked has just moved
+    // `acked` has just moved forward
     input  logic        progress,
     input  logic        request,
     input  seq_t        request_seq,
@@ -33,7 +33,7 @@ module retransmitter
   seq_t        resend_reg;
   seq_t        stop_reg;
   seq_t        recover_reg;
-  logic [15:0] burst_reg;  // 0: not recovering
+  logic [15:0] burst_reg;  // 0: no recovery is under way
 
   wire         behind     = newer(acked, resend_reg);
   wire         more       = burst_reg != 16'd0 && newer(stop_reg, resend_reg) && !behind;
@@ -48,7 +48,7 @@ module retransmitter
   wire         reach_more = {16'd0, twice} > sent && all > sent;
 
   // ---- requests --------------------------------------------------------------------------------------------
-  seq_t            asked_reg;  // all below were asked for, or are of no interest
+  seq_t            asked_reg;  // all frames below were asked for, or are of no interest
   seq_t            queue_mem[REQUESTS];
   logic [Bits:0]   write_reg;
   logic [Bits:0]   read_reg;
@@ -57,7 +57,7 @@ module retransmitter
   wire             full   = (write_reg ^ read_reg) == {1'b1, {Bits{1'b0}}};
   wire             heed   = request && between(request_seq, acked, next) && !newer(asked_reg, request_seq) && !full;
 
-  // ---- the one to send -------------------------------------------------------------------------------------
+  // ---- the frame to send -----------------------------------------------------------------------------------
   logic head_valid_reg;
   seq_t head_reg;
 

@@ -1,5 +1,5 @@
-// From the first transmission of a frame to its acknowledgement, one frame at a time.  After a timeout an acknowledgement
-// could belong to either transmission, so none is measured.
+// Measures the clocks from the first transmission of a frame to its acknowledgement, one frame at a time.  After a
+// timeout an acknowledgement could belong to either transmission, so that frame is not measured.
 module round_trip_meter
   import serial_pkg::*;
 #(
@@ -7,7 +7,7 @@ module round_trip_meter
     parameter int unsigned WIDTH = 48
 ) (
     input  logic             clk,
-    // zeroes the results
+    // the results return to their initial values
     input  logic             rst,
     // low: nothing is in flight
     input  logic             run,
@@ -18,7 +18,7 @@ module round_trip_meter
     input  logic             timeout,
 
     output logic [31:0]      count,
-    output logic [31:0]      least,  // all ones before the first
+    output logic [31:0]      least,  // all ones before the first measurement
     output logic [31:0]      most,
     output logic [WIDTH-1:0] sum
 );

@@ -1,11 +1,11 @@
-// The vectors that have arrived and are not handed over: written at any place, read in order.
+// Holds the vectors that have arrived and are not handed over: the parser writes at any place, the host reads in order.
 `include "ports.svh"
 
 module rx_ring
   import transport_pkg::*;
 #(
     parameter int unsigned VECTOR_BYTES = 256,
-    // places, a power of two
+    // places of the ring, a power of two
     parameter int unsigned WINDOW = 1024,
     localparam int unsigned Beats     = VECTOR_BYTES / 64,
     localparam int unsigned PlaceBits = $clog2(WINDOW),
@@ -21,11 +21,11 @@ module rx_ring
     input  logic                 meta_write,
     input  rx_meta_t             meta_data,
 
-    // the vector at `place` may be read; `pop`: it has been
+    // `ready`: the vector at `place` may be read; `pop`: the ring has read it
     input  logic                 ready,
     input  logic [PlaceBits-1:0] place,
     output logic                 pop,
-    // no vector is under way
+    // no vector is under way to the host
     output logic                 idle,
 
     `AXIS_VECTOR_OUT_PORTS(m_axis, rx_meta_t)

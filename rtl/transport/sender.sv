@@ -1,4 +1,4 @@
-// The sender's side of the protocol: which frame may or must be sent next (docs/protocol.md, "Sender").
+// The sender's side of the protocol decides which frame may or must be sent next (docs/protocol.md, "Sender").
 //
 //   ma ..................................... next ............ end
 //   everyone has    [ma, next) is in flight,   [next, end) waits in the ring and is sent while credit and window allow
@@ -11,11 +11,11 @@ module sender
     parameter int unsigned WINDOW = 1024
 ) (
     input  logic             clk,
-    // low: the stream is at its beginning
+    // low: the stream has not begun
     input  logic             run,
     input  stream_settings_t settings,
     input  timing_settings_t timing,
-    // vectors that may be in flight
+    // number of vectors that may be in flight
     input  logic [15:0]      window,
 
     // a vector has come into the ring, at its place end mod WINDOW
@@ -24,20 +24,20 @@ module sender
     // the reader has no vector under way: what is acknowledged may be overwritten
     input  logic             reader_idle,
 
-    // heartbeats; see ack_tracker
+    // ack and credit of arriving frames; ack_tracker explains these ports
     input  logic             present,
     input  seq_t             present_ack,
     input  seq_t             present_credit,
     output logic             impossible,
     input  logic             commit,
-    // somebody lacks this frame
+    // a receiver lacks frame request_seq
     input  logic             request,
     input  seq_t             request_seq,
 
-    // the next frame to send
+    // the frame to send next
     output logic             m_valid,
     output seq_t             m_seq,
-    // it was sent before
+    // that frame was sent before
     output logic             m_again,
     input  logic             m_ready,
 

@@ -22,7 +22,7 @@ module transport
 
     input  transport_settings_t      settings,
     output transport_status_t        status,
-    // the counter stat_index of the clock before the last
+    // the counter that stat_index named two clocks ago
     input  logic [StatIndexBits-1:0] stat_index,
     output logic [StatBits-1:0]      stat_value,
 
@@ -309,7 +309,7 @@ module transport
       .sent_bytes
   );
 
-  // ---- what is told ------------------------------------------------------------------------------------------
+  // ---- status and events -------------------------------------------------------------------------------------
   assign status = '{
       tx_ready: tx_run_reg,
       rx_ready: rx_run,

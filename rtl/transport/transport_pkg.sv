@@ -1,4 +1,4 @@
-// What a transport is told, what it says beside the data, and why it refuses a frame (docs/protocol.md).
+// A transport's settings, its status and counters, and its reasons to refuse a frame (docs/protocol.md).
 package transport_pkg;
   import catchment_wire_pkg::*;
 

@@ -1,11 +1,11 @@
-// The vectors [ma, end): written in order by the host, read at any place by the frame sender.
+// Holds the vectors [ma, end): the host writes them in order, the frame sender reads them at any place.
 `include "ports.svh"
 
 module tx_ring
   import transport_pkg::*;
 #(
     parameter int unsigned VECTOR_BYTES = 256,
-    // places, a power of two
+    // places of the ring, a power of two
     parameter int unsigned WINDOW = 1024,
     localparam int unsigned Beats     = VECTOR_BYTES / 64,
     localparam int unsigned PlaceBits = $clog2(WINDOW),
@@ -18,15 +18,15 @@ module tx_ring
 
     `AXIS_VECTOR_IN_PORTS(s_axis, tx_meta_t),
 
-    // where the next vector goes
+    // the place of the next vector from the host
     input  logic [PlaceBits-1:0] place,
     input  logic                 full,
-    // it is there
+    // that vector has been written
     output logic                 put,
 
     input  logic                 meta_read,
     input  logic [PlaceBits-1:0] meta_place,
-    output tx_meta_t             meta,       // with the next clock
+    output tx_meta_t             meta,       // a clock after meta_read
 
     input  logic                 data_read,
     input  logic [PlaceBits-1:0] data_place,
@@ -37,9 +37,9 @@ module tx_ring
   localparam int unsigned AddressBits = $clog2(WINDOW * Beats);
 
   logic                inside_reg;   // a vector is under way
-  logic                discard_reg;  // it is dropped
+  logic                discard_reg;  // that vector is dropped
   logic [IndexBits-1:0] beat_reg;
-  logic                sat_reg;      // of the vector's beats so far
+  logic                sat_reg;      // the OR of `sat` over the vector's beats so far
 
   wire discard = !run || discard_reg;
   wire take    = s_axis_tvalid && s_axis_tready;

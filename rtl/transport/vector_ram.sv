@@ -1,4 +1,5 @@
-// One write port, one read port; what is read arrives two reads later.  UltraRAM: 4096 beats of 512 bits are 8 blocks.
+// A memory with one write port and one read port; a beat that is read arrives two reads later.
+// UltraRAM: 4096 beats of 512 bits are 8 blocks.
 module vector_ram #(
     parameter int unsigned WIDTH = 512,
     // a power of two
@@ -10,14 +11,14 @@ module vector_ram #(
     input  logic [$clog2(DEPTH)-1:0] write_address,
     input  logic [WIDTH-1:0]         write_data,
 
-    // moves both stages of the read
+    // moves both stages of the read pipeline
     input  logic                     read,
     input  logic [$clog2(DEPTH)-1:0] read_address,
     output logic [WIDTH-1:0]         read_data
 );
 
   (* ram_style = "ultra" *) logic [WIDTH-1:0] mem[DEPTH];
-  logic [WIDTH-1:0] array_reg;   // the block's own
+  logic [WIDTH-1:0] array_reg;   // the register inside the memory block
   logic [WIDTH-1:0] output_reg;  // the block's output register
 
   assign read_data = output_reg;
