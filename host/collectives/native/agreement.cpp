@@ -80,8 +80,8 @@ void Engine::prepare_riding(Operation& operation, wire::Header& header, std::uin
   note_cut(operation, cut, operation.trial != 0, header);
 }
 
-// What vector `index` needs.  Where E is given nobody asks for a mark, and the largest exponent
-// says that nothing is large enough.
+// Writes what vector `index` needs into its header.  Where the caller gave E, no rank asks for a
+// mark, and the largest exponent says that no scale is large enough.
 void Engine::tell_need(const Operation& operation, std::uint32_t index,
                        wire::Header& header) const {
   const Scale need = scale_of(operation, index, layout_);

@@ -13,7 +13,8 @@ namespace catchment::host {
 // smallest normal number.  -128 when all are 0.  Marked if one is not finite or 127 is not enough.
 Scale scale_of(wire::DataType type, const std::uint8_t* elements, std::size_t count);
 
-// As dequantize() to fp32, divided by `ranks` in fp32, rounded half to even to the type.
+// Writes the mean of `count` lanes: each is converted as dequantize() does to fp32, divided by
+// `ranks` in fp32, and rounded half to even to the type.
 void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
           std::uint32_t ranks, wire::DataType type, std::uint8_t* target);
 

@@ -285,7 +285,8 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   on_placed(operation, header, now);
 }
 
-// Without a scale that holds them, nobody knows which elements are not finite.
+// Places vector `index`'s sums in the result.  When no scale could hold a rank's elements, no rank
+// knows which of them are not finite, and all elements of the vector are spoilt.
 void Engine::put(Operation& operation, std::uint32_t index, const Layout& layout,
                  const wire::Header& header, const std::uint8_t* payload) {
   const bool beyond = operation.call.signature.scaling == ScalingMode::kFixed &&
@@ -318,8 +319,9 @@ void Engine::complete(Operation& operation, Nanos now) {
   outcome.latency = now - operation.submitted;
   outcome.retransmissions = stats_.retransmissions.get() - operation.resent_before;
   stats_.pull_latency.add(outcome.latency);
-  // The others need to hear soon that a long one's vectors are here: their windows may be full.
-  // A short one's acknowledgement rides on the next operation, or leaves a little later by itself.
+  // The other ranks need to hear soon that a long operation's vectors are here: their windows may
+  // be full.  A short operation's acknowledgement rides on the next operation's vectors, or leaves
+  // a little later by itself.
   if (operation.vectors > kMostTried) heartbeat_.on_message_end();
   const auto held = std::ranges::find(pending_, &operation, &std::shared_ptr<Operation>::get);
   const std::shared_ptr<Operation> last = std::move(*held);

@@ -1,5 +1,5 @@
 // A rank of an all-reduce stream: operations become vectors, sums become results.  One thread at a
-// time; whoever holds the engine gives it its turns.
+// time may use the engine; the thread that holds it gives it its turns.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class Engine {
   bool turn(Nanos now);
   // Fails what is pending and everything that comes.
   void fail(CollectiveFailure failure, Nanos now);
-  // Of an engine that has failed: gives the port back; nothing comes or goes after it.
+  // Gives the port back; only for an engine that has failed.  No frame comes or goes after it.
   void release_port() { port_.reset(); }
 
   // Operations that are not done.
@@ -111,7 +111,7 @@ class Engine {
   void send(Seq seq, bool again, std::uint8_t* room);
   bool send_heartbeat(bool call, Nanos now);
   void probe(Nanos now);
-  // When what is not acknowledged is sent again.
+  // The time at which the vectors that are not acknowledged are sent again.
   Nanos resend_at() const;
   Scale scale_of_vector(const Operation& operation, std::uint32_t index) const;
 

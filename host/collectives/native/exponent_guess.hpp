@@ -23,7 +23,7 @@ class ExponentGuess {
     const Entry& entry = entries_[place_of(signature)];
     return entry.matches(signature) ? std::max(own, entry.exponents[index]) : own;
   }
-  // Of kMostTried vectors at most.
+  // Remembers the agreed scales of an operation's first vectors, kMostTried of them at most.
   void learn(const Signature& signature, std::span<const Scale> agreed) {
     Entry& entry = entries_[place_of(signature)];
     entry = {signature.kind, signature.type, signature.elements, {}};

@@ -13,10 +13,11 @@
 namespace catchment::host {
 namespace {
 
-// Longest sleep; and where another thread may receive what this one waits for.
+// The longest sleep of a thread; the second where another thread may receive what it waits for.
 constexpr Nanos kLongest = 50 * kMillisecond;
 constexpr Nanos kShared = kMillisecond;
-// How long the own thread leaves the protocol to somebody who has just waited and may come back.
+// How long the group's own thread leaves the protocol to a caller that has just waited and may wait
+// again soon.
 constexpr Nanos kHabit = kMillisecond;
 // What a thread looks out for that is not the group's own: nothing but the port.
 const std::atomic<int> kNothing{0};

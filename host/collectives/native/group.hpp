@@ -1,8 +1,8 @@
 // An engine and the threads that give it turns.
 //
-// Whoever waits for an operation runs the protocol in its own thread: nothing is handed over, which
-// is what makes small operations fast.  While nobody waits, a thread of the group's own does it; it
-// keeps out of the way for a while after somebody has waited.
+// A caller that waits for an operation runs the protocol in its own thread: nothing is handed over,
+// which is what makes small operations fast.  While no caller waits, a thread of the group's own
+// runs it; that thread keeps out of the way for a while after a caller has waited.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ class Group {
   Group& operator=(const Group&) = delete;
   ~Group();
 
-  // From any thread; the order of the calls is the order of the operations.
+  // Starts an operation; any thread may call it.  The order of the calls is that of the operations.
   std::shared_ptr<Operation> start(Call call);
-  // True when it is done within `limit`.
+  // Waits until the operation is done; false when that takes longer than `limit`.
   bool wait(const Operation& operation, Nanos limit);
   bool cancel(Operation& operation);
   std::optional<CollectiveFailure> failure();
@@ -43,7 +43,7 @@ class Group {
   class Turn;
 
   void run();
-  // Until the port has something, the time is up, or `stop` is not 0.
+  // Sleeps until the port has something, the time `until` has come, or `stop` is not 0.
   void sleep(Nanos until, const std::atomic<int>& stop);
   void wake();
 

@@ -43,7 +43,7 @@ void place(Operation& operation, std::uint32_t index, Scale scale, const Layout&
 // Makes all of vector `index` NaN in the result.
 void spoil(Operation& operation, std::uint32_t index, const Layout& layout);
 
-// When all vectors are in place.
+// Completes the result of an operation; called when all its vectors are in place.
 void finish(Operation& operation, const Layout& layout);
 
 }  // namespace catchment::host

@@ -1,7 +1,8 @@
-// Who is there, and where: what the ranks tell each other while nothing moves.  Pure.
+// The ranks tell each other that they are there, and how far they are, while nothing moves.  Pure.
 //
-// A rank that waits says so through the switch, to all; whoever hears it answers in the same way.
-// A rank that is gone answers nothing; one that has not called the operation says how far it is.
+// A rank that waits says so through the switch, to all; a rank that hears it answers in the same
+// way.  A rank that is gone answers nothing; one that has not called the operation says how far it
+// is.
 #pragma once
 
 #include <cstdint>

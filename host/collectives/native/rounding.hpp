@@ -25,7 +25,7 @@ typename Type::Word rounded(double value) {
   if constexpr (sizeof(typename Type::Word) == sizeof(float)) {
     return Type::narrow(nearest);
   } else {
-    // To odd, so that the second rounding is as if it were the only one.
+    // This first rounding is to odd, so that the second gives what a single rounding would give.
     auto bits = std::bit_cast<std::uint32_t>(nearest);
     if (static_cast<double>(nearest) != value) {
       if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;

@@ -30,7 +30,7 @@ enum class Content : std::uint8_t {
   kTable,   // part `index` of what its vectors need
   kData,    // vector `index` of `operation`
   kAgenda,  // what every rank has called
-  kFiller,  // anything: nobody looks
+  kFiller,  // anything: no rank reads it
 };
 
 struct Place {
@@ -38,7 +38,7 @@ struct Place {
   Operation* operation = nullptr;  // alive until it is done: the engine holds it
   std::uint32_t index = 0;
   std::uint64_t covers = 0;  // kAgenda: operations whose priorities are in the hash
-  bool trial = false;        // kData: on a guess; what comes counts if that was right
+  bool trial = false;        // kData: sent on a guess; the sum counts if it was right
 };
 
 // What a rank says in an agenda.
@@ -53,7 +53,7 @@ class Schedule {
  public:
   explicit Schedule(std::uint32_t slots) : slots_(slots) {}
 
-  // In the order of the calls.
+  // Adds an operation; the engine submits operations in the order of their calls.
   void submit(std::shared_ptr<Operation> operation);
 
   // The place `position` (counted from 0) may be sent; nothing while this rank has nothing to say

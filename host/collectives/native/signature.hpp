@@ -1,5 +1,6 @@
-// What a rank says it is about to do: the words that all ranks compare in an operation's first
-// vector.  Every rank writes into lanes of its own and zeros elsewhere, so the sum is everyone's.
+// A signature says what a rank is about to do, in words that all ranks compare in an operation's
+// first vector.  Every rank writes into lanes of its own and zeros elsewhere, so the sum is
+// everyone's.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ struct Signature {
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
-// In words, as in "all_reduce(1000 x fp32, sum)".
+// Names an operation in an error, as in "all_reduce(1000 x fp32, sum)".
 std::string describe(const Signature& signature);
 
 // Lanes that a rank has in a vector of signatures: the tag is compared where there are three.

@@ -1,5 +1,6 @@
-// When sums that are missing are asked for although no later one has shown it: the last vectors of
-// a window, or of all, have no later ones.  Pure: times are nanoseconds that the caller passes.
+// Says when a rank asks for missing sums although no later sum has shown that they are missing: the
+// last vectors of a window, or of all, have no later ones.  Pure: times are nanoseconds that the
+// caller passes.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class SilenceTimer {
  private:
   static constexpr Nanos kFirst = 1'000'000;
   static constexpr Nanos kLast = 8'000'000;
-  // Where frames were lost lately, silence is rather one more loss than a rank that is late.
+  // Where frames were lost lately, silence means one more loss rather than a rank that is late.
   static constexpr Nanos kFirstIfLossy = 200'000;
   static constexpr Nanos kMemory = 100'000'000;
 

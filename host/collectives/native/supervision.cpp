@@ -1,4 +1,5 @@
-// When nothing moves: who is asked, what is said, and when it is over.
+// What a rank does while no vector moves: it asks the other ranks, reports the stall, and fails the
+// operation when waiting is over.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,11 +9,11 @@
 namespace catchment::host {
 namespace {
 
-// From here on a rank that waits asks who is there.
+// A rank that has waited for so long asks which ranks are there.
 constexpr Nanos kPatience = 30'000'000;
-// A pause between two looks that is this process's own, not the network's.
+// A pause between two looks that is longer than this is the process's own, not the network's.
 constexpr Nanos kPause = kSecond / 2;
-// So many frames in a row, with nothing received for a second, are no forger's or faulty link's.
+// So many frames in a row, with nothing received for a second, come from no forger or faulty link.
 constexpr std::uint64_t kProof = 8;
 
 std::string seconds(Nanos duration) {

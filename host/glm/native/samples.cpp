@@ -19,7 +19,7 @@ std::uint64_t take(std::int32_t& weight, std::int64_t& gradient, int shift) {
   return cuts;
 }
 
-// The sum of eight samples' products fits 32 bits as long as codes have 8.
+// The sum of eight samples' products fits 32 bits when codes have at most 8 bits.
 template <typename Code>
 using Product = std::conditional_t<sizeof(Code) == 1, std::int32_t, std::int64_t>;
 

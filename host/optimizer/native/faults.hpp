@@ -28,7 +28,8 @@ class Faults {
  public:
   Faults(FaultPlan plan, const std::string& log);
 
-  // Before an operation reaches the kernel: an error to report instead of doing it, or nothing.
+  // Called before an operation reaches the kernel; returns an error to report instead of doing the
+  // operation, or nothing.
   std::optional<int> before(int descriptor, const Operation& operation);
 
   // The log: a record when an operation is started and one when it is done.

@@ -31,7 +31,7 @@ class IoEngine {
   virtual void start(std::size_t token, const Operation& operation) = 0;
   // The next finished operation; nothing when `timeout` passed or wake() was called.
   virtual std::optional<OperationDone> next(std::chrono::nanoseconds timeout) = 0;
-  // From any thread: next() returns soon.
+  // Makes next() return soon; any thread may call it.
   virtual void wake() = 0;
 };
 

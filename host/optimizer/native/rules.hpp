@@ -75,12 +75,13 @@ struct Kernels {
   void (*adam_bf16)(const Run<std::uint16_t>&, const AdamScalars&);
   void (*sgd)(const Run<float>&, const SgdScalars&);
   void (*sgd_bf16)(const Run<std::uint16_t>&, const SgdScalars&);
-  // In one sweep over all arrays: one after the other would be as slow as the memory is far.
+  // Summed steps go over all arrays in one sweep: one array after the other would be as slow as
+  // the memory is far.
   void (*summed_adam)(const SummedRun<float>&, const AdamScalars&);
   void (*summed_adam_bf16)(const SummedRun<std::uint16_t>&, const AdamScalars&);
   void (*summed_sgd)(const SummedRun<float>&, const SgdScalars&);
   void (*summed_sgd_bf16)(const SummedRun<std::uint16_t>&, const SgdScalars&);
-  // After summed steps, before anybody else may read what they wrote.
+  // Called after summed steps, before another thread may read what they wrote.
   void (*fence)();
   // Sum of squares of gradient x scale, in double, in an order that depends on `count` alone.
   double (*squares)(const float* gradient, std::size_t count, float scale);

@@ -362,7 +362,7 @@ void AllReducer::close(Nanos linger) {
     turn(started + linger);
     transmit(monotonic_now());
   }
-  port_.reset();  // whoever takes this one's place binds its address
+  port_.reset();  // a successor may bind its address now
 }
 
 }  // namespace catchment::host

@@ -2,9 +2,9 @@
 // corrected).
 //
 // There is no thread: the caller's own runs the protocol while it waits, polling for a while before
-// it sleeps.  What the others may need meanwhile is never more than what the next call sends:
-// nobody finishes a round without this worker's vector.  An acknowledgement therefore travels with
-// the next vector, or when the caller waits or closes.
+// it sleeps.  What the other workers may need meanwhile is never more than what the next call
+// sends: no worker finishes a round without this worker's vector.  An acknowledgement therefore
+// travels with the next vector, or when the caller waits or closes.
 #pragma once
 
 #include <atomic>
@@ -71,9 +71,10 @@ class AllReducer {
   // for `linger`; the port is free afterwards.
   void close(Nanos linger);
 
-  // Fails what is pending, from any thread; whoever waits notices within a twentieth of a second.
+  // Fails what is pending, from any thread; a caller that waits notices within a twentieth of a
+  // second.
   void interrupt() { interrupted_ = true; }
-  // What has not moved for `least` while someone waited for it; any thread may ask.
+  // What has not moved for `least` while a caller waited for it; any thread may ask.
   std::optional<Standstill> standstill(Nanos least) const;
 
   std::optional<Failure> failure() const;
@@ -119,10 +120,10 @@ class AllReducer {
   Nanos left_at_ = 0;  // when the caller last stopped waiting
   Nanos quiet_since_ = 0;
   bool blocked_ = false;        // the port takes no more
-  std::atomic<int> never_ = 0;  // nobody stops the caller's own thread
+  std::atomic<int> never_ = 0;  // stays 0: nothing stops the caller's own thread
   std::optional<Failure> failure_;
   std::atomic<bool> interrupted_ = false;
-  std::atomic<Nanos> stands_since_ = 0;  // 0: nobody waits
+  std::atomic<Nanos> stands_since_ = 0;  // 0: no caller waits
   std::atomic<Seq> stands_at_ = 0;
   mutable std::mutex mutex_;  // one thread runs the protocol at a time
 };

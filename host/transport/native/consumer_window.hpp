@@ -49,7 +49,7 @@ class ConsumerWindow {
   Seq consumed() const { return consumed_; }
   Seq credit() const { return consumed_ + depth_; }
   std::uint32_t depth() const { return depth_; }
-  // Where a frame's payload lies in a ring of `places()` entries.
+  // The place of a frame's payload in a ring of `places()` entries.
   std::uint32_t place(Seq seq) const { return seq & mask_; }
   std::uint32_t places() const { return mask_ + 1; }
 

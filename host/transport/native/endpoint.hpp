@@ -25,7 +25,8 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint();
 
-  // From any thread.  A request made on a failed or closed endpoint is returned failed.
+  // Any thread may call push and pull.  A request made on a failed or closed endpoint is returned
+  // failed.
   std::shared_ptr<Request> push(Memory memory, int exponent);
   std::shared_ptr<Request> pull(Memory memory);
   std::optional<Failure> failure() const;

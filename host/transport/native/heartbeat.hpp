@@ -1,4 +1,4 @@
-// When a receiver says how far it is.  Pure: times are nanoseconds that the caller passes.
+// Decides when a receiver sends a heartbeat.  Pure: times are nanoseconds that the caller passes.
 //
 // A heartbeat is due
 //   - at once when a quarter of the window moved since the last one, when a message ended, or when

@@ -1,5 +1,5 @@
 // One member of a job: at most one stream out and one in over a port.  It has neither a thread nor
-// a clock: whoever runs it says what time it is, an Endpoint's thread or a simulation.
+// a clock: its caller, an Endpoint's thread or a simulation, passes the time.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ class Member {
   bool transmit(Nanos now);
   // Looks whether anything moves, when it is time to; what has expired is the caller's to fail.
   std::optional<Health> supervise(Nanos now);
-  // When to call receive, transmit and supervise again although no frame has come.
+  // The time at which to call receive, transmit and supervise again although no frame has come.
   Nanos deadline() const;
   // The port took no more: transmit again when it does.
   bool blocked() const { return blocked_; }

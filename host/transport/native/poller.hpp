@@ -12,7 +12,7 @@ class Poller {
 
   // Sleeps until the socket is readable (or writable, if asked for), `deadline`, or wake().
   void wait(Nanos deadline, bool writable);
-  // From any thread.
+  // Ends a wait(); any thread may call it.
   void wake();
 
  private:

@@ -29,9 +29,9 @@ class Port {
   // The last receive() returned as much as it can: more may be waiting.
   virtual bool more() const = 0;
 
-  // Before the thread sleeps on the descriptor; `full`: until the port takes more, too.  False:
-  // there is something to do already.  A port that is cheaper to look at than to sleep on looks a
-  // while, until `stop` is not 0.
+  // Called before the thread sleeps on the descriptor; `full`: it sleeps until the port takes more,
+  // too.  False: there is something to do already.  A port that is cheaper to look at than to sleep
+  // on looks a while, until `stop` is not 0.
   virtual bool may_sleep([[maybe_unused]] bool full,
                          [[maybe_unused]] const std::atomic<int>& stop) {
     return true;

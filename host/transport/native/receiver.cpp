@@ -122,7 +122,7 @@ std::optional<Failure> Receiver::mismatch(const Pull& pull, const Frame& frame,
   const std::size_t total = request.memory.elements;
   const std::size_t left = total - pull.done;
   const bool last = wire::has(frame.flags, Flag::kLAST);
-  // A vector's padding cannot be told from its data, so sums are compared by whole frames.
+  // A vector's padding looks like its data, so sums are compared by whole frames.
   const bool sums = type_ == PacketType::kFA;
   const bool longer =
       sums ? !last && left <= carried : carried > left || (!last && left == carried);

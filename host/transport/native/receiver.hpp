@@ -48,7 +48,7 @@ class Receiver {
 
   bool busy() const { return !pulls_.empty(); }
   Nanos progressed_at() const { return progressed_at_; }
-  // When the last frame of this stream arrived, new or not.
+  // The time at which the last frame of this stream arrived, new or not.
   Nanos heard_at() const { return heard_at_; }
   const ConsumerWindow& window() const { return window_; }
   const std::string& name() const { return config_.name; }

@@ -58,7 +58,7 @@ class Request {
 
   bool done() const { return done_.load(std::memory_order_acquire); }
 
-  // By the I/O thread, once.
+  // The I/O thread calls it, once.
   void finish(Nanos now) {
     outcome.latency = now - submitted;
     {

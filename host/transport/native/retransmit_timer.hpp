@@ -1,6 +1,6 @@
-// When to resend: round-trip estimate, backoff, and a jitter of each worker's own, so that workers
-// do not resend at the same instant (LuWu 3.2.3).  Pure: times are nanoseconds that the caller
-// passes.
+// Says when a sender resends: round-trip estimate, backoff, and a jitter of each worker's own, so
+// that workers do not resend at the same instant (LuWu 3.2.3).  Pure: times are nanoseconds that
+// the caller passes.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ class RetransmitTimer {
   std::uint32_t random_;
   Nanos timeout_;
   bool repeating_ = false;  // it ran out since anything moved
-  // What it had grown to when a repeated frame was answered, until one that was sent once is.  To
-  // which transmission such an answer is nobody knows, so it is no sample; but if it made nobody
-  // wait longer, a switch slower than the longest timeout would get every frame several times,
-  // become slower still, and never be measured (Karn and Partridge).
+  // What the timeout had grown to when a repeated frame was answered, until a frame that was sent
+  // once is answered.  The sender cannot know which transmission such an answer is to, so it is no
+  // sample; but if the sender did not wait longer, a switch slower than the longest timeout would
+  // get every frame several times, become slower still, and never be measured (Karn and Partridge).
   Nanos held_ = 0;
   Nanos deadline_ = kNever;
   Nanos smoothed_ = 0;

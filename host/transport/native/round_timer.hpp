@@ -28,12 +28,12 @@ class RoundTimer {
     smoothed_ += (sample - smoothed_) / 8;
   }
 
-  // An answer to a frame that was sent again arrived: to which of them it is, nobody knows, so it
-  // is no sample.  The next rounds wait longer, or a switch slower than the estimate would get
-  // every frame twice, become slower still, and never be measured (Karn and Partridge).
+  // An answer to a frame that was sent again arrived: the worker cannot know which of the frames it
+  // answers, so it is no sample.  The next rounds wait longer, or a switch slower than the estimate
+  // would get every frame twice, become slower still, and never be measured (Karn and Partridge).
   void on_late_answer() { backoff_ = std::min(backoff_ + 1, kMostBackoff); }
 
-  // When to ask again after `attempts` frames went unanswered.
+  // The time at which the worker asks again after `attempts` frames went unanswered.
   Nanos deadline(std::uint32_t attempts, Nanos now) {
     const Nanos most = limits_.most << std::min(attempts / kOften, kMostPatience);
     const Nanos wait = std::min(base() << std::min(attempts + backoff_, kMostShift), most);

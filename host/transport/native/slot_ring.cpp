@@ -90,8 +90,8 @@ std::optional<RoundRetry> SlotRing::take_retry(Nanos now) {
   return std::nullopt;
 }
 
-// With equal windows the one that somebody misses lies a window back; with others, anywhere up to
-// the job's slots.
+// Takes the next confirmed round to acknowledge again.  With equal windows the round that another
+// worker misses lies a window back; with others, anywhere up to the job's slots.
 std::optional<RoundRetry> SlotRing::take_reminder() {
   const auto furthest = static_cast<std::uint32_t>(std::min<std::uint64_t>(job_slots_, confirmed_));
   if (reminders_ == 0 || furthest == 0) return std::nullopt;

@@ -47,12 +47,13 @@ class SlotRing {
   RoundEvent on_confirmation(Seq seq, Nanos now);
 
   // The next round whose time is over: the oldest for as long as it takes, each of the others a few
-  // times. That suffices: whoever lacks the job's oldest open round asks for it, and so do all whom
-  // it needs, for to nobody else has it been confirmed.  At most once per deadline; nothing when
-  // there is none. One that waits for its confirmation sends its vector again too after a while: a
-  // switch that was restarted has lost the sum that others may still wait for.  For the same reason
-  // the rounds that are confirmed here are acknowledged again while the oldest one waits: whoever
-  // missed their confirmation cannot go on, and so neither can this worker.
+  // times. That suffices: a worker that lacks the job's oldest open round asks for it, and so do
+  // all workers that it needs, for the round has been confirmed to none of them.  At most once per
+  // deadline; nothing when there is none. One that waits for its confirmation sends its vector
+  // again too after a while: a switch that was restarted has lost the sum that others may still
+  // wait for.  For the same reason the rounds that are confirmed here are acknowledged again while
+  // the oldest one waits: a worker that missed their confirmation cannot go on, and so neither can
+  // this worker.
   std::optional<RoundRetry> take_retry(Nanos now);
   // take_retry may have something to say.
   bool due(Nanos now) const { return now >= earliest_; }
@@ -63,7 +64,7 @@ class SlotRing {
   Seq next() const { return next_; }
   bool idle() const { return oldest_ == next_; }
   bool awaits_sum(Seq seq) const;
-  // Where a round's data lies in an array of `places()` entries.
+  // The place of a round's data in an array of `places()` entries.
   std::uint32_t place(Seq seq) const { return seq & mask_; }
   std::uint32_t places() const { return mask_ + 1; }
   const RoundTimer& timer() const { return timer_; }
@@ -79,14 +80,15 @@ class SlotRing {
 
   // How often an acknowledgement is repeated alone.
   static constexpr std::uint32_t kAcksAlone = 2;
-  // How often a round is asked for again while an older one is open.  What nobody answers by then
-  // waits for the oldest round: repeating all of them would only bury a slow switch.
+  // How often a round is asked for again while an older one is open.  A round that is not answered
+  // by then waits for the oldest: repeating all of them would only bury a slow switch.
   static constexpr std::uint32_t kRetriesAhead = 3;
   // Old rounds that are acknowledged again each time the oldest round is late.
   static constexpr std::uint32_t kReminders = 8;
 
   bool begun(Seq seq) const { return distance(oldest_, seq) < distance(oldest_, next_); }
-  // Neither under way nor confirmed lately: nobody can have meant it.
+  // The event of a sequence number that is not under way: an old round's, or one that no member can
+  // have sent.
   RoundEvent strange(Seq seq) const {
     return newer(oldest_, seq) ? RoundEvent::kRepeated : RoundEvent::kImpossible;
   }

@@ -1,4 +1,4 @@
-// What an endpoint is told about a stream; checked by host/transport/stream.py.
+// The settings of an endpoint's stream; host/transport/stream.py checks them.
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,7 @@ std::optional<Reject> Transmitter::on_ack(const wire::Header& header, Nanos now)
     timer_.on_progress(window_.acked(), window_.outstanding(), now);
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
-    // Before anybody is told that it is done: who asks then must not find it under way.
+    // The counter is set before a request completes: its caller must not find it in flight then.
     stats_.in_flight.set(distance(window_.acked(), window_.next()));
     complete(now);
   }

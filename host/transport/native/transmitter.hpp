@@ -48,7 +48,7 @@ class Transmitter {
   Nanos deadline() const { return timer_.deadline(); }
 
   bool busy() const { return !pushes_.empty(); }
-  // When ma last moved, or work began.
+  // The time at which ma last moved, or work began.
   Nanos progressed_at() const { return progressed_at_; }
   const SenderWindow& window() const { return window_; }
   const std::string& name() const { return config_.name; }

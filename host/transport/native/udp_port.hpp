@@ -20,7 +20,7 @@ namespace catchment::host {
 
 class UdpPort final : public Port {
  public:
-  // frame_bytes: the longest frame; window: frames that may arrive while nobody reads.
+  // frame_bytes: the longest frame; window: frames that may arrive while no thread reads.
   // Throws std::system_error.
   UdpPort(const UdpAddress& local, const UdpAddress& peer, std::size_t frame_bytes,
           std::size_t window);

@@ -20,7 +20,7 @@ struct Stall {
   std::string cause;
 };
 
-// What the network told us.
+// What an endpoint has received from the network.
 struct Contact {
   std::uint64_t frames = 0;  // valid ones, ever
   Nanos last_frame = 0;
@@ -31,7 +31,7 @@ class Watchdog {
  public:
   Watchdog(Nanos timeout, std::string peer) : timeout_(timeout), peer_(std::move(peer)) {}
 
-  // When to look again.
+  // The time at which to look again.
   Nanos deadline() const { return next_; }
 
   // Streams that stand still for a second or more.

@@ -1,9 +1,9 @@
 // Patience that learns how long to spin: longer while spinning finds something, shorter while it
 // does not.  For a waiter that cannot know what its other side does between two answers.
 //
-// When spinning as long as it may was in vain, or a yield came back late (patience.hpp), the waiter
-// sleeps at once the next times, and tries spinning again more and more seldom: its other side may
-// be waiting for this very processor.
+// When the waiter has spun for as long as it may and found nothing, or a yield came back late
+// (patience.hpp), it sleeps at once the next times, and tries spinning again more and more seldom:
+// its other side may be waiting for this very processor.
 #pragma once
 
 #include <algorithm>

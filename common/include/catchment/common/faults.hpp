@@ -93,8 +93,9 @@ class FaultStream {
 
   TargetedLosses targeted;
 
-  /// Of the next frame; `kind` is what targeted losses ask for. Without `times` nobody needs the
-  /// copies' jitter. What is not needed is not drawn, which changes nothing else.
+  /// Draws the fate of the next frame; targeted losses compare its `kind`. Without `times` the
+  /// caller does not need the copies' jitter. What is not needed is not drawn, which changes
+  /// nothing else.
   Fate next(const FaultRates& rates, std::uint8_t kind = 0, bool times = true) {
     const std::uint64_t number = frames_++;
     Fate fate;

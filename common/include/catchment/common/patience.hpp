@@ -60,7 +60,7 @@ class Patience {
  public:
   explicit Patience(PatienceSettings settings) : settings_(settings) {}
 
-  /// For a waiter that last found something at `found`.
+  /// Says how a waiter that last found something at `found` waits from `now` on.
   [[nodiscard]] Waiting next(Nanos found, Nanos now) const {
     if (now - found >= settings_.spin ||
         now < oversubscribed_until_.load(std::memory_order_relaxed)) {

@@ -29,7 +29,7 @@ class SwitchBackend final : public c10d::Backend {
   using Tensors = std::vector<at::Tensor>;
   using Started = c10::intrusive_ptr<c10d::Work>;
 
-  // `group` lives as long as `python`, the process group in Python.
+  // `group` has the lifetime of `python`, the process group in Python.
   SwitchBackend(int rank, catchment_group* group, Manner manner, py::object python,
                 py::object explain);
 
@@ -48,7 +48,7 @@ class SwitchBackend final : public c10d::Backend {
   Started _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                const c10d::ReduceScatterOptions& opts) override;
 
-  // By Python.
+  // The process group in Python carries out the operations from here on.
   Started allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                     const c10d::AllgatherOptions& opts) override;
   Started allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,

@@ -1,6 +1,6 @@
-// The threads that complete futures. Operations are waited for one by one, in their order; while
-// one's callbacks run another thread waits for the next, for a callback may itself start an
-// operation and wait for it.
+// The threads that complete futures. They wait for operations one by one, in their order; while a
+// thread runs an operation's callbacks, another one waits for the next operation, for a callback
+// may itself start an operation and wait for it.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ class Completions {
   Completions& operator=(const Completions&) = delete;
 
   // `wait` returns when an operation has ended; `tell` then runs whatever callbacks there are.
-  // After `close`, both run at once.
+  // After `close`, both run at once, in the caller's thread.
   void follow(Step wait, Step tell);
   // Runs what was followed and ends the threads; call without the GIL.
   void close();

@@ -37,7 +37,7 @@ class Flight {
   bool done() const;
   // True when all are done within so many nanoseconds; the calling thread runs the protocol.
   bool wait(std::int64_t limit_ns) const;
-  // Of the first that failed; call when done.
+  // The failure of the first operation, in their order, that failed; call when all are done.
   std::optional<Failure> failure() const;
 
  private:

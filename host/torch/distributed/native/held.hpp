@@ -23,7 +23,7 @@ class Held {
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
-  // With the GIL.
+  // The caller holds the GIL.
   const py::object& get() const { return object_; }
 
  private:
