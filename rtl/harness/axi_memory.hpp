@@ -27,7 +27,7 @@ struct MemoryCounts {
   std::uint64_t write_beats = 0;
   std::uint64_t errors = 0;  // beats outside memory or in the region of errors
   std::uint64_t broken_laws =
-      0;  // 4 KiB crossed, a wrong WLAST, an address off its beat, a beat nobody asked for
+      0;  // 4 KiB crossed, a wrong WLAST, an address off its beat, a beat without a request
 };
 
 // A write burst: when its address was given and when its answer was taken.
@@ -48,7 +48,7 @@ class AxiMemory {
 
   MemoryPace pace;
   MemoryCounts counts;
-  // every write burst, where somebody wants to know
+  // where not nullptr: a record of every write burst
   std::vector<WriteEvent>* log = nullptr;
   // addresses that answer with SLVERR
   std::uint64_t error_begin = 0;

@@ -1,6 +1,6 @@
 // A device on a clock: one AXI-Stream MAC port of 512 bits each way and a register bus, behind a
-// table of functions, so that whoever runs the clock (sim/cosim) needs nothing of the device's
-// Verilator build. A library offers its table by catchment_device().
+// table of functions, so that the program that runs the clock (sim/cosim) needs nothing of the
+// device's Verilator build. A library offers its table by catchment_device().
 #pragma once
 
 #include <cstdint>

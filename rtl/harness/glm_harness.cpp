@@ -1,5 +1,5 @@
 // A Verilated worker of P4SGD with the memories of its engines and its MAC, behind C functions.
-// Several of them live in one process; each has its own clock, which runs when it is told to.
+// Several of them live in one process; each has its own clock, which runs when the caller says so.
 #include <algorithm>
 #include <memory>
 

@@ -1,6 +1,6 @@
 // A Verilated WorkerNIC or AggNIC with its host's memory, its registers' master and its MAC, behind
-// C functions. Several of them live in one process; each has its own clock, which runs when it is
-// told to.
+// C functions. Several of them live in one process; each has its own clock, which runs when the
+// caller says so.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -62,7 +62,7 @@ class Nic {
     return response;
   }
 
-  // One clock with somebody else's MAC; true when a beat left.
+  // Runs one clock with the caller's MAC; true when a beat left.
   bool clock_with(const Beat* rx, bool tx_ready, Beat& tx) {
     Top& top = *top_;
     if (rx != nullptr) {

@@ -79,7 +79,7 @@ void Dataplane::Impl::log(const std::string& message) {
   }
 }
 
-/// The first of a second is told at once; the others are told with the next one.
+/// The hook hears of a second's first dropped frame at once, of the others with the next report.
 void Dataplane::Impl::step_limit(std::uint32_t port, const char* where) {
   step_limit_untold += 1;
   const bool told_lately =
@@ -98,7 +98,7 @@ void Dataplane::Impl::step_limit(std::uint32_t port, const char* where) {
   step_limit_hook(text);
 }
 
-/// Under the lock. Frames to the CPU port leave the list here.
+/// The caller holds the lock. Frames to the CPU port leave the list here.
 void Dataplane::Impl::run_batch(std::span<const rt::InputFrame> frames, rt::Output& out) {
   if (program == nullptr) {
     for (const rt::InputFrame& frame : frames) {

@@ -29,7 +29,7 @@ class EthernetPort final : public Port {
 
  private:
   EthernetPort(std::string interface, const PortContext& context, PacketSocket socket);
-  /// Of the interface the socket is bound to: up and with a carrier.
+  /// Whether the interface that the socket is bound to is up and has a carrier.
   [[nodiscard]] bool interface_up() const;
 
   std::string interface_;

@@ -23,7 +23,7 @@ class FaultLane {
   /// Whether frames may pass it by.
   [[nodiscard]] bool idle() const { return rates_.none() && held_.empty() && overtaken_.empty(); }
   [[nodiscard]] const FaultCounters& counters() const { return counters_; }
-  /// When release() is to be called; time_point::max() if nothing is held.
+  /// The time at which release() is to be called; time_point::max() if no frame is held.
   [[nodiscard]] Clock::time_point due() const;
 
   /// Frames handed out before are forgotten; then appends those whose time has come, `most` at

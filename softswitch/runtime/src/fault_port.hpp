@@ -18,9 +18,9 @@ class FaultPort final : public Port {
   [[nodiscard]] const FaultCounters& counters_in() const { return in_.counters(); }
   [[nodiscard]] const FaultCounters& counters_out() const { return out_.counters(); }
 
-  /// When frames that are held on their way in have to go: by receive(), from its thread.
+  /// The time at which receive(), called by its thread, hands on frames held on their way in.
   [[nodiscard]] FaultLane::Clock::time_point due_in() const { return in_.due(); }
-  /// The same on their way out: by send(), even of nothing.
+  /// The time at which send(), even of no frame, hands on frames held on their way out.
   [[nodiscard]] FaultLane::Clock::time_point due_out() const {
     return unsent_.empty() ? out_.due() : retry_;
   }

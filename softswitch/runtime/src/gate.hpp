@@ -13,7 +13,7 @@ namespace catchment::softswitch {
 /// it waits for the one batch at most that has begun already.
 class Gate {
  public:
-  /// For control calls. Inside a Hold of the same thread it has nothing to do.
+  /// The lock of one control call. Inside a Hold of the same thread it has nothing to do.
   class Control {
    public:
     explicit Control(Gate& gate) : gate_(gate.held_by_this_thread() ? nullptr : &gate) {
@@ -33,7 +33,7 @@ class Gate {
     Gate* gate_;
   };
 
-  /// For several control calls of one thread that no packet may come between.
+  /// The lock of several control calls of one thread that no packet may come between.
   class Hold {
    public:
     explicit Hold(Gate& gate) : gate_(gate) {
@@ -51,13 +51,13 @@ class Gate {
     Gate& gate_;
   };
 
-  /// For a batch of packets.
+  /// The lock of a batch of packets.
   class Batch {
    public:
     explicit Batch(Gate& gate) : gate_(gate) {
       gate_.mutex_.lock();
-      // Those who came while another batch held the mutex go first; those who come from now on wait
-      // for this batch, or many of them could keep packets out for ever.
+      // Control calls that came while another batch held the mutex go first; those that come from
+      // now on wait for this batch, or many of them could keep packets out for ever.
       const std::uint64_t arrived = gate_.arrived_.load();
       if (gate_.entered_.load() < arrived) [[unlikely]] {
         gate_.mutex_.unlock();

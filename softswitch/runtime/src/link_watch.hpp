@@ -10,7 +10,7 @@ class LinkWatch {
   LinkWatch();
   /// Readable after a change; -1 if the system does not tell.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  /// Forgets what it was told; never blocks.
+  /// Discards the kernel's notices; never blocks.
   void drain();
 
  private:

@@ -22,8 +22,8 @@ namespace catchment::softswitch {
 
 class PacketWorker {
  public:
-  /// The first one also serves packet-outs and looks for idle entries. `wake_owner` wakes the
-  /// worker of that index.
+  /// The worker of index 0 also serves packet-outs and looks for idle entries. `wake_owner` wakes
+  /// the worker of the index that it is given.
   PacketWorker(Switchboard& board, std::size_t index, std::function<void(std::size_t)> wake_owner);
 
   /// In a Change: the slot is this worker's from now on, or no more; or it has faults now.
@@ -32,7 +32,7 @@ class PacketWorker {
   void refresh();
   [[nodiscard]] std::size_t owned() const { return owned_.size(); }
 
-  /// Until the board is stopped.
+  /// Receives, runs the program and sends until the board is stopped.
   void run();
   void wake();
   void packet_out(std::string frame);

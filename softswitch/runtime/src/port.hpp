@@ -60,7 +60,7 @@ class Port {
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
-  /// As an operator knows it: what came after NUMBER= on the command line.
+  /// The port as an operator knows it: the text after NUMBER= on the command line.
   [[nodiscard]] virtual const std::string& name() const = 0;
   /// Whether frames can pass.
   [[nodiscard]] virtual bool up() const = 0;
@@ -83,7 +83,8 @@ class Port {
   virtual std::string check_link() = 0;
 
   [[nodiscard]] virtual bool polled() const { return false; }
-  /// Before the loop sleeps; false: do not sleep, frames wait. Only for polled ports.
+  /// Called before the loop sleeps, for polled ports only; false: frames wait, the loop must not
+  /// sleep.
   virtual bool arm() { return true; }
 
   /// What this kind of port counts beside frames in and out.

@@ -39,7 +39,8 @@ class ProfileStore {
   [[nodiscard]] Result<std::vector<ProfileGroup>> groups(std::uint32_t group_id) const;
 
   [[nodiscard]] const ProfileInfo& info() const { return info_; }
-  /// For rows. nullptr: there is none of that id. Callers count their use.
+  /// Finds what a row of a table refers to; nullptr: there is none of that id. Callers count the
+  /// use of it.
   const rt::BoundAction* member_action(std::uint32_t member_id) const;
   StoredGroup* group(std::uint32_t group_id);
   void use_member(std::uint32_t member_id, int change);

@@ -36,9 +36,9 @@ class ReceiveRing {
   /// Gives the frames of the last call back to the kernel; then appends up to kBatch, as frames of
   /// `port`, which may be written to.
   Received receive(std::uint32_t port, std::vector<rt::InputFrame>& frames);
-  /// Whether a sender left its checksums to an offload that nobody here does.
+  /// Whether a sender left a checksum to an offload and the switch could not compute it either.
   [[nodiscard]] bool saw_unfinished_checksum() const { return unfinished_checksum_; }
-  /// When the last super-packet came; any thread.
+  /// The time at which the last super-packet came; any thread may ask.
   [[nodiscard]] std::chrono::steady_clock::time_point last_super_packet() const {
     return std::chrono::steady_clock::time_point(
         std::chrono::steady_clock::duration(last_super_packet_.load(std::memory_order_relaxed)));
@@ -65,7 +65,7 @@ class ReceiveRing {
   std::size_t lent_ = 0;  // slots before it that we still use
   bool unfinished_checksum_ = false;
   std::unique_ptr<SegmentRoom> segments_;  // if the kernel tells us enough
-  /// Of the clock; for other threads, too.
+  /// The clock's count when the last super-packet came; other threads read it, too.
   std::atomic<std::chrono::steady_clock::rep> last_super_packet_{0};
   mutable std::atomic<std::uint64_t> missed_{0};
 };

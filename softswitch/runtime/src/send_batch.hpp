@@ -18,8 +18,8 @@ namespace catchment::softswitch {
 
 class SendBatch {
  public:
-  /// As many of the frames as make one batch, up to kBatch. `noted`: the socket has
-  /// PACKET_VNET_HDR; `longest`: of the frames that may be merged, 0: none.
+  /// Takes as many of the frames as make one batch, up to kBatch. `noted`: the socket has
+  /// PACKET_VNET_HDR; `longest`: length of the longest frame that may be merged, 0: none may.
   void fill(std::span<const rt::OutFrame> frames, bool noted, std::size_t longest);
 
   [[nodiscard]] std::size_t size() const { return count_; }

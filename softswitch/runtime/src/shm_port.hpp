@@ -42,9 +42,9 @@ class ShmPort final : public Port {
  private:
   ShmPort(const std::string& target, const ShmTarget& parsed, const PortContext& context);
 
-  /// Lets go of a peer that left or that wrote nonsense; what to tell.
+  /// Lets go of a peer that left or that corrupted its ring; returns what to tell the operator.
   std::string check_peer();
-  /// Answers those who knock; what to tell.
+  /// Admits or refuses the peers that ask to attach; returns what to tell the operator.
   std::string answer();
 
   std::string name_;

@@ -11,8 +11,8 @@
 
 namespace catchment::softswitch {
 
-/// In front of each frame of a packet socket with PACKET_VNET_HDR, in the machine's byte order
-/// (struct virtio_net_hdr, whose header C++ cannot read).
+/// The header in front of each frame of a packet socket with PACKET_VNET_HDR, in the machine's byte
+/// order (struct virtio_net_hdr, whose header file C++ cannot read).
 struct FrameNote {
   std::uint8_t flags = 0;
   std::uint8_t segmentation = 0;
@@ -34,8 +34,8 @@ class SuperPacket {
   /// The most that a kernel makes, now or ever so far.
   static constexpr std::size_t kMostSegments = 128;
 
-  /// Of a packet of `length` bytes that begins with `head`, which has to stay. Nothing: it cannot
-  /// be split, or would give frames longer than `longest`.
+  /// Reads a packet of `length` bytes that begins with `head`, which has to stay in place. Nothing:
+  /// the packet cannot be split, or would give frames longer than `longest`.
   static std::optional<SuperPacket> read(std::span<const std::uint8_t> head, std::size_t length,
                                          const FrameNote& note, std::size_t longest);
 

@@ -1,4 +1,4 @@
-// What the packet threads share: the ports, and who may touch what.
+// What the packet threads share: the ports, and the rules which thread may touch which of them.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ class TableStore {
   Status insert(const TableEntry& entry, std::uint64_t now_us, bool initial = false);
   Status modify(const TableEntry& entry, std::uint64_t now_us);
   Status remove(const TableEntry& key);
-  /// Without an action: back to the program's own default entry.
+  /// Sets the default entry; without an action it goes back to the program's own.
   Status set_default(const TableEntry& entry, bool initial = false);
   /// Appends what the filter selects (see Dataplane::read).
   Status read(const TableEntry& filter, std::uint64_t now_us, std::vector<TableEntry>& out) const;
@@ -36,7 +36,7 @@ class TableStore {
                      std::uint64_t now_us);
   Status clear_meter_counts(const TableEntry& key);
 
-  /// Of a value set: its rows have no action.
+  /// Replaces the members of a value set, whose rows have no action.
   Status replace_members(const std::vector<std::vector<FieldMatch>>& members);
 
   [[nodiscard]] const rt::Table& view() const { return view_; }

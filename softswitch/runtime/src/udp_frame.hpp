@@ -1,4 +1,4 @@
-// Where UDP lies in an Ethernet frame, and what its headers need when its length changes.
+// Finds UDP in an Ethernet frame, and changes its headers when its length changes.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ struct UdpFrame {
   std::size_t payload = 0;    // of what UDP carries
   bool v6 = false;
 
-  /// Of a frame of `length` bytes, of which `head` are at hand: Ethernet, at most two VLAN tags,
-  /// IPv4 or IPv6 without extension headers, UDP; no fragment, and all lengths are those of the
-  /// frame.
+  /// Finds UDP in a frame of `length` bytes, of which `head` are at hand: Ethernet, at most two
+  /// VLAN tags, IPv4 or IPv6 without extension headers, UDP; no fragment, and all lengths are those
+  /// of the frame.
   static std::optional<UdpFrame> find(std::span<const std::uint8_t> head, std::size_t length);
 
   /// Sum of the pseudo header for so many bytes of UDP, its header among them.

@@ -21,7 +21,7 @@ Result<Words> to_words(const std::string& bytes, std::uint32_t width, const std:
 /// The shortest big-endian byte string, at least one byte.
 std::string to_bytes(std::span<const std::uint64_t> words);
 
-/// Of a little-endian cell in memory.
+/// Translate between byte strings or words and a little-endian cell in memory.
 std::string cell_to_bytes(const std::uint8_t* cell, std::size_t size);
 void words_to_cell(std::span<const std::uint64_t> words, std::uint8_t* cell, std::size_t size);
 

@@ -1,5 +1,5 @@
-// The operator's door: a Unix socket on which the ports' statistics are read and their faults set,
-// which P4Runtime has no words for. One request a line, one line of JSON back:
+// The admin socket: a Unix socket on which an operator reads the ports' statistics and sets their
+// faults, which P4Runtime has no words for. One request a line, one line of JSON back:
 //   ports            {"ok": true, "ports": [{"port": 1, "name": "s1-eth1", "up": true, ...}]}
 //   fault PORT:SPEC  {"ok": true}, or {"ok": false, "error": "..."}; SPEC as in --fault
 #pragma once
@@ -20,8 +20,8 @@ class AdminError : public std::runtime_error {
 
 class Admin {
  public:
-  // Listens at `path`, for the owner of the process only. A socket file that nobody listens on is
-  // replaced. Throws AdminError. `loop` must outlive it.
+  // Listens at `path`, for the owner of the process only. A socket file that no process listens on
+  // is replaced. Throws AdminError. `loop` must outlive it.
   Admin(std::filesystem::path path, softswitch::PortLoop& loop);
   ~Admin();
   Admin(const Admin&) = delete;

@@ -1,5 +1,5 @@
-// Client arbitration (P4Runtime 1.4, "Client Arbitration and Controller Replication"): who may
-// write.
+// Client arbitration (P4Runtime 1.4, "Client Arbitration and Controller Replication"): decides
+// which client may write.
 #pragma once
 
 #include <compare>

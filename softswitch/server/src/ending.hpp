@@ -1,4 +1,4 @@
-// When the switch ends: at a signal, or with the process that it serves.
+// Waits for the end of the switch: a signal, or the end of the process that it serves.
 #pragma once
 
 #include <csignal>

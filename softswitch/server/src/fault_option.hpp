@@ -1,4 +1,4 @@
-// PORT:SPEC, as --fault and the operator's door take it.
+// PORT:SPEC, as --fault and the admin socket take it.
 #pragma once
 
 #include <charconv>

@@ -16,7 +16,7 @@ void Log::write(LogLevel level, const std::string& text) const {
   while (!rest.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
     if (written <= 0) {
-      return;  // nobody listens
+      return;  // stderr cannot be written to
     }
     rest.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -1,4 +1,4 @@
-// From the packet thread to the clients: packet-ins, digests, idle timeouts.
+// Carries packet-ins, digests and idle timeouts from the packet thread to the clients.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,8 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  // Tells which P4Info describes what comes from the switch from now on; what waits is forgotten.
+  // Sets the P4Info that describes the switch's notices from now on; notices that wait are
+  // forgotten.
   void use(std::shared_ptr<const Schema> schema);
 
   // Tells which digests clients have asked for.

@@ -16,7 +16,7 @@
 
 namespace catchment::server {
 
-// What is wrong with the command line, for the person who typed it.
+// What is wrong with the command line, in words for the operator.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -86,7 +86,7 @@ void check_tables(const Schema& schema, const softswitch::ProgramInfo& program) 
   }
 }
 
-// Actions that no table has are called by the program itself: a P4Info may list them, and nobody
+// Actions that no table has are called by the program itself: a P4Info may list them, and no client
 // can give them data.
 void check_actions(const Schema& schema, const softswitch::ProgramInfo& program) {
   std::set<std::uint32_t> of_tables;

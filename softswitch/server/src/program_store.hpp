@@ -28,8 +28,8 @@ class ProgramCopy {
 };
 
 // A shared object is machine code: to accept any that arrives over the network would hand the
-// machine to whoever can connect. So a client only names a program, by its content, and the
-// programs themselves are those the operator put on this machine.
+// machine to every client that can connect. So a client only names a program, by its content, and
+// the programs themselves are those the operator put on this machine.
 class ProgramStore {
  public:
   // `directory` (may be empty: none) is searched for *.so at every request; `files` are allowed

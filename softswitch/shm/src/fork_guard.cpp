@@ -36,7 +36,7 @@ void in_child() {
   Registry& known = registry();
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int descriptor : known.descriptors) {
-    // The number stays taken, so whoever closes it later closes nothing else.
+    // The number stays taken, so that code which closes it later closes no other file.
     if (nowhere < 0 || dup3(nowhere, descriptor, O_CLOEXEC) < 0) close(descriptor);
   }
   if (nowhere >= 0) close(nowhere);

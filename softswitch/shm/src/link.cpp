@@ -89,7 +89,8 @@ void Link::farewell(const std::string& text) {
 }
 
 bool Link::drain() {
-  // After a hang-up the rest is finite, and all of it is read: whoever asks wants to know at once.
+  // After a hang-up the rest is finite, and all of it is read, so that the caller learns of the end
+  // at once.
   do {
     if (!read_some()) {
       return false;

@@ -22,7 +22,7 @@ FileDescriptor unix_socket() {
   return socket;
 }
 
-/// Removes a socket that nobody listens on any more. Throws ShmError when somebody does.
+/// Removes a socket that no process listens on any more. Throws ShmError when a process does.
 void clear_leftover(const std::string& path, const sockaddr_un& address) {
   struct stat status{};
   if (lstat(path.c_str(), &status) != 0) {
@@ -50,7 +50,7 @@ void clear_leftover(const std::string& path, const sockaddr_un& address) {
 Listener::Listener(const std::string& path, ::mode_t mode) : path_(path), socket_(unix_socket()) {
   const sockaddr_un address = address_of(path);
   clear_leftover(path, address);
-  // Nobody may connect before the permissions are set.
+  // No peer may connect before the permissions are set.
   fchmod(socket_.get(), 0);
   if (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     throw ShmError(path + ": cannot bind", errno);

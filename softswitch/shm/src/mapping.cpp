@@ -20,7 +20,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
                  "the switch handed over memory that cannot be used: " + what);
 }
 
-/// The geometry of memory that somebody else made, before any of it is believed.
+/// Reads the geometry of memory that the switch made, and checks it before any of it is used.
 Geometry geometry_of(int memory, std::size_t& bytes) {
   struct stat status{};
   if (fstat(memory, &status) != 0) {

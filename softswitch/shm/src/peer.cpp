@@ -24,7 +24,7 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kFirstPause = milliseconds(1);
 constexpr nanoseconds kLongestPause = milliseconds(50);
-/// A caller who only looks and never waits notices a dead switch after this many looks.
+/// A caller that only looks and never waits notices a dead switch after this many looks.
 constexpr unsigned kLooksPerCheck = 4096;
 constexpr int kAllEvents = CATCHMENT_SHM_FRAMES | CATCHMENT_SHM_ROOM;
 static_assert(CATCHMENT_SHM_FRAMES == int{kForFrames} && CATCHMENT_SHM_ROOM == int{kForRoom});
@@ -139,7 +139,7 @@ bool Peer::attached() {
 
 void Peer::let_go(catchment_shm_status status, const std::string& why) {
   if (lent_) {
-    retired_ = std::move(channel_);  // somebody may still look at its frames
+    retired_ = std::move(channel_);  // the caller may still read its frames
   }
   own_connection_.reset();
   channel_.reset();

@@ -42,7 +42,7 @@ class Peer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Where a frame is written that was reserved: a cell is written once, in one go.
+  /// The buffer that a reserved frame is written to: a cell itself is written once, in one go.
   struct alignas(kLine) Staging {
     std::array<std::uint8_t, kMaxCellBytes> bytes{};
   };
@@ -57,7 +57,7 @@ class Peer {
   void set_timer(Clock::duration after);
   /// Looks at the socket: are both still here?
   bool check_link();
-  /// After the other side's wake-up, or once in a while.
+  /// Checks the link after the other side's wake-up, or once in a while; false: the switch is gone.
   bool settle();
   /// Passes up to `count` of the frames that wait to `hand_over`, which says whether it took one.
   template <class Handover>

@@ -97,14 +97,16 @@ class Dataplane {
   /// Opens and checks without putting it in force.
   static Status verify(const std::string& shared_object);
   [[nodiscard]] bool loaded() const;
-  /// Of the running program; nullptr before the first load. Stays valid for whoever holds it.
+  /// Describes the running program; nullptr before the first load. A caller that keeps the pointer
+  /// keeps the description, also after another program is loaded.
   [[nodiscard]] std::shared_ptr<const ProgramInfo> info() const;
   [[nodiscard]] const DataplaneOptions& options() const;
 
   // --- tables
   // ------------------------------------------------------------------------------------------------------
   Status insert(const TableEntry& entry);
-  /// With `is_default`: sets the default action (or resets it, when no action is given).
+  /// Changes an entry. With `is_default` it sets the default action (or resets it, when no action
+  /// is given).
   Status modify(const TableEntry& entry);
   Status remove(const TableEntry& key);
   /// `table_id` 0: every table. Empty `match` and no `is_default`: all entries; `is_default` set:
@@ -169,8 +171,8 @@ class Dataplane {
   void on_idle_timeout(std::function<void(IdleNotification&&)> hook);
   /// What log_msg() prints.
   void on_log(std::function<void(const std::string&)> hook);
-  /// Is told, once a second at most, of frames that were dropped as step_limit: the loop's place in
-  /// the program, the port, and how many there were since the last time.
+  /// The hook hears, once a second at most, of frames that were dropped as step_limit: the loop's
+  /// place in the program, the port, and how many there were since the last time.
   void on_step_limit(std::function<void(const std::string&)> hook);
   /// Looks for idle entries; called by the packet loop about every 10 ms, and by tests.
   void expire_idle(std::int64_t now_ns);

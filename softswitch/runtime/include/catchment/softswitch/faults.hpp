@@ -37,7 +37,7 @@ struct PortFaults {
   /// `loss=0.01,in.dup=0.5%,out.delay=200us,jitter=50us,reorder=0.01,seed=7`, or `off`. Without
   /// `in.` or `out.` a key means both directions; without a seed the system gives one.
   static Result<PortFaults> parse(std::string_view text);
-  /// As parse() reads it.
+  /// The faults as text that parse() reads.
   [[nodiscard]] std::string text() const;
 };
 

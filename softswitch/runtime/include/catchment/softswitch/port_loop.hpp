@@ -43,14 +43,14 @@ class PortLoop {
   Status add_port(std::uint32_t port, const PortSpec& spec);
   Status remove_port(std::uint32_t port);
 
-  /// From any thread, at any time; frames that are being held keep their time. Says through
-  /// on_event what is in force, with the seed.
+  /// Any thread may call it, at any time; frames that are being held keep their time. The loop says
+  /// through on_event what is in force, with the seed.
   Status set_faults(std::uint32_t port, const PortFaults& faults);
 
   /// Moves frames until stop(); run it on a thread of its own, which is the first worker. A removed
   /// or downed interface is reported through on_event and served again when it is back up.
   void run();
-  /// From any thread or a signal handler.
+  /// Ends run(); any thread or a signal handler may call it.
   void stop();
 
   /// A frame from the controller enters the pipeline by the CPU port, as BMv2 does.

@@ -54,7 +54,7 @@ class Channel {
   bool disarm() {
     return std::atomic_ref(*own_waiting_).exchange(0, std::memory_order_acq_rel) != 0;
   }
-  /// Those of `events` that are there.
+  /// Returns those of `events` that are true now: frames have come, there may be room.
   std::uint32_t ready(std::uint32_t events) {
     const std::uint32_t frames =
         (events & kForFrames) != 0 && in_.available() != 0 ? kForFrames : 0U;

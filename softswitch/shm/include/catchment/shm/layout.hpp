@@ -69,7 +69,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-/// Where things lie, in bytes from the beginning.
+/// The offsets of the memory's parts, in bytes from its beginning.
 struct Offsets {
   explicit constexpr Offsets(const Geometry& geometry) {
     const std::size_t lengths = round_up(geometry.cells * sizeof(std::uint32_t), kApart);

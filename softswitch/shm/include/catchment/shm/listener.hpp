@@ -1,4 +1,4 @@
-// Where peers of a port knock: a unix socket at a path, one peer at a time.
+// The unix socket on which peers ask to attach to a port; one peer is attached at a time.
 #pragma once
 
 #include <sys/stat.h>
@@ -28,15 +28,15 @@ struct Knock {
 
 class Listener {
  public:
-  /// Takes over a socket that a killed switch left behind. `mode`: who may attach, as file
-  /// permissions of the socket. Throws ShmError: the path is in use, too long, or its directory is
-  /// missing.
+  /// Takes over a socket that a killed switch left behind. `mode`: the socket's file permissions,
+  /// which say whose processes may attach. Throws ShmError: the path is in use, too long, or its
+  /// directory is missing.
   Listener(const std::string& path, ::mode_t mode);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Readable when somebody knocks.
+  /// Readable when a peer asks to attach.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   /// The next connection; nullopt when there is none.
   std::optional<Knock> accept();
@@ -47,9 +47,9 @@ class Listener {
   struct stat file_{};  // to remove this socket only, not another switch's
 };
 
-/// New memory for the one who knocked. Throws ShmError; nullopt: it is gone already.
+/// Gives new memory to a peer that asked to attach. Throws ShmError; nullopt: the peer is gone.
 std::optional<Channel> admit(Knock knock, const Geometry& geometry, std::uint64_t epoch);
-/// Sends the one who knocked away.
+/// Turns away a peer that asked to attach, and tells it why.
 void refuse(Knock knock, const std::string& why);
 
 }  // namespace catchment::shm

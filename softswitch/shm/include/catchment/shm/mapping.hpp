@@ -1,4 +1,5 @@
-// The memory that both sides map: a memfd whose size is sealed, so that nobody can take pages away.
+// The memory that both sides map: a memfd whose size is sealed, so that neither side can take pages
+// away.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ class Mapping {
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
   [[nodiscard]] std::uint32_t switch_pid() const { return switch_pid_; }
   [[nodiscard]] int descriptor() const { return memory_.get(); }
-  /// For the switch, once the peer has it.
+  /// The switch calls it once the peer has the descriptor.
   void close_descriptor() { memory_ = FileDescriptor(); }
 
   [[nodiscard]] RingView outgoing(Side side) const;

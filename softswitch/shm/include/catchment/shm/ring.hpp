@@ -112,7 +112,7 @@ class Producer {
   std::uint64_t read_ = 0;  // the consumer's position, as last seen
   CopyAcross copy_;
   bool streamed_ = false;  // since the last publish()
-  /// Where the consumer was when the ring was found full.
+  /// The consumer's position when the ring was found full.
   mutable std::uint64_t full_at_ = ~std::uint64_t{0};
   Fault fault_;
 };
