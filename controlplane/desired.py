@@ -58,7 +58,7 @@ def write(config: SwitchConfig, client: SwitchClient) -> None:
     """
     client.set_groups(config.groups)
     client.insert(*(entry for entry in config.entries if not entry.is_default))
-    client.modify(*(entry for entry in config.entries if entry.is_default))  # or those who are known would be strangers
+    client.modify(*(entry for entry in config.entries if entry.is_default))  # last, or known hosts would be strangers
 
 
 def present(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:
@@ -125,7 +125,7 @@ def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differenc
 
 
 def is_ours(client: SwitchClient, entry: TableEntry) -> bool:
-    """Whether an entry is in a table that nobody else writes to."""
+    """Whether an entry is in a table that only this control plane writes to."""
     table = client.p4info.find("table", entry.table).preamble.name
     return any(
         client.p4info.has("table", name) and client.p4info.find("table", name).preamble.name == table for name in _OWNED

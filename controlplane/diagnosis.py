@@ -1,4 +1,4 @@
-"""Who is missing: the question of a job that does not move."""
+"""Finds which members a job that does not move waits for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from catchment.wire.generated.constants import Mode
 _SEQUENCE = 0xFFFF_FFFF
 _HALF = 1 << 31
 _STEPS = {"vector": ("slot_tag", "slot_workers"), "acknowledgement": ("ack_tag", "ack_workers")}
-"""What workers send of each number -> the registers that say which number a slot is at, and who has sent it."""
+"""What workers send of each sequence number -> the registers with a slot's number and the workers that have sent it."""
 
 
 @dataclass(frozen=True, slots=True)

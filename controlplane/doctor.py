@@ -50,7 +50,7 @@ _OFTEN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sign.
+    """One sign of trouble in a network or job.
 
     Attributes:
         subject: a host or a switch.
@@ -128,7 +128,7 @@ class _Look:
     packets: Sample
     drops: dict[str, int]
     refused: dict[tuple[int, str], int]  # by port and reason
-    plugged: dict[int, str]  # port -> who is there
+    plugged: dict[int, str]  # port -> the host or switch that is plugged in there
     waiting: _Waits
     newest: dict[str, int]  # by stream
     lags: dict[tuple[str, str], int]  # by stream and member: frames of credit behind the others

@@ -141,7 +141,7 @@ def restore(
 
 
 def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
-    """The switch's own address, the way to every host, a flood group for the rest, and who each port may speak as.
+    """The switch's own address, routes to all hosts, a flood group for the rest, and the addresses each port may use.
 
     Mirrors p4src/include/addresses.p4, l2.p4 and guard.p4. The flood group follows a spanning tree, so that
     links in a ring do not circulate broadcasts.

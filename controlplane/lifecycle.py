@@ -29,7 +29,7 @@ _STREAMS = 2
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What somebody asks for.
+    """A job that a user asks for.
 
     Attributes:
         name: of the job.

@@ -1,4 +1,4 @@
-"""What other processes ask of the one that owns an emulated network: a message there, a message back.
+"""Requests of other processes to the one that owns an emulated network: one message there, one message back.
 
 The socket lies beside the state file and is its user's only.
 """
@@ -19,7 +19,7 @@ from catchment.controlplane.networks import NetworkError, state_folder
 _LONGEST = 1 << 16
 _LONGEST_COMPLAINT = _LONGEST // 8  # characters: JSON may take six bytes for one
 _CLIENT_SECONDS = 5.0
-"""How long the owner listens to somebody who has connected."""
+"""How long the owner listens to a process that has connected."""
 _ANSWER_SECONDS = 120.0
 
 Handler = Callable[[str, str], None]
@@ -43,13 +43,13 @@ class RequestSocket:
         self._socket.listen()
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when somebody asks something."""
+        """A descriptor that becomes readable when a process makes a request."""
         return self._socket.fileno()
 
     def answer(self, handler: Handler) -> None:
-        """Hear one request and have it done; what goes wrong is told to whoever asked."""
+        """Take one request and have `handler` carry it out; the requester gets its error in the reply."""
         client, _ = self._socket.accept()
-        with client, contextlib.suppress(OSError):  # whoever asked may have gone
+        with client, contextlib.suppress(OSError):  # the requester may have gone
             client.settimeout(_CLIENT_SECONDS)
             client.send(json.dumps(_reply(client.recv(_LONGEST), handler)).encode())
 

@@ -35,7 +35,7 @@ def state_folder() -> Path:
 
 
 def jobs_folder(name: str) -> Path:
-    """The file that a network's jobs are noted in: they live as long as its switches do."""
+    """The file that a network's jobs are noted in; it has the lifetime of the network's switches."""
     return state_folder() / "jobs" / name
 
 

@@ -16,7 +16,7 @@ DROPS, REFUSED = "drops", "refused"
 REFUSALS = frozenset(
     {"UNKNOWN_JOB", "WRONG_DIRECTION", "FORGED_ARP", "OTHER_SWITCH", "FORGED_SOURCE", "WRONG_UDP_PORT"}
 )
-"""Drop reasons that the switch counts by ingress port, too: what is wrong is who sends, not what."""
+"""Drop reasons that the switch counts by ingress port, too: the sender is wrong, not the frame."""
 _REASONS = 32  # cells of counter refused for each port
 _HEARTBEAT = re.compile(r"\.worker(\d+)\.heartbeat$")
 _SEQUENCE = 0xFFFF_FFFF
@@ -92,7 +92,7 @@ def drops(client: SwitchClient) -> dict[str, int]:
 
 
 def refused(client: SwitchClient, ports: Iterable[int], reasons: Iterable[str]) -> dict[tuple[int, str], int]:
-    """Frames that whoever is on a port may not send, by port and reason; only those that happened."""
+    """Frames dropped because the host or switch on a port may not send them: by port and reason, only those counted."""
     cells = [(port, reason) for port in ports for reason in sorted(REFUSALS.intersection(reasons))]
     counted = {
         cell: sum(value.packets for value in client.counter(REFUSED, cell[0] * _REASONS + DropReason[cell[1]]))

@@ -130,7 +130,7 @@ class JobStore:
 
     @property
     def generations(self) -> set[int]:
-        """Those of every job."""
+        """The generations of every job."""
         return {stream.gen for job in self.jobs.values() for stream in job.streams}
 
     def record(self, name: str) -> JobRecord:
@@ -173,7 +173,7 @@ class JobStore:
         self.allocator.clean = MAX_GENERATION
 
     def members(self, job: str) -> dict[str, MemberRecord]:
-        """Host -> who joined a job from there."""
+        """Host -> the member that joined a job from there."""
         rows = self._database.execute("SELECT host, state, epoch, session FROM members WHERE job = ?", (job,))
         return {row[0]: MemberRecord(*row) for row in rows}
 
@@ -185,12 +185,12 @@ class JobStore:
         )
 
     def kept(self, switch: str) -> str | None:
-        """What is kept of a switch beside the jobs; None when nobody has looked yet."""
+        """What is kept of a switch beside the jobs; None when nothing has been kept of it yet."""
         row = self._database.execute("SELECT content FROM kept WHERE switch = ?", (switch,)).fetchone()
         return None if row is None else str(row[0])
 
     def keep(self, switch: str, content: str) -> None:
-        """Note it."""
+        """Keep `content` of a switch."""
         self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (switch, content))
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""One switch through P4Runtime from asyncio: what `SwitchClient` does, and what the switch tells by itself."""
+"""A client of one switch for asyncio: what `SwitchClient` does, and the notices that the switch sends by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from catchment.controlplane.client.session import new_election_id
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _E = TypeVar("_E", bound=Entity)
-_KEPT = 1024  # notices of a kind that wait for somebody to take them; older ones are dropped
+_KEPT = 1024  # notices of a kind that wait for the caller to take them; older ones are dropped
 
 
 class AsyncSwitchClient:
@@ -159,7 +159,7 @@ class AsyncSwitchClient:
                 if answer.status.code == code_pb2.OK:
                     self._listener = asyncio.create_task(self._listen())
                     return
-                # An older notice about somebody else may still be on its way; ours follows it.
+                # An older notice about another client may still be on its way; the one about this client follows it.
                 if (answer.election_id.high, answer.election_id.low) > self._election_id:
                     break
         except grpc.aio.AioRpcError as error:
@@ -176,6 +176,6 @@ class AsyncSwitchClient:
                         waiting.get_nowait()
                     waiting.put_nowait(message)
         except grpc.aio.AioRpcError:
-            pass  # the switch is gone; whoever waits is told by the end of the notices
+            pass  # the switch is gone; a caller that waits learns of it by the end of the notices
         for waiting in kinds.values():
             waiting.put_nowait(None)

@@ -50,7 +50,7 @@ class SwitchError(ControlPlaneError):
 
 
 def code_name(number: int) -> str:
-    """The canonical name of a status code; numbers nobody assigned stay numbers."""
+    """The canonical name of a status code; a number without a name stays a number."""
     value = code_pb2.Code.DESCRIPTOR.values_by_number.get(number)
     return value.name if value is not None else f"code {number}"
 

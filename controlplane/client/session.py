@@ -1,4 +1,4 @@
-"""One connection to a P4Runtime server: deadlines, the control stream, and who is primary."""
+"""One connection to a P4Runtime server: deadlines, the control stream, and which client is primary."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Session:
         address: gRPC address, ``host:port``.
         timeout: seconds for the connection and for each request.
         primary: take the switch over for writing; otherwise only requests that read are possible
-            and whoever is primary stays so.
+            and the client that is primary stays so.
 
     Attributes:
         stub: the service; each of its requests has a deadline.
@@ -155,7 +155,7 @@ class Session:
             if reply.arbitration.status.code == code_pb2.OK:
                 return
             primary = reply.arbitration.election_id
-            # An older notice about somebody else may still be on its way; ours follows it.
+            # An older notice about another client may still be on its way; the one about this client follows it.
             if (primary.high, primary.low) > self.election_id:
                 raise SwitchError(
                     f"{self.where}: another controller with a higher election id is primary "

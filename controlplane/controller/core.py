@@ -222,7 +222,7 @@ class Controller:
 
     @contextlib.asynccontextmanager
     async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:
-        """The clients of those switches that are up; nobody else writes to them meanwhile."""
+        """The clients of those switches that are up; no other task of the controller writes to them meanwhile."""
         async with contextlib.AsyncExitStack() as exits:
             for name in sorted(switches):
                 await exits.enter_async_context(self.switches[name].lock)

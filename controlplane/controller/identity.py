@@ -1,4 +1,4 @@
-"""Who is at the other end of a call, and secrets that are kept as hashes."""
+"""Checks the caller of an RPC by its certificate, and keeps secrets as hashes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def peer_name(context: Any) -> str:
 
 
 def require_operator(context: Any) -> None:
-    """Refuse everybody but operators.
+    """Refuse a caller that is not an operator.
 
     Raises:
         RefusedError: says who was refused.
@@ -46,7 +46,7 @@ def require_operator(context: Any) -> None:
 
 
 def require_host(context: Any, host: str) -> None:
-    """Refuse who is not the host itself.
+    """Refuse a caller that is not the host itself.
 
     Raises:
         RefusedError: says who was refused.

@@ -1,4 +1,4 @@
-"""One job under the controller: its members, what is wrong with it, and who must be told."""
+"""One job under the controller: its members, what is wrong with it, and the notices that its members wait for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from catchment.controlplane.store import JobRecord, MemberRecord
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a member is told.
+    """The state of a job that the controller tells its members.
 
     Attributes:
         epoch: of the job.
         plan: of this epoch.
         complete: every member works in this epoch.
-        trouble: who is missing, in words; empty when all is well.
+        trouble: which members or switches are missing, in words; empty when all is well.
         removed: the job is over.
         cause: why this epoch took the place of the one before.
     """
@@ -59,7 +59,7 @@ class JobWatch:
         self._told: State | None = None
 
     def state(self) -> State:
-        """What members are told now."""
+        """The state that the controller tells members now."""
         troubles = [*self._troubles.values(), *([self._stall] if self._stall else [])]
         return State(
             epoch=self.record.epoch,
@@ -71,7 +71,7 @@ class JobWatch:
         )
 
     def announce(self) -> None:
-        """Wake up whoever waits for news, if there are any."""
+        """Wake the members' calls that wait for news, if there are any."""
         state = self.state()
         if state != self._told:
             self._told = state

@@ -36,7 +36,7 @@ class Joined:
 
 
 class Members:
-    """Who takes part in the jobs of a controller."""
+    """The members of a controller's jobs: they join, leave, report stalls, and are lost."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -96,7 +96,7 @@ class Members:
         watch.announce()
 
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
-        """A member does not get on: say who is missing, and tell the others."""
+        """A member reports a stall: say which members or switches are missing, and tell all members."""
         verdict = await self._judge(watch)
         said = verdict.text or f"{seat.host} {EVERYBODY_SENDS}: {'; '.join(stalls)}"
         if watch.state().trouble != said:
@@ -106,7 +106,7 @@ class Members:
         return Verdict(verdict.missing, said)
 
     async def _judge(self, watch: JobWatch) -> Verdict:
-        """One look for all members that report at about the same time."""
+        """Look once at the switches for all members that report at about the same time."""
         now = time.monotonic()
         since, inquiry = self._inquiries.get(watch, (0.0, None))
         if inquiry is None or (inquiry.done() and now - since > self._timing.inquiry):

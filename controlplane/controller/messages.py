@@ -51,7 +51,7 @@ def described(message: Any) -> dict[str, Any]:
 
 
 def notice(state: State, host: str) -> Any:
-    """What a member is told."""
+    """The notice that tells a member the state of its job."""
     return pb.Notice(
         epoch=state.epoch,
         description=description(state.plan, host),

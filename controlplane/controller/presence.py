@@ -86,4 +86,4 @@ def read(folder: Path, topology: str) -> Presence | None:
                 return Presence(data["owner"], tuple(data["addresses"]), data["certificates"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return None  # nobody holds it: the controller that wrote it is gone
+    return None  # no process holds the lock: the controller that wrote the file is gone

@@ -1,4 +1,4 @@
-"""Who has joined a job: joining, beating, leaving and being lost. No clock of its own: time is passed in."""
+"""The members of a job as they join, beat, leave and are lost. The roster has no clock: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Roster:
         self._reunion = reunion
 
     def restore(self, members: Iterable[MemberRecord], now: float) -> None:
-        """Take over what was stored; who had joined has the time of silence to be heard again."""
+        """Take over what was stored; a member that had joined has the time of silence to be heard again."""
         for member in members:
             if member.host in self.seats:
                 presence = Presence(member.state)
@@ -89,7 +89,7 @@ class Roster:
         return seat
 
     def beat(self, host: str, epoch: int, now: float) -> None:
-        """A sign of life; epochs that the member cannot know are not believed."""
+        """Note a member's sign of life; an epoch that the member cannot know is not believed."""
         seat = self._seat(host)
         if seat.presence is Presence.JOINED:
             seat.heard, seat.detached = max(seat.heard, now), False
@@ -97,20 +97,20 @@ class Roster:
                 seat.working = epoch
 
     def detach(self, host: str, now: float) -> None:
-        """Its connection broke without goodbye."""
+        """Note that a member's connection broke without goodbye."""
         seat = self._seat(host)
         seat.heard = min(seat.heard, now - self._silence + self._reunion)
         seat.detached = True
 
     def leave(self, host: str) -> Seat:
-        """It has finished."""
+        """Note that a member has finished."""
         seat = self._seat(host)
         if seat.presence is Presence.JOINED:
             seat.presence = Presence.LEFT
         return seat
 
     def excuse(self, late: float, now: float) -> None:
-        """Whoever listens was late by so many seconds, in which nobody could be heard: they are nobody's silence."""
+        """Count `late` seconds, in which the controller did not listen to any member, as no member's silence."""
         for seat in self.seats.values():
             seat.heard = min(seat.heard + late, now)
 
@@ -122,7 +122,7 @@ class Roster:
         return lost
 
     def renew(self, epoch: int) -> None:
-        """A new epoch: whoever is here is told its generations."""
+        """Begin a new epoch; the members that have joined learn its generations."""
         self.epoch = epoch
         for seat in self.seats.values():
             if seat.presence is Presence.JOINED:

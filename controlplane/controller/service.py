@@ -1,4 +1,4 @@
-"""The gRPC service: checks who asks and what, and hands it to the controller. Nothing in a request is trusted."""
+"""The gRPC service: checks each caller and request and hands it to the controller. Nothing in a request is trusted."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
 
 
 async def start_server(service: Service, credentials: Credentials, listen: tuple[str, ...]) -> tuple[Any, list[str]]:
-    """A server that takes nobody without a certificate of our authority.
+    """Start a server that accepts only callers with a certificate of our authority.
 
     Returns:
         The server, and the addresses it listens on (port 0 is replaced by the port it got).

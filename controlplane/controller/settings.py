@@ -1,4 +1,4 @@
-"""What a controller is told when it starts."""
+"""The settings that a controller starts with."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a controller is told.
+    """The settings of a controller.
 
     Attributes:
         topology: its network.

@@ -1,4 +1,4 @@
-"""Who holds a job up: from what the switches counted, and from their registers where they can be read."""
+"""Finds the members that hold a job up, from the switches' counters and, where they can be read, their registers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from catchment.controlplane.controller.switches import SAMPLE_SECONDS, SwitchAge
 from catchment.controlplane.diagnosis import silent_members, waiting_for
 
 EVERYBODY_SENDS = "waits, and every member is sending"
-"""What is said of a member that reports a stall when nobody is missing."""
+"""What the controller says of a member that reports a stall when no member is missing."""
 _SILENCE = SAMPLE_SECONDS / 2
 """Every member of an unfinished job sends many times in this time; samples lie twice as far apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Who is missing.
+    """The members and switches that a job misses.
 
     Attributes:
         missing: names of hosts and switches.
-        text: in words; empty when nobody is known to be missing.
+        text: in words; empty when none is known to be missing.
     """
 
     missing: tuple[str, ...]
@@ -32,7 +32,7 @@ class Verdict:
 
 
 async def judge(watch: JobWatch, switches: Mapping[str, SwitchAgent]) -> Verdict:
-    """Name who a job waits for."""
+    """Name the members and switches that a job waits for."""
     plan = watch.record.plan
     found: dict[str, str] = {}
     for branch in plan.tree:

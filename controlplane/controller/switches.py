@@ -136,7 +136,7 @@ class SwitchAgent:
         finally:
             self._client = None
             self._samples.clear()
-            async with self.lock:  # whoever still writes through it fails by itself
+            async with self.lock:  # a task that still writes through the client fails by itself
                 await asyncio.to_thread(client.close)
 
     async def _bring_up(self, client: SwitchClient) -> None:

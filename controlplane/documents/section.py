@@ -14,7 +14,7 @@ _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 class Section:
-    """A mapping of the document, read key by key; `finish` complains about what nobody read."""
+    """A mapping of the document, read key by key; `finish` complains about keys that the reader has not read."""
 
     def __init__(self, node: yaml.Node, tree: Tree, path: str) -> None:
         self._tree = tree

@@ -14,7 +14,7 @@ from catchment.controlplane.topology.schema import read_topology
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Everything that is plugged together; checked for consistency by whoever builds it.
+    """Switches, hosts and the links between them; the function that builds it checks its consistency.
 
     Attributes:
         name: of the network.

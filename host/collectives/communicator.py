@@ -374,7 +374,7 @@ class Communicator:
         call = operation.call()
         with self._order:
             handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))
-            # Nobody else may keep a work, and its arrays have to live until it is done.
+            # The caller may drop the work at any time, but its arrays have to live until it is done.
             work = Work(handle, str(operation), (operation.source.owner, operation.target.owner))
             while self._pending and self._pending[0].done():
                 self._pending.popleft()

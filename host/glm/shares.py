@@ -1,4 +1,4 @@
-"""Who has which feature: workers take ranges of chunks, a worker's engines take its chunks in turn."""
+"""Shares features out: workers take ranges of chunks, a worker's engines take its chunks in turn."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class Prepared:
 
     @property
     def shares(self) -> Shares:
-        """Who has which feature."""
+        """The partition of the features over workers and engines."""
         return Shares(self.encoded.shape[1], self.training.workers, self.training.engines)
 
     @property

@@ -59,7 +59,7 @@ def native_worker(encoded: Encoded, labels: NDArray[np.int32], loss: Loss, numbe
 
 
 class Share:
-    """One worker's part of a training, wherever the others are.
+    """One worker's part of a training; the other workers may be in this process or elsewhere.
 
     Args:
         encoded: its samples and features: what `cut` gives.
@@ -96,11 +96,11 @@ class Share:
 
     @property
     def saturated(self) -> int:
-        """What was cut so far."""
+        """How many values were cut so far."""
         return 0 if self._worker is None else self._worker.saturated
 
     def epoch(self, parallel: Parallel, step: Step, summer: Summer, on_batch: Callable[[], None]) -> None:
-        """One epoch with the others; `on_batch` is called after each mini-batch."""
+        """Train one epoch together with the other workers; `on_batch` is called after each mini-batch."""
         if parallel == Parallel.MODEL:
             self._model_parallel_epoch(step, summer, on_batch)
         else:

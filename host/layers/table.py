@@ -81,6 +81,6 @@ class LayerTable:
 
     @property
     def digest(self) -> int:
-        """CRC-32 of names and shapes: every PARAM message carries it, so a differing model is told at once."""
+        """CRC-32 of names and shapes: every PARAM message carries it, so a worker notices a differing model at once."""
         facts = [[layer.name, [[tensor.name, list(tensor.shape)] for tensor in layer.tensors]] for layer in self.layers]
         return zlib.crc32(json.dumps(facts, separators=(",", ":")).encode())

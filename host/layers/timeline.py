@@ -1,4 +1,4 @@
-"""Who was busy with which layer and when: the spans behind the report's plot of one step."""
+"""Records when each kind of work on each layer began and ended: the spans behind the report's plot of one step."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Completion(Protocol):
 
     @property
     def flags(self) -> int:
-        """Header flags, ORed over the message's frames; Flag.SAT: somebody's value did not fit, or was not finite."""
+        """Header flags, ORed over the message's frames; Flag.SAT: a member's value did not fit, or was not finite."""
 
     @property
     def latency(self) -> float:

@@ -28,7 +28,7 @@ class Credentials:
 
     @classmethod
     def of(cls, folder: Path, host: str) -> Self:
-        """Those of a host in a folder that `catchment controller certificates` made."""
+        """The credentials of a host in a folder that `catchment controller certificates` made."""
         certificate, key = credential_files(host_name(host))
         return cls(folder / AUTHORITY_FILE, folder / certificate, folder / key)
 

@@ -120,7 +120,7 @@ class Membership:
 
     @property
     def trouble(self) -> str:
-        """Who the controller says is missing; empty when all is well."""
+        """Which members or switches the controller says are missing; empty when all is well."""
         return self._trouble
 
     @property

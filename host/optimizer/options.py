@@ -44,7 +44,7 @@ class NodeOptions:
 
     @property
     def exponents(self) -> ScalingOptions:
-        """The scaling of the gradients' exponents; with a dynamic loss scale that one's patience ends a training."""
+        """The scaling of the gradients' exponents; a dynamic loss scale ends a training by its own patience instead."""
         dynamic = isinstance(self.loss_scale, DynamicLossScale)
         return replace(self.scaling, patience=sys.maxsize) if dynamic else self.scaling
 

@@ -61,7 +61,7 @@ class Reduction:
 
     @property
     def flags(self) -> Flag:
-        """Flags of all its sums, ORed: SAT when somebody's value saturated or was not finite."""
+        """Flags of all its sums, ORed: SAT when a worker's value saturated or was not finite."""
         return Flag(self._native.flags)
 
     @property
@@ -216,12 +216,12 @@ class AllReducer:
         return self._native.stats()
 
     def stalled(self) -> tuple[Stall, ...]:
-        """What has not moved for a second or more while somebody waited for it; any thread may ask."""
+        """What has not moved for a second or more while a caller waited for it; any thread may ask."""
         found = self._native.standstill(1.0)
         return () if found is None else (Stall("sums", found[0], found[1], "no sum or no confirmation comes"),)
 
     def interrupt(self) -> None:
-        """Fail what is pending (kind ``closed``), from any thread: whoever waits notices within 50 ms or so."""
+        """Fail what is pending (kind ``closed``), from any thread: a caller that waits notices within 50 ms or so."""
         self._native.interrupt()
 
     def close(self, linger: float = 0.25) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Work that has not moved for a second or more: what the control plane is told.
+    """Work that has not moved for a second or more, as the host reports it to the control plane.
 
     Attributes:
         stream: which stream and direction.

@@ -55,7 +55,7 @@ class Request:
 
     @property
     def flags(self) -> Flag:
-        """Flags of all its frames, ORed: SAT when somebody's value saturated or was not finite."""
+        """Flags of all its frames, ORed: SAT when a member's value saturated or was not finite."""
         return Flag(self._native.flags)
 
     @property

@@ -1,4 +1,4 @@
-"""One direction of a job as an endpoint needs to know it."""
+"""The settings of a stream, one direction of a job, that an endpoint needs."""
 
 from __future__ import annotations
 

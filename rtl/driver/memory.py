@@ -70,7 +70,7 @@ class PinnedMemory:
         raise NicError(f"no {size} bytes free: the largest piece has {largest}; release buffers or pin more pages")
 
     def release(self, buffer: Buffer) -> None:
-        """Give a buffer back; nobody may use it any more.
+        """Give a buffer back; neither the caller nor the NIC may use it any more.
 
         Raises:
             NicError: it is none of this memory's, or was given back before.

@@ -1,4 +1,4 @@
-"""What a NIC must be told before its streams begin."""
+"""The settings that the driver gives a NIC before its streams begin."""
 
 from __future__ import annotations
 

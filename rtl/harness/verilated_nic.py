@@ -135,11 +135,11 @@ class VerilatedNic:
         """Clocks since it was made."""
         return int(self._library.nic_now(self._nic))
 
-    # ---- a clock of somebody else's ----------------------------------------------------------------------------
+    # ---- a clock that the caller runs --------------------------------------------------------------------------
 
     @property
     def device(self) -> tuple[int, int]:
-        """Addresses of its table of functions (rtl/harness/device.hpp) and of itself: for whoever runs its clock.
+        """Addresses of its table of functions (rtl/harness/device.hpp) and of itself, for the program that runs it.
 
         From then on `run`, `read`, `write`, `receive` and `frames` are not to be used.
         """

@@ -121,7 +121,7 @@ class BitsPlace:
 
 @dataclass(slots=True)
 class Scratch:
-    """Nowhere: `_`, or an element outside its stack. Begins as `value`; nobody else sees what is written."""
+    """Nowhere: `_`, or an element outside its stack. Begins as `value`; no other place sees what is written."""
 
     value: Value
 

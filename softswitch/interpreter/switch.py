@@ -53,7 +53,7 @@ class InterpretedSwitch:
     # Frames -----------------------------------------------------------------------------------------------------------
 
     def inject(self, port: int, frame: bytes, trace: Callable[[str], None] | None = None) -> list[tuple[int, bytes]]:
-        """Runs one frame that came in by `port`; what left, in order. `trace` is told each step."""
+        """Runs one frame that came in by `port`; returns the frames that left, in order. `trace` gets each step."""
         if not 0 <= port < PORTS or len(frame) > MAX_FRAME:
             raise SwitchError(
                 INVALID_ARGUMENT,

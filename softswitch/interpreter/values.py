@@ -80,7 +80,7 @@ class Stack:
     next: int = 0
 
     def put(self, index: int, value: Value) -> None:
-        """Sets an element; whoever holds it sees that."""
+        """Sets an element; every holder of a composite element sees the new value."""
         mine = self.elements[index]
         if isinstance(mine, Composite):
             overwrite(mine, value)
@@ -133,7 +133,7 @@ def copy_of(value: Value) -> Value:
 
 
 def overwrite(target: Composite, source: Value) -> None:
-    """Makes `target` equal to `source` in place, so that whoever holds `target` sees it."""
+    """Makes `target` equal to `source` in place, so that every holder of `target` sees it."""
     fresh = copy_of(source)
     if isinstance(target, Struct) and isinstance(fresh, Struct):
         _overwrite_members(target.fields, fresh.fields)

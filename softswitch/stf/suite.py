@@ -32,7 +32,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How tests are run: the compiler's options, the engine, the rounds of loops per packet, who hears the log."""
+    """How tests are run: the compiler's options, the engine, the rounds of loops per packet, what hears the log."""
 
     include_dirs: Sequence[Path] = ()
     defines: Mapping[str, str] = field(default_factory=dict)

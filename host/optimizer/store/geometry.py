@@ -112,7 +112,7 @@ class Geometry:
         return self.units(layer) * UNIT * section.size
 
     def shard_units(self, layer: int) -> tuple[int, ...]:
-        """Units of a layer's sections on each device; who gets one more goes round with the layers."""
+        """Units of a layer's sections on each device; the devices that get one more go round with the layers."""
         whole, extra = divmod(self.units(layer), self.devices)
         return tuple(whole + ((device - layer) % self.devices < extra) for device in range(self.devices))
 

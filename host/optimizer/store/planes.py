@@ -33,7 +33,7 @@ class Planes:
         return min(free) if free else self._grow()
 
     def take_spare(self, taken: Sequence[Collection[int]]) -> int:
-        """One that no layer needs, for as long as the store is open; each layer keeps another one to write to.
+        """A plane that no layer needs while the store is open; each layer keeps another one to write to.
 
         Args:
             taken: of each layer.

@@ -19,7 +19,7 @@ class Region:
 
 
 class Arena:
-    """Memory for the layers in flight. Who asks waits until what was asked for before is served: nobody starves."""
+    """Memory for the layers in flight. Threads get regions in the order of their requests, so that none starves."""
 
     def __init__(self, size: int) -> None:
         """Take `size` bytes, rounded up to pages, from the system."""
@@ -84,7 +84,7 @@ class Arena:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Nobody waits any longer, nobody gets anything."""
+        """Wake all threads that wait in `take`; it returns None from now on."""
         with self._change:
             self._closed = True
             self._change.notify_all()

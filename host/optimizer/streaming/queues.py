@@ -64,7 +64,7 @@ class Stages:
         """Run `body`; what it raises ends everything."""
         try:
             body()
-        except BaseException as error:  # handed to whoever calls join
+        except BaseException as error:  # `join` raises it
             with self._lock:
                 if self.failure is None:
                     self.failure = error

@@ -1,4 +1,4 @@
-"""Makes a process group: finds the switch, agrees with the other ranks on who is who, opens the communicator."""
+"""Makes a process group: finds the switch, agrees with all ranks which worker each one is, opens the communicator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DDP communication hook: the mean of a bucket in one pass, in the type and with the scaling of one's choice."""
+"""A DDP communication hook: the mean of a bucket in one pass, in the type and with the scaling of the user's choice."""
 
 # No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
 

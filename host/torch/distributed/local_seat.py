@@ -18,7 +18,7 @@ from catchment.host.torch.distributed.seat import Loss
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
-_ABSENT: Final = 1.0  # s; nobody starts this switch again
+_ABSENT: Final = 1.0  # s; a local switch that ended is not started again
 _SEATS: Final[weakref.WeakSet[LocalSeat]] = weakref.WeakSet()
 
 
@@ -33,7 +33,7 @@ os.register_at_fork(after_in_child=_disown_all)
 
 
 def machine() -> str:
-    """What tells machines apart."""
+    """The boot id of this machine, which differs from every other machine's."""
     return _BOOT_ID.read_text(encoding="ascii").strip()
 
 

@@ -234,7 +234,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
                 raise
             return None
 
-    # By the companion
+    # Operations that the companion carries out
 
     @_told_to_all
     def gather(self, output_lists: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:

@@ -17,6 +17,6 @@ def register() -> None:
 
 def _create(place: Any, options: Any) -> Any:
     """A process group. `place`: torch's store, rank and so on; `options`: what the caller gave as `pg_options`."""
-    from catchment.host.torch.distributed.creation import create  # noqa: PLC0415  only who uses it pays for it
+    from catchment.host.torch.distributed.creation import create  # noqa: PLC0415  only a user of it pays for it
 
     return create(place, options)

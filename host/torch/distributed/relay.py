@@ -43,7 +43,7 @@ class RelayedWork(dist.Work):
         if error is None and self._start is not None:
             try:
                 inner = self._start()
-            except Exception as failure:  # whoever waits is told
+            except Exception as failure:  # the caller that waits gets it
                 error = failure
         with self._changing:
             self._error, self._inner, self._start = error, inner, None

@@ -1,4 +1,4 @@
-"""A rank's place in a job: what its communicator needs to know, and who tells it that another rank is gone."""
+"""A rank's place in a job: what its communicator needs to know, and the notice that another rank is gone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from catchment.host.collectives import Communicator, Scaling
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Somebody of the job is gone.
+    """A member of the job, or its switch, is gone.
 
     Attributes:
-        text: a sentence that names who.
-        ranks: of those who are gone, where they are known.
-        kind: of the error that everybody gets: ``missing`` for a rank, ``unreachable`` for the switch.
+        text: a sentence that names what is gone.
+        ranks: those that are gone, where they are known.
+        kind: of the error that every rank gets: ``missing`` for a rank, ``unreachable`` for the switch.
     """
 
     text: str

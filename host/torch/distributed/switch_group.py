@@ -18,7 +18,7 @@ from catchment.host.torch.distributed.relay import Relay, RelayedWork
 from catchment.host.torch.distributed.seat import Loss, Seat
 from catchment.host.torch.distributed.work import Completions, SwitchWork, span
 
-# How long what is under way may go on when somebody is gone: their last vectors may be all that was needed.
+# How long operations under way may go on when a rank is gone: its last vectors may be all that was needed.
 _GRACE: Final = 1.0
 _LINGER: Final = 0.25
 _OPERATIONS: Final = {dist.ReduceOp.SUM: "sum", dist.ReduceOp.AVG: "mean", dist.ReduceOp.MAX: "max"}
@@ -189,7 +189,7 @@ class SwitchGroup:
         return self._relay.begin(RelayedWork(self._work([agreed], [], []), start))
 
     def refuse(self) -> None:
-        """Tell the others that this rank was asked for something that cannot be, so that nobody waits for it."""
+        """Tell the other ranks that this one was asked for something impossible, so that none waits for it."""
         self._communicator.refuse()
 
     def check_process(self) -> None:
@@ -246,7 +246,7 @@ class SwitchGroup:
         """What to raise for a failure that the C library tells, which names worker indices; see `CollectiveError`."""
         return self._explained(CollectiveError(message, **told))
 
-    # When somebody is gone
+    # When another rank or the switch is gone
 
     def _lost(self, loss: Loss) -> None:
         if self._loss is not None or self._closing.is_set():

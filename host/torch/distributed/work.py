@@ -60,7 +60,7 @@ class SwitchWork(dist.Work):
         self._future: Future[list[torch.Tensor]] | None = None
         self._outcome: Future[list[torch.Tensor]] | None = None
         if finish is not None:
-            completions.follow(self)  # whoever drops this without waiting still gets the result
+            completions.follow(self)  # a caller that drops this without waiting still gets the result
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Block until done; a timeout of 0 is none.
@@ -191,8 +191,8 @@ class Together(dist.Work):
 
 @final
 class Completions:
-    """The threads that complete futures. Works are waited for one by one, in their order; while one's callbacks run
-    another thread waits for the next, for a callback may itself start an operation and wait for it.
+    """The threads that complete futures. They wait for works one by one, in their order; while a thread runs a work's
+    callbacks another one waits for the next work, for a callback may itself start an operation and wait for it.
     """
 
     def __init__(self) -> None:
