@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "catchment/softswitch/faults.hpp"
 #include "catchment/common/faults.hpp"
+#include "catchment/softswitch/faults.hpp"
 
 namespace catchment::softswitch {
 

@@ -31,7 +31,8 @@ class Seen {
   }
   void most(std::uint32_t& key, std::uint8_t offset) const {
     const std::uint32_t largest = keys_.empty() ? 0 : *std::ranges::max_element(keys_);
-    key = largest + static_cast<std::uint32_t>(static_cast<std::int8_t>(offset)) + (second_ ? 1 : 0);
+    key =
+        largest + static_cast<std::uint32_t>(static_cast<std::int8_t>(offset)) + (second_ ? 1 : 0);
   }
 
  private:
