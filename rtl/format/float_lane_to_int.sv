@@ -1,15 +1,15 @@
-// One lane: a float to the int32 that the switch adds (docs/protocol.md, "Numbers").
+// Converts one lane: a float to the int32 that the switch adds (docs/protocol.md, "Numbers").
 //   q = round_half_even(x * 2^(30 - h - E)), cut to [-2^(30-h), 2^(30-h)]
 // One value a clock, STAGES registers deep.  INT32 passes through untouched.
 module float_lane_to_int
   import catchment_wire_pkg::*;
   import format_pkg::*;
 #(
-    // 1..3
+    // number of registers in the lane's pipeline, 1..3
     parameter int unsigned STAGES = 3
 ) (
     input  logic        clk,
-    // holds every stage when low
+    // every stage keeps its value while this is low
     input  logic        enable,
 
     input  logic [31:0] value,

@@ -1,4 +1,4 @@
-// A stream of floats to a stream of lanes: a whole beat of lanes a clock.
+// Converts a stream of floats to a stream of lanes: a whole beat of lanes a clock.
 // A beat of 32-bit elements becomes one beat; a beat of 16-bit elements becomes two, the low half first, and the second
 // only if it holds an element.  Element 0 is in the low bits.  LuWu, section 3.2: the conversion at the network's edge.
 module float_to_int
@@ -9,7 +9,7 @@ module float_to_int
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
     parameter int unsigned STAGES = 3,
-    // fp16 and bf16 as well; without, they are taken for fp32
+    // whether fp16 and bf16 are supported; without, they are taken for fp32
     parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,

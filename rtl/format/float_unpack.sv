@@ -1,4 +1,5 @@
-// One fp32, fp16 or bf16 number as sign, significand and exponent: x = (-1)^sign * significand * 2^(exponent - 150).
+// Takes an fp32, fp16 or bf16 number apart into sign, significand and exponent:
+// x = (-1)^sign * significand * 2^(exponent - 150).
 // Combinational.
 module float_unpack
   import catchment_wire_pkg::*;

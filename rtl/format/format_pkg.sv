@@ -1,4 +1,5 @@
-// What converts a vector: its element type, its shared exponent E and its headroom (docs/protocol.md, "Numbers").
+// The parameters that convert a vector: its element type, its shared exponent E and its headroom (docs/protocol.md,
+// "Numbers").
 package format_pkg;
   import catchment_wire_pkg::data_type_t;
 

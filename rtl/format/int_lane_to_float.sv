@@ -1,16 +1,17 @@
-// One lane back: q * 2^(E + h - 30), rounded once, half to even, to fp32, fp16 or bf16 (docs/protocol.md, "Numbers").
-// Beyond the largest number is an infinity; denormals are kept; zero is +0.  One lane a clock, STAGES registers deep.
+// Converts one lane back: q * 2^(E + h - 30), rounded once, half to even, to fp32, fp16 or bf16 (docs/protocol.md,
+// "Numbers").  Beyond the largest number is an infinity; denormals are kept; zero is +0.  One lane a clock,
+// STAGES registers deep.
 module int_lane_to_float
   import catchment_wire_pkg::*;
   import format_pkg::*;
 #(
-    // 1..3
+    // number of registers in the lane's pipeline, 1..3
     parameter int unsigned STAGES = 3,
-    // fp16 and bf16 as well; without, they are taken for fp32
+    // whether fp16 and bf16 are supported; without, they are taken for fp32
     parameter bit HALVES = 1'b1
 ) (
     input  logic        clk,
-    // holds every stage when low
+    // every stage keeps its value while this is low
     input  logic        enable,
 
     input  logic [31:0] lane,

@@ -1,4 +1,4 @@
-// A stream of lanes to a stream of floats: a whole beat of lanes a clock.
+// Converts a stream of lanes to a stream of floats: a whole beat of lanes a clock.
 // A beat of lanes becomes one beat of 32-bit elements; two beats become one of 16-bit elements, the first in the low
 // half, and an odd last one goes alone.  Element 0 is in the low bits.
 module int_to_float
@@ -9,7 +9,7 @@ module int_to_float
     parameter int unsigned WIDTH = 512,
     // registers of a lane, 1..3
     parameter int unsigned STAGES = 3,
-    // fp16 and bf16 as well; without, they are taken for fp32
+    // whether fp16 and bf16 are supported; without, they are taken for fp32
     parameter bit HALVES = 1'b1
 ) (
     input  logic               clk,

@@ -1,4 +1,4 @@
-// A worker's partial activations: the engines' sums added, rounded and cut (sim/golden/glm.py, `forward`).
+// Makes a worker's partial activations: adds the engines' sums, rounds and cuts them (sim/golden/glm.py, `forward`).
 //
 //   clock 0     all engines' sums are here and taken        clock 3..5  shifted
 //   clock 1, 2  pairs of engines, then all                  clock 6     rounded, cut: at the output from clock 7
@@ -17,7 +17,7 @@ module activations
     output logic                s_sums_ready,
 
     output lanes_t              m_lanes,
-    // a value was cut
+    // how many values of m_lanes were cut
     output logic [3:0]          m_saturated,
     output logic                m_valid,
     input  logic                m_ready
@@ -26,7 +26,7 @@ module activations
   localparam int unsigned Stages = 6;
   localparam int unsigned Halves = (ENGINES + 1) / 2;
 
-  // Only so many are taken as the queue at the end has room for.
+  // The module takes only as many sums as the queue at its end has room for.
   logic [3:0] room_reg;
   wire        take = (&s_sums_valid) && room_reg != 4'd0;
   logic       moving;

@@ -1,7 +1,7 @@
-// STAGES registers in a row, without a reset.
+// Delays a value by STAGES registers in a row, without a reset.
 module delay_line #(
     parameter int unsigned WIDTH = 1,
-    // 0: a wire
+    // number of registers; 0: a wire
     parameter int unsigned STAGES = 1
 ) (
     input  logic             clk,

@@ -1,6 +1,6 @@
-// A bit that says that something is at a pipeline's begin, STAGES clocks later at its end; nothing is after a reset.
+// Delays a valid bit beside a pipeline by STAGES clocks; after a reset all stages are empty.
 module delay_line_valid #(
-    // at least 2
+    // number of clocks, at least 2
     parameter int unsigned STAGES = 2
 ) (
     input  logic clk,

@@ -13,7 +13,7 @@ module glm_core
     parameter int unsigned MODEL_ROWS = 16384,
     parameter int unsigned REPLAY_WORDS = 8192,
     parameter int unsigned BUFFER_WORDS = 256,
-    // rounds in flight, a power of two
+    // number of rounds in flight, a power of two
     parameter int unsigned SLOTS = RoundSlots,
     localparam int unsigned IndexBits = $clog2(MODEL_ROWS),
     localparam int unsigned EngineBits = ENGINES > 1 ? $clog2(ENGINES) : 1
@@ -27,7 +27,7 @@ module glm_core
     // an engine's memory port
     `AXI_READ_PORTS(m_axi, [ENGINES-1:0]),
 
-    // the labels'
+    // the memory port of the labels
     `AXI_READ_PORTS(m_axi_label),
 
     `AXIS_FRAME_OUT_PORTS(m_axis_tx),

@@ -1,4 +1,4 @@
-// Registers of P4SGD's worker behind AXI4-Lite (rtl/glm_registers.toml): settings, commands, what the hardware says, interrupt.
+// Registers of P4SGD's worker behind AXI4-Lite (rtl/glm_registers.toml): settings, commands, status, interrupt.
 `include "ports.svh"
 
 module glm_registers
@@ -19,7 +19,7 @@ module glm_registers
     input  logic                   stopping,
     // why a training cannot begin
     input  logic [8:0]             faults,
-    // one begins
+    // a training begins
     output logic                   start,
     output logic                   irq
 );

@@ -1,4 +1,4 @@
-// A worker's model, a weight at a time: a position that is set and moves on (registers MODEL_*).
+// Reads and writes a worker's model a weight at a time, at a position that is set and moves on (registers MODEL_*).
 module model_window
   import glm_pkg::*;
 #(
@@ -9,22 +9,22 @@ module model_window
 ) (
     input  logic                  clk,
     input  logic                  rst,
-    // nothing runs: else commands are ignored
+    // the worker is idle; while it is not, commands are ignored
     input  logic                  idle,
 
-    // commands, with what was written
+    // commands, with the value that was written
     input  logic                  seek,
     input  logic                  put,
     input  logic                  next,
     input  logic [31:0]           written,
 
-    // engine, row, weight
+    // the position: engine, row, weight
     output logic [20:0]           position,
     output logic [31:0]           weight,
     // `weight` is the one at the position
     output logic                  ready,
 
-    // glm_worker's port
+    // the model port of glm_worker
     output logic                  model_write,
     output logic [EngineBits-1:0] model_engine,
     output logic [IndexBits-1:0]  model_row,
@@ -32,10 +32,10 @@ module model_window
     input  logic [RowBits-1:0]    model_out
 );
 
-  localparam int unsigned Latency = 5;  // from the position to its row
+  localparam int unsigned Latency = 5;  // clocks from the position to its row
 
   logic [20:0]        position_reg;
-  logic [RowBits-1:0] row_reg;      // of the weights that were put so far
+  logic [RowBits-1:0] row_reg;      // the row with the weights that were put so far
   logic               write_reg;
   logic               advance_reg;  // a row's last weight was put: the position moves on when the row is written
   logic [2:0]         settle_reg;   // clocks until `weight` is there

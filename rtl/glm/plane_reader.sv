@@ -7,13 +7,13 @@ module plane_reader
 #(
     // from the begin of a chunk to that of the next
     parameter int unsigned STEP_BYTES = ChunkBytes,
-    // words asked for and not handed over yet, a power of two: what the memory's latency needs
+    // number of words that may be asked for and not handed over yet, a power of two; memory's latency decides how many
     parameter int unsigned BUFFER_WORDS = 256
 ) (
     input  logic                    clk,
     input  logic                    rst,
     input  logic                    start,
-    // high: no new burst; what was asked for still arrives and is thrown away, then `busy` falls
+    // high: no new burst begins; words already asked for arrive and are thrown away, then `busy` falls
     input  logic                    stop,
     output logic                    busy,
     // memory answered with an error since the start

@@ -6,7 +6,7 @@ module progress
     input  logic                      rst,
     input  training_t                 training,
     input  logic                      start,
-    // a chunk is done with
+    // the present chunk is done in this clock
     input  logic                      step,
 
     output logic                      running,

@@ -8,7 +8,7 @@ module round_client
   import serial_pkg::*;
   import transport_pkg::*;
 #(
-    // rounds in flight, a power of two
+    // number of rounds in flight, a power of two
     parameter int unsigned SLOTS = RoundSlots
 ) (
     input  logic            clk,
@@ -22,7 +22,7 @@ module round_client
     output logic            s_ready,
 
     output lanes_t          m_lanes,
-    // any worker's was
+    // a lane of any worker was cut
     output logic            m_saturated,
     output logic            m_valid,
     input  logic            m_ready,

@@ -1,5 +1,5 @@
-// Sums (FA) and confirmations (CNF) from the MAC, whole and meant for us; anything else is refused and counted by its first
-// reason.  Takes a beat every clock, for a MAC cannot wait.
+// Takes sums (FA) and confirmations (CNF) from the MAC that are whole and meant for us; refuses every other frame and
+// counts it by its first reason.  The parser takes a beat every clock, for a MAC cannot wait.
 //
 //   clock 0  the header's beat: its fields against the addresses, partial sums of the checksum
 //   clock 1  the header is judged
@@ -19,10 +19,10 @@ module round_parser
 
     `AXIS_FRAME_IN_PORTS(s_axis),
 
-    // a frame has ended
+    // high for a clock: a frame has ended
     output logic         frame_end,
     output reject_t      frame_reject,
-    // it was good
+    // that frame was good
     output logic         heard,
     output logic         heard_sum,
     output seq_t         heard_seq,

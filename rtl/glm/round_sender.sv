@@ -1,5 +1,5 @@
-// Frames of rounds: a header's beat, and for partial activations a beat of 8 lanes behind it.  The first beat is offered
-// in the clock after the round was.
+// Sends the frames of rounds: a header's beat, and for partial activations a beat of 8 lanes behind it.  The first
+// beat is offered in the clock after the round was.
 `include "ports.svh"
 
 module round_sender
@@ -27,7 +27,7 @@ module round_sender
   localparam int unsigned PayloadBytes = Banks * LaneBits / 8;
 
   logic         head_reg;    // the header's beat is at the output
-  logic         tail_reg;    // the lanes' beat is
+  logic         tail_reg;    // the lanes' beat is at the output
   logic         vector_reg;  // the frame has lanes
   logic [511:0] head_beat;
   logic [511:0] in_place;

@@ -7,7 +7,7 @@ module round_slots
   import serial_pkg::*;
   import transport_pkg::TimerFloor;
 #(
-    // rounds in flight, a power of two, at least 2
+    // number of rounds in flight, a power of two, at least 2
     parameter int unsigned SLOTS = 64
 ) (
     input  logic        clk,
@@ -34,7 +34,7 @@ module round_slots
     input  logic        heard,
     input  logic        heard_sum,
     input  seq_t        heard_seq,
-    // it is taken
+    // the round takes that sum; the round takes that confirmation
     output logic        take_sum,
     output logic        take_confirmation,
 

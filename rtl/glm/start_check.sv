@@ -1,4 +1,5 @@
-// Why a training cannot begin, a clock after its settings: what the engines take for granted (glm_pkg, training_t).
+// Checks a training's settings for what the engines take for granted (glm_pkg, training_t), and says a clock later why
+// the training cannot begin.
 module start_check
   import glm_numbers_pkg::*;
   import glm_pkg::*;

@@ -6,16 +6,16 @@
 module axi_read_engine
   import hostif_pkg::*;
 #(
-    // beats of the longest burst, a power of two, at most 64
+    // number of beats of the longest burst, a power of two, at most 64
     parameter int unsigned BURST_BEATS = 16,
-    // beats asked for and not handed over yet, a power of two; what the memory's latency needs
+    // number of beats that may be asked for and not handed over yet, a power of two; memory's latency decides how many
     parameter int unsigned BUFFER_BEATS = 512,
-    // bits that go with a segment
+    // number of bits that go with a segment
     parameter int unsigned USER_BITS = 1
 ) (
     input  logic                 clk,
     input  logic                 rst,
-    // no new burst begins while high
+    // no new burst begins while this is high
     input  logic                 hold,
     output logic                 idle,
 
@@ -46,11 +46,11 @@ module axi_read_engine
     $fatal(1, "axi_read_engine: BUFFER_BEATS must be a power of two, at least BURST_BEATS");
   end
 
-  // what is known of a burst when its beats arrive
+  // what the engine knows of a burst when its beats arrive
   typedef struct packed {
     logic [BeatBits-1:0]  beats;
-    logic [5:0]           end_bytes;  // kept of its last beat; 0: all
-    logic                 last;       // of its request
+    logic [5:0]           end_bytes;  // number of bytes kept of its last beat; 0: all
+    logic                 last;       // the burst is the last of its request
     logic                 unmapped;
     logic [USER_BITS-1:0] user;
   } burst_t;

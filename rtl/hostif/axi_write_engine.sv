@@ -6,16 +6,16 @@
 module axi_write_engine
   import hostif_pkg::*;
 #(
-    // beats of the longest burst, a power of two, at most 64
+    // number of beats of the longest burst, a power of two, at most 64
     parameter int unsigned BURST_BEATS = 16,
-    // beats worth a burst of their own, unless their segment ends before
+    // number of beats that are worth a burst of their own; fewer make one only where their segment ends
     parameter int unsigned LEAST_BEATS = 4,
-    // beats that wait here, a power of two
+    // number of beats that may wait here, a power of two
     parameter int unsigned BUFFER_BEATS = 64
 ) (
     input  logic                           clk,
     input  logic                           rst,
-    // no new burst begins while high
+    // no new burst begins while this is high
     input  logic                           hold,
     output logic                           idle,
 
@@ -37,11 +37,11 @@ module axi_write_engine
 
     `AXI_WRITE_PORTS(m_axi),
 
-    // for a clock: memory has all beats of a request, and whether one was refused or had no page
+    // high for a clock: memory has all beats of a request; beside it, whether a beat was refused or had no page
     output logic                           data_done,
     output logic                           data_error,
     output logic                           data_unmapped,
-    // for a clock: memory has a completion record
+    // high for a clock: memory has a completion record
     output logic                           record_done,
     output logic                           record_error
 );
@@ -70,7 +70,7 @@ module axi_write_engine
   typedef struct packed {
     logic record;
     logic unmapped;
-    logic last;  // of its request
+    logic last;  // the burst is the last of its request
   } answer_t;
 
   // ---- beats that wait; unclaimed ones belong to no burst yet -------------------------------------------

@@ -23,7 +23,7 @@ module completion_writer
     input  logic                         record_done,
     input  logic                         record_error,
 
-    // for a clock: a record is in memory, or lost to a bus error
+    // high for a clock: a record is in memory, or lost to a bus error
     output logic                         done,
     output logic                         done_lost,
     output logic                         done_is_pull,
@@ -38,7 +38,7 @@ module completion_writer
   // ---- a record at a time to the write engine --------------------------------------------------------------
   completion_t completion_reg;
   logic [31:0] latency_reg;
-  logic        offer_reg;  // the write engine has not taken it
+  logic        offer_reg;  // the write engine has not taken the record in completion_reg
   logic        pull_first_reg;
   logic        room;
 

@@ -10,7 +10,7 @@ module host_access
   import catchment_wire_pkg::*;
   import hostif_pkg::*;
 #(
-    // requests that wait in each direction, a power of two
+    // number of requests that may wait in each direction, a power of two
     parameter int unsigned QUEUE_DEPTH = 16,
     parameter int unsigned TLB_ENTRIES = 1024,
     parameter int unsigned READ_BEATS = 512,
@@ -19,7 +19,7 @@ module host_access
 ) (
     input  logic                         clk,
     input  logic                         rst,
-    // no new burst begins while high; then wait for idle
+    // no new burst begins while `hold` is high; `idle` then says that none is under way
     input  logic                         hold,
     output logic                         idle,
     input  logic [31:0]                  now,

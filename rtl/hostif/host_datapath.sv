@@ -8,12 +8,12 @@ module host_datapath
   import transport_pkg::*;
 #(
     parameter int unsigned VECTOR_BYTES = 256,
-    // pushes of floats can be converted; pulls of floats
+    // whether pushes of floats can be converted, and pulls of floats
     parameter bit PUSH_CONVERT = 1'b1,
     parameter bit PULL_CONVERT = 1'b1,
-    // registers of a converter's lane
+    // number of registers in a converter's lane
     parameter int unsigned STAGES = 3,
-    // requests that wait in each direction, a power of two
+    // number of requests that may wait in each direction, a power of two
     parameter int unsigned QUEUE_DEPTH = 16,
     parameter int unsigned TLB_ENTRIES = 1024,
     parameter int unsigned READ_BEATS = 512,
@@ -22,11 +22,11 @@ module host_datapath
 ) (
     input  logic                         clk,
     input  logic                         rst,
-    // no new burst begins while high; then wait for idle
+    // no new burst begins while `hold` is high; `idle` then says that none is under way
     input  logic                         hold,
     output logic                         idle,
     input  logic [31:0]                  now,
-    // h = ceil(log2 workers) of each stream
+    // headroom h = ceil(log2 workers) of each stream
     input  logic [HeadroomBits-1:0]      push_headroom,
     input  logic [HeadroomBits-1:0]      pull_headroom,
 

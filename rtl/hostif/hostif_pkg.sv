@@ -32,9 +32,9 @@ package hostif_pkg;
   localparam type_set_t LaneTypes = 8'd1 << DATA_TYPE_INT32 | 8'd1 << DATA_TYPE_FP32 | 8'd1 << DATA_TYPE_FP16
                                   | 8'd1 << DATA_TYPE_BF16;
 
-  // how a request ended, the first byte of its completion record
+  // How a request ended; the first byte of its completion record.
   typedef enum logic [7:0] {
-    STATUS_PENDING         = 8'd0,  // what the host writes there before; the NIC never does
+    STATUS_PENDING         = 8'd0,  // the host writes it there before it asks; the NIC never does
     STATUS_OK              = 8'd1,
     STATUS_BAD_LENGTH      = 8'd2,  // zero, or no whole number of elements
     STATUS_BAD_ALIGNMENT   = 8'd3,  // the buffer is not on a multiple of a memory beat
@@ -58,7 +58,7 @@ package hostif_pkg;
     logic [31:0]       started;   // when it was queued, in clocks
   } request_t;
 
-  // a request that was looked at; its data follow unless status says otherwise
+  // A request that the segmenter has looked at; its data follow unless status says otherwise.
   typedef struct packed {
     status_t           status;
     physical_t         completion;
@@ -69,11 +69,11 @@ package hostif_pkg;
     logic [31:0]       started;
   } job_t;
 
-  // a piece of a request that lies in one 4 KiB block
+  // A segment: a piece of a request that lies in one 4 KiB block.
   typedef struct packed {
     physical_t                   address;   // on a beat
     logic [SegmentBytesBits-1:0] bytes;     // 1..4096
-    logic                        last;      // of its request
+    logic                        last;      // the segment is the last of its request
     logic                        unmapped;  // address is void
   } segment_t;
 
@@ -106,7 +106,7 @@ package hostif_pkg;
     status_t            status;     // 0 until the record is written
   } record_t;
 
-  // for the statistics: each but the values is high for a clock
+  // Events that the statistics count: each but the values is high for one clock.
   typedef struct packed {
     logic        push_refused;         // the queue was full
     logic        pull_refused;
@@ -118,7 +118,7 @@ package hostif_pkg;
     logic        pull_unanswerable;
     logic        bus_error;            // memory refused a beat
     logic        done;                 // a completion record is in memory
-    logic        done_lost;            // or was refused there
+    logic        done_lost;            // with `done`: memory refused that record
     logic        done_is_pull;
     status_t     done_status;
     logic [31:0] done_bytes;
@@ -127,13 +127,13 @@ package hostif_pkg;
     logic [31:0] done_latency;
   } host_events_t;
 
-  // for the statistics: clocks in which something waits
+  // Stalls that the statistics count: each is high in the clocks in which something waits.
   typedef struct packed {
-    logic push_memory;     // a push for memory
-    logic push_transport;  // a vector for the transport
-    logic pull_waits;      // a pull for its message
-    logic vector_waits;    // a vector for a pull
-    logic pull_memory;     // a pull for memory
+    logic push_memory;     // a push waits for memory
+    logic push_transport;  // a vector waits for the transport
+    logic pull_waits;      // a pull waits for its message
+    logic vector_waits;    // a vector waits for a pull
+    logic pull_memory;     // a pull waits for memory
   } host_stalls_t;
 
   // log2 of an element's bytes

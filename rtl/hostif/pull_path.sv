@@ -1,6 +1,7 @@
-// From the transport's vectors to memory beats: the messages are matched with the pulls, trimmed to their length, and
-// converted back (LuWu, section 3.2.2).  A message that does not fit its pull is dropped to its end and the pull fails; the
-// beats that it lacks are made up without a byte kept, so that the write engine always gets what the segments promise.
+// Turns the transport's vectors into memory beats: matches messages with pulls, trims them to their length, and
+// converts them back (LuWu, section 3.2.2).  A message that does not fit its pull is dropped to its end and the pull
+// fails; the beats that it lacks are made up without a byte kept, so that the write engine always gets what the
+// segments promise.
 `include "ports.svh"
 
 module pull_path
@@ -12,12 +13,12 @@ module pull_path
     parameter int unsigned VECTOR_BYTES = 256,
     // 0: only integers and bytes, no converter
     parameter bit CONVERT = 1'b1,
-    // registers of a converter's lane
+    // number of registers in a converter's lane
     parameter int unsigned STAGES = 3
 ) (
     input  logic                    clk,
     input  logic                    rst,
-    // h = ceil(log2 workers)
+    // headroom h = ceil(log2 workers)
     input  logic [HeadroomBits-1:0] headroom,
 
     // every request, in order; its segments wait for the beats
@@ -32,7 +33,7 @@ module pull_path
     output logic                    m_axis_tvalid,
     input  logic                    m_axis_tready,
 
-    // for a clock: memory has the beats of the oldest request
+    // high for a clock: memory has the beats of the oldest request
     input  logic                    data_done,
     input  logic                    data_error,
     input  logic                    data_unmapped,
@@ -77,9 +78,9 @@ module pull_path
 
   state_t            state_reg;
   logic              first_beat_reg;  // of a vector
-  logic [31:0]       left_reg;        // elements
+  logic [31:0]       left_reg;        // elements that the request still lacks
   status_t           status_reg;
-  logic [31:0]       missing_reg;     // elements, when skipping began
+  logic [31:0]       missing_reg;     // elements that the request lacked when skipping began
   logic              sat_reg;
   logic signed [7:0] exponent_reg;
 

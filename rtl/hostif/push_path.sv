@@ -1,5 +1,5 @@
-// From memory beats to the transport's vectors: format conversion (LuWu, section 3.2.2), cut into vectors, and the
-// completion once the transport has the last of them: then the buffer is free again.
+// Turns memory beats into the transport's vectors: converts their format (LuWu, section 3.2.2), cuts them into vectors,
+// and completes the request once the transport has the last of them: then the buffer is free again.
 `include "ports.svh"
 
 module push_path
@@ -11,12 +11,12 @@ module push_path
     parameter int unsigned VECTOR_BYTES = 256,
     // 0: only integers and bytes, no converter
     parameter bit CONVERT = 1'b1,
-    // registers of a converter's lane
+    // number of registers in a converter's lane
     parameter int unsigned STAGES = 3
 ) (
     input  logic                    clk,
     input  logic                    rst,
-    // h = ceil(log2 workers)
+    // headroom h = ceil(log2 workers)
     input  logic [HeadroomBits-1:0] headroom,
 
     // every request, in order, before its beats; one that was refused has none

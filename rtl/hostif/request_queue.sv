@@ -3,14 +3,14 @@
 module request_queue
   import hostif_pkg::*;
 #(
-    // requests, a power of two
+    // number of requests that may wait, a power of two
     parameter int unsigned DEPTH = 16
 ) (
     input  logic                   clk,
     input  logic                   rst,
     input  logic [31:0]            now,
 
-    // for a clock: the host asks; `started` is filled in here
+    // high for a clock: the host makes a request; this module fills in `started`
     input  request_t               request,
     input  logic                   ring,
     output logic                   refused,

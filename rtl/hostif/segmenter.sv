@@ -30,13 +30,13 @@ module segmenter
     input  logic      result_valid,
     input  logic      result_hit,
     input  ppn_t      result_ppn,
-    // an entry of the TLB changed
+    // high for a clock: an entry of the TLB has changed
     input  logic      filled,
 
-    // for a clock: a page was not in the TLB, and where
+    // high for a clock: a page was not in the TLB; beside it, which page
     output logic        missed,
     output logic [63:0] missed_address,
-    // for a clock: a request was dropped since its completion has no place
+    // high for a clock: a request was dropped, since its completion has no place
     output logic        unanswerable
 );
 
@@ -53,9 +53,9 @@ module segmenter
   request_t                request_reg;
   status_t                 status_reg;
   physical_t               completion_reg;
-  logic [VirtualBits-1:0]  at_reg;         // next byte of the buffer
-  logic [31:0]             left_reg;       // bytes from there
-  vpn_t                    last_page_reg;  // of the buffer
+  logic [VirtualBits-1:0]  at_reg;         // address of the next byte of the buffer
+  logic [31:0]             left_reg;       // bytes left from that address on
+  vpn_t                    last_page_reg;  // the last page of the buffer
   segment_t                segment_reg;
 
   // ---- two translations are kept, the completions' page and the buffer's --------------------------------

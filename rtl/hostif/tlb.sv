@@ -1,10 +1,10 @@
-// Virtual to physical pages of 2 MiB, filled by the driver (LuWu, section 3.2.1: the GTLB of a WorkerNIC, the TLB of an
-// AggNIC).  Direct-mapped: the low bits of the page number choose the entry, so the driver knows what a fill replaces.
-// A result comes two clocks after its lookup was taken; the ports take turns.
+// Translates virtual to physical pages of 2 MiB; the driver fills it (LuWu, section 3.2.1: the GTLB of a WorkerNIC, the
+// TLB of an AggNIC).  Direct-mapped: the low bits of the page number choose the entry, so the driver knows what
+// a fill replaces.  A result comes two clocks after its lookup was taken; the ports take turns.
 module tlb
   import hostif_pkg::*;
 #(
-    // a power of two; 1024 reach 2 GiB
+    // number of entries, a power of two; 1024 reach 2 GiB
     parameter int unsigned ENTRIES = 1024,
     parameter int unsigned PORTS = 2
 ) (

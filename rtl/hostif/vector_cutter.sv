@@ -1,12 +1,12 @@
-// A message of lanes or bytes to vectors of VECTOR_BYTES, the last one filled up with zeros.  Combinational but for the
-// count of beats: it adds no clock.
+// Cuts a message of lanes or bytes into vectors of VECTOR_BYTES, the last one filled up with zeros.  The module is
+// combinational but for the count of beats: it adds no clock.
 `include "ports.svh"
 
 module vector_cutter
   import catchment_wire_pkg::*;
   import transport_pkg::*;
 #(
-    // a multiple of 64
+    // bytes of a vector, a multiple of 64
     parameter int unsigned VECTOR_BYTES = 256
 ) (
     input  logic              clk,

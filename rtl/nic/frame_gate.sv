@@ -1,12 +1,12 @@
-// Between the MAC, which a soft reset does not touch, and the transport, which it cuts off anywhere: a frame cut on its
-// way out is ended with a beat marked bad, and the rest of a frame that was coming in is dropped.
+// Stands between the MAC, which a soft reset does not touch, and the transport, which it cuts off anywhere: the gate
+// ends a frame cut on its way out with a beat marked bad, and drops the rest of a frame that was coming in.
 `include "ports.svh"
 
 module frame_gate (
     input  logic         clk,
-    // the MAC's
+    // the reset of the MAC's side
     input  logic         rst,
-    // the transport's
+    // the reset of the transport's side
     input  logic         core_rst,
 
     // transport -> MAC
@@ -21,13 +21,13 @@ module frame_gate (
     output logic         m_axis_rx_tvalid,
     input  logic         m_axis_rx_tready,
 
-    // for a clock: a frame was cut
+    // high for a clock: a frame was cut
     output logic         cut
 );
 
   // ---- out --------------------------------------------------------------------------------------------------
   logic inside_reg;   // of a frame, as far as beats were taken from the transport
-  logic ending_reg;   // a beat that ends a cut frame is due
+  logic ending_reg;   // the beat that ends a cut frame is due
   logic move;
 
   assign move             = m_axis_tx_tready || !m_axis_tx_tvalid;
@@ -63,7 +63,7 @@ module frame_gate (
 
   // ---- in ---------------------------------------------------------------------------------------------------
   logic middle_reg;  // the next beat is not a frame's first
-  logic drop_reg;    // until the frame's end
+  logic drop_reg;    // beats are dropped until the frame's end
 
   wire passes = s_axis_rx_tvalid && s_axis_rx_tready;
   wire middle = passes ? !s_axis_rx_tlast : middle_reg;

@@ -11,26 +11,26 @@ module nic
     parameter bit ROLE = ROLE_WORKER,
     // bytes of a vector, a power of two, 64..8192
     parameter int unsigned VECTOR_BYTES = 256,
-    // frames of each ring, a power of two
+    // number of frames in each ring, a power of two
     parameter int unsigned WINDOW = 1024,
     // 0: a worker is never in all-reduce; leaves out the conversion back
     parameter bit ALL_REDUCE = 1'b1,
-    // registers of a converter's lane, 1..3
+    // number of registers in a converter's lane, 1..3
     parameter int unsigned STAGES = 3,
-    // requests that wait in each direction, a power of two
+    // number of requests that may wait in each direction, a power of two
     parameter int unsigned QUEUE_DEPTH = 16,
-    // 2 MiB pages, a power of two
+    // number of 2 MiB pages in the TLB, a power of two
     parameter int unsigned TLB_ENTRIES = 1024,
-    // beats asked of memory at a time, a power of two: bandwidth times latency
+    // number of beats asked of memory at a time, a power of two: bandwidth times latency
     parameter int unsigned READ_BEATS = 512,
-    // beats that wait for memory, a power of two
+    // number of beats that may wait for memory, a power of two
     parameter int unsigned WRITE_BEATS = 64,
-    // beats of the longest burst, a power of two, at most 64
+    // number of beats of the longest burst, a power of two, at most 64
     parameter int unsigned BURST_BEATS = 16
 ) (
     input  logic                         clk,
     input  logic                         rst,
-    // level; see IRQ
+    // level-triggered; register IRQ says why it is high
     output logic                         irq,
 
     // AXI4-Lite: registers (docs/registers.md)

@@ -1,13 +1,13 @@
-// What a NIC counts beside its transport (transport_pkg::stat_t): an index of a 48-bit counter.
+// The counters of a NIC beside its transport's (transport_pkg::stat_t), by index; each has 48 bits.
 package nic_pkg;
 
   localparam int unsigned HostStatIndexBits = 6;
-  // of IRQ
+  // bits of register IRQ
   localparam int unsigned InterruptBits = 6;
 
   typedef enum logic [HostStatIndexBits-1:0] {
     HOST_STAT_STATUS                = 6'd0,   // 16 of them: HOST_STAT_STATUS + status_t, requests that ended so
-    HOST_STAT_PUSHES                = 6'd16,  // ended
+    HOST_STAT_PUSHES                = 6'd16,  // pushes that ended
     HOST_STAT_PULLS                 = 6'd17,
     HOST_STAT_PUSH_REFUSED          = 6'd18,  // the queue was full
     HOST_STAT_PULL_REFUSED          = 6'd19,
@@ -29,7 +29,7 @@ package nic_pkg;
     HOST_STAT_NONFINITE             = 6'd35,
     HOST_STAT_PULL_BYTES            = 6'd36,
     HOST_STAT_PULL_LATENCY_SUM      = 6'd37,
-    HOST_STAT_PUSH_LATENCY_MIN      = 6'd40,  // all ones before the first
+    HOST_STAT_PUSH_LATENCY_MIN      = 6'd40,  // all ones before the first push
     HOST_STAT_PULL_LATENCY_MIN      = 6'd41,
     HOST_STAT_PUSH_LATENCY_MAX      = 6'd42,
     HOST_STAT_PULL_LATENCY_MAX      = 6'd43

@@ -1,4 +1,4 @@
-// A NIC's registers behind AXI4-Lite (rtl/registers.toml): settings, commands, what the hardware says, counters, interrupts.
+// A NIC's registers behind AXI4-Lite (rtl/registers.toml): settings, commands, status, counters, interrupts.
 // A soft reset ends the streams and leaves the other settings.
 `include "ports.svh"
 
@@ -24,7 +24,7 @@ module nic_registers
     // events for IRQ, as its bits
     input  logic [InterruptBits-1:0]     interrupt_set,
     output logic                         irq,
-    // for a clock: a read or write was answered with an error
+    // high for a clock: a read or write was answered with an error
     output logic                         refused,
 
     // counters: the values come two clocks after the index
@@ -98,7 +98,7 @@ module nic_registers
   logic [31:0]         register_reg;
   logic                readable_reg;
   logic [StatBits-1:0] counter;
-  logic [31:0]         high_reg;  // of the counter whose low word was read last
+  logic [31:0]         high_reg;  // the high word of the counter whose low word was read last
   nic_status_t         answers;
 
   wire counted = in_statistics(rd_addr) || in_host_statistics(rd_addr);

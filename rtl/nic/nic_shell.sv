@@ -9,13 +9,13 @@ module nic_shell
   import transport_pkg::*;
 #(
     parameter int unsigned VECTOR_BYTES = 256,
-    // frames of the transport's rings
+    // number of frames in each of the transport's rings
     parameter int unsigned WINDOW = 1024,
     // a root pushes bytes and pulls sums; a worker pushes gradients and pulls bytes, or sums in all-reduce
     parameter bit ROLE = ROLE_WORKER,
-    // WorkerNIC: can pull sums
+    // whether a WorkerNIC can pull sums
     parameter bit ALL_REDUCE = 1'b1,
-    // registers of a converter's lane
+    // number of registers in a converter's lane
     parameter int unsigned STAGES = 3,
     parameter int unsigned QUEUE_DEPTH = 16,
     parameter int unsigned TLB_ENTRIES = 1024,
