@@ -37,7 +37,7 @@ class Kept:
         return bool(self.document or self.port_faults)
 
     def to_json(self) -> str:
-        """The same as text."""
+        """What is kept, as JSON text."""
         return json.dumps({"document": self.document, "port_faults": self.port_faults}, sort_keys=True)
 
     @classmethod

@@ -85,23 +85,23 @@ class JobWatch:
         return state
 
     def renew(self, record: JobRecord, cause: str) -> None:
-        """The job has new generations."""
+        """Take over the job's new generations."""
         self.record, self._cause = record, cause
         self.roster.renew(record.epoch)
 
     def trouble(self, source: str, text: str) -> None:
-        """Something is wrong with the job until `settle` is called for it."""
+        """Note what is wrong with the job, until `settle` is called for the same `source`."""
         self._troubles[source] = text
 
     def settle(self, source: str) -> None:
-        """It is no longer."""
+        """End the trouble that `trouble` noted for `source`."""
         self._troubles.pop(source, None)
 
     def stall(self, text: str, now: float) -> None:
-        """A member reported that it does not get on; forgotten unless it is reported again."""
+        """Note that a member reported a stall; it is forgotten unless a member reports it again."""
         self._stall, self._stalled_until = text, now + self._stall_seconds
 
     def forget_stall(self, now: float) -> None:
-        """Called now and then."""
+        """Forget a stall that was not reported again in time; the controller calls this now and then."""
         if self._stall and now > self._stalled_until:
             self._stall = ""

@@ -1,4 +1,4 @@
-"""A job as a value: who takes part, and what it holds on every switch."""
+"""A job as a value: its members, and what it holds on every switch."""
 
 from __future__ import annotations
 

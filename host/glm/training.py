@@ -90,7 +90,7 @@ class Training:
 
     @property
     def numbers(self) -> Numbers:
-        """Their widths."""
+        """The widths of the training's numbers."""
         return Numbers(self.bits, self.batch, self.fraction)
 
     def steps(self, rate: float) -> list[Step]:

@@ -130,7 +130,7 @@ class Share:
             on_batch()
 
     def _data_parallel_epoch(self, step: Step, summer: Summer, on_batch: Callable[[], None]) -> None:
-        """Gradients of whole mini-batches are added up, and everybody updates the whole model."""
+        """Gradients of whole mini-batches are added up, and every worker updates the whole model."""
         assert self._worker is not None
         coarse = max(0, step.shift - GRADIENT_GUARD)
         gradient, added = self._sum(summer, 0, self.features)

@@ -28,7 +28,7 @@ class PushBehind:
     """Pushes one message per tensor; at most `limit` layers of gradients wait for the network at a time."""
 
     def __init__(self, port: TransferPort, limit: int, timeline: Timeline) -> None:
-        """Nothing is pushed before the first `push`."""
+        """Hold the port; nothing is sent before the first `push`."""
         self._port = port
         self._limit = limit
         self._timeline = timeline

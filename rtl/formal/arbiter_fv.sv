@@ -43,7 +43,7 @@ module arbiter_fv #(
   if (FAIR) begin : gen_fair
     arbiter_rr #(.COUNT(COUNT)) dut (.*);
 
-    // whom we watch: any, always the same
+    // the requester that is watched: any one, always the same
     logic [IndexBits-1:0] who_reg;
     logic [IndexBits:0]   waited_reg;  // grants done to others while it asks
 

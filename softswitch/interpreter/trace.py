@@ -68,7 +68,7 @@ class Trace:
 
     @property
     def on(self) -> bool:
-        """Whether anybody listens; ask before a costly text."""
+        """Whether lines go to a sink; ask before making a costly text."""
         return self.sink is not None
 
     def line(self, text: str, loc: object = None) -> None:

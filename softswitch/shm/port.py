@@ -169,7 +169,7 @@ class Port:
         return self._check(self._c.catchment_shm_arm(self._alive, c.FRAMES)) == 0
 
     def close(self) -> None:
-        """Let go of the port; the switch serves the next who comes.  May be called twice."""
+        """Let go of the port; the switch serves the next peer that comes.  May be called twice."""
         handle, self._handle = self._handle, None
         if handle is not None:
             self._c.catchment_shm_detach(handle)

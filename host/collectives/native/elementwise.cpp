@@ -14,7 +14,7 @@ namespace {
 
 using wire::DataType;
 
-// As an integer, so that infinities and NaN are the largest.
+// Returns the largest magnitude as an integer, so that infinities and NaN are the largest.
 template <typename Type, bool kFinite>
 CATCHMENT_INLINE std::uint32_t largest_magnitude(const std::uint8_t* __restrict elements,
                                                  std::size_t count) {

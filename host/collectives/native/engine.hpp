@@ -53,9 +53,9 @@ class Engine {
   // Gives the port back; only for an engine that has failed.  No frame comes or goes after it.
   void release_port() { port_.reset(); }
 
-  // Operations that are not done.
+  // Whether there are operations that are not done.
   bool busy() const { return !pending_.empty(); }
-  // Everything sent has arrived everywhere.
+  // Whether everything that this rank has sent has arrived at all ranks.
   bool settled() const { return !window_.outstanding(); }
   Nanos deadline() const;
   // False: there is something to do already (Port::may_sleep).

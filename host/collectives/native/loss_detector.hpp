@@ -20,20 +20,20 @@ class LossDetector {
   // places: a power of two, the vectors that can be under way.
   explicit LossDetector(std::uint32_t places) : mask_(places - 1), left_(places) {}
 
-  // A vector left; `again`: not for the first time.
+  // Notes that vector `seq` left; `again`: not for the first time.
   void on_sent(Seq seq, bool again) {
     Left& left = left_[seq & mask_];
     left = {++count_, again};
     if (again) repeated_.push_back({seq, count_});
   }
 
-  // Its sum is here, for the first time.
+  // Notes that the sum of vector `seq` is here, for the first time.
   void on_received(Seq seq) {
     const Left& left = left_[seq & mask_];
     if (!left.again && left.number > newest_) newest_ = left.number;
   }
 
-  // The next vector to be sent once more.
+  // Takes the next vector that was lost and is to be sent once more.
   std::optional<Seq> take_lost(const ConsumerWindow& consumer) {
     for (; !repeated_.empty(); repeated_.pop_front()) {
       const Repeated first = repeated_.front();

@@ -64,13 +64,13 @@ struct Operation : std::enable_shared_from_this<Operation> {
   // signatures of each vector's needs (vector_needs.hpp).
   std::uint32_t tables = 0;
 
-  // The schedule's.
+  // The schedule keeps these.
   bool begun = false;       // its first vector has a place
   std::uint32_t told = 0;   // of the tables, sent
   std::uint32_t tried = 0;  // data vectors sent on the guess
   std::uint32_t next = 0;   // data vector to be sent next
 
-  // The engine's.
+  // The engine keeps these.
   bool cancelled = false;
   bool agreed = false;               // all ranks want the same
   bool missed = false;               // and E is not what all of them have guessed

@@ -19,17 +19,17 @@ class RollCall {
 
   // `rank` says that it sends `next` next.
   void on_call(std::uint32_t rank, Seq next, Nanos now);
-  // This rank waits: its own turn comes now and then.
+  // Notes that this rank waits: a call of its own is due, once in an interval at most.
   void on_waiting(Nanos now);
 
-  // This rank is to say where it is.
+  // Whether this rank is to say now how far it is.
   bool due(Nanos now) const { return wanted_ && now >= said_at_ + kInterval; }
   Nanos deadline() const { return wanted_ ? said_at_ + kInterval : kNever; }
   void on_said(Nanos now);
 
   // Ranks (bits) that have not been heard since `since`.
   std::uint32_t silent(Nanos since) const;
-  // Ranks that have been, and have not sent `seq`.
+  // Ranks (bits) that have been heard since `since` and have not sent `seq`.
   std::uint32_t behind(Nanos since, Seq seq) const;
   // The switch has carried this rank's own call back.
   bool heard_itself(Nanos since) const { return seen_[rank_].at >= since; }

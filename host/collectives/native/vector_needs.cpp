@@ -6,7 +6,7 @@ namespace catchment::host {
 namespace {
 
 constexpr std::uint32_t kInLane = 2;
-// In place of a guess: the vector is marked. No vector needs this exponent.
+// This value in place of a guess says that the vector is marked. No vector needs this exponent.
 constexpr std::int8_t kMark = -127;
 
 constexpr std::uint32_t lanes_of_rank(std::uint32_t vectors) {

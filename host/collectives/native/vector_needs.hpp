@@ -20,7 +20,7 @@ struct Need {
   std::int8_t guess = 0;
 };
 
-// Lanes of all ranks' needs of `vectors` vectors.
+// The number of lanes that all ranks' needs of `vectors` vectors take.
 std::uint32_t lanes_of_needs(std::uint32_t vectors, const Layout& layout);
 // Vectors that those take for which there is no room behind the signatures.
 std::uint32_t tables_of(std::uint32_t vectors, const Layout& layout);
@@ -34,14 +34,14 @@ struct NeedsPart {
 };
 NeedsPart part_of_needs(std::size_t lanes, std::uint32_t part, const Layout& layout);
 
-// Lane `lane` of this rank's needs.
+// Returns lane `lane` of this rank's needs.
 std::uint32_t encode(std::span<const Need> needs, std::uint32_t lane);
 
 struct Agreement {
   std::vector<Scale> scales;
   bool guessed = true;  // all ranks have guessed them
 };
-// Of all ranks' lanes, `lanes_of_needs` of them.
+// Reads the agreement out of all ranks' lanes, `lanes_of_needs` of them.
 Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
                        const Layout& layout);
 

@@ -33,7 +33,7 @@ struct Scale {
   std::span<const double> span;
   std::uint16_t largest = 1;
 
-  // Rounded half to even.
+  // Returns the code of a feature's value, rounded half to even.
   std::uint16_t code(double value, std::size_t feature) const;
 };
 

@@ -27,7 +27,7 @@ constexpr std::size_t kLanes = 3;
 // What a request became: done when every chunk is.
 class Ticket {
  public:
-  // True when done.
+  // Waits until the request is done; false when that takes longer than `limit`.
   bool wait_for(std::chrono::nanoseconds limit);
   bool done() const;
   // errno of the first chunk that failed, ENODATA for a read beyond the end; 0: all is well.
@@ -104,7 +104,7 @@ class Device {
   std::array<std::deque<Request>, kLanes> queues_;
   DeviceStats stats_;
   bool closing_ = false;
-  // The thread's own.
+  // Only the device's thread uses these.
   std::vector<Flight> flights_;
   std::vector<std::size_t> free_;
   Clock::time_point next_start_{};

@@ -27,7 +27,8 @@ std::uint32_t sum(const Kernels& kernels, const std::byte* section, std::size_t 
   return seal(sums);
 }
 
-// Of master weights and moments of one unit; the parameters' is added once they exist.
+// Returns the checksums of one unit's master weights and moments; that of the parameters is added
+// once they exist.
 BlockSums state_sums(const Kernels& kernels, const Sections& s, std::size_t unit) {
   BlockSums sums;
   sums.master = sum(kernels, s.master, unit, sizeof(float));

@@ -14,10 +14,10 @@ _ANY = 1 << 30  # planes on a device on which the model has nothing
 
 
 class Planes:
-    """Used by one thread at a time. A plane is `taken` for a layer when what it holds of the layer counts."""
+    """The planes of a store, used by one thread at a time. A plane is `taken` for a layer when its data of it count."""
 
     def __init__(self, devices: Sequence[OpenDevice], manifest: Manifest) -> None:
-        """Those for which all devices have space already."""
+        """Begin with the planes for which all devices have space already."""
         self._devices = devices
         self._manifest = manifest
         self._spare: set[int] = set()

@@ -37,7 +37,7 @@ class Channel(Generic[T]):
             self._change.notify_all()
 
     def fail(self) -> None:
-        """Nothing can be taken any more."""
+        """Close the queue and drop its items; nothing can be taken any more."""
         with self._change:
             self._items.clear()
             self._closed = True

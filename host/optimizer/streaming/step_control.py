@@ -47,7 +47,7 @@ class StepControl:
         self._scale = self.loss_scale.current
 
     def gathered(self, ticket: Ticket, skipped: Sequence[str]) -> None:
-        """They have been looked at; tensors of the names `skipped` cannot be used.
+        """Note that a layer's gradients have been looked at; the tensors named in `skipped` cannot be used.
 
         Raises:
             TrainingError: overflows without end.

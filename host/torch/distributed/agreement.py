@@ -42,7 +42,7 @@ class Agreement:
         self.store = PrefixStore(_lead(store, size, timeout) if rank == 0 else _join(store, rank, timeout), store)
 
     def of_first(self, key: str, make: Callable[[], Any]) -> Any:
-        """What rank 0 made, which may take its time; its failure is everybody's.
+        """What rank 0 made, which may take its time; its failure is every rank's.
 
         Raises:
             CollectiveError: rank 0 could not.

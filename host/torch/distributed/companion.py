@@ -54,7 +54,7 @@ class Companion:
 
     @property
     def backend(self) -> Any:
-        """It, or None."""
+        """The gloo group, or None."""
         return self._gloo
 
 

@@ -283,7 +283,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         return self._gloo("recv").recv_anysource(tensors, tag)
 
     def monitored_barrier(self, timeout: timedelta, wait_all_ranks: bool = False) -> None:
-        """See dist.monitored_barrier; a timeout of 0 is over before anybody can have come."""
+        """See dist.monitored_barrier; a timeout of 0 is over before any rank can have come."""
         gloo = self._gloo("monitored_barrier")
         if self.rank() == 0 and self.size() > 1 and timeout == timedelta(0):
             raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms. No ranks successfully processed.")

@@ -46,13 +46,13 @@ struct Reduction {
   Outcome outcome;
   std::atomic<bool> done = true;
 
-  // The reducer's while it runs.
+  // The reducer keeps these while the all-reduce runs.
   std::uint32_t begun = 0;  // vectors sent
   std::uint32_t taken = 0;  // sums received
   Nanos started = 0;
 };
 
-// A wait that does not get on.
+// A wait without progress.
 struct Standstill {
   Nanos duration = 0;
   Seq seq = 0;  // of the oldest round
@@ -63,7 +63,8 @@ class AllReducer {
   // Throws std::system_error, EMSGSIZE when a frame does not fit the path.
   AllReducer(AllReducerConfig config, std::unique_ptr<Port> port);
 
-  // Sends what the slots take now; the rest follows while someone waits.  Only when it is done.
+  // Sends what the slots take now; the rest follows while the caller waits.  The reduction must be
+  // done before it is started again.
   void start(const std::shared_ptr<Reduction>& reduction);
   // Runs the protocol until it is done, at most for `limit`; false when it is not done yet.
   bool wait(const Reduction& reduction, Nanos limit);

@@ -39,7 +39,7 @@ class ConsumerWindow {
   // Hands over that frame.
   void consume() { ++consumed_; }
 
-  // Neither received nor beyond the credit.
+  // Whether `seq` is neither received nor beyond the credit.
   bool missing(Seq seq) const {
     const Arrival arrival = classify(seq);
     return arrival == Arrival::kNext || arrival == Arrival::kAhead;

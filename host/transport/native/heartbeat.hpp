@@ -27,9 +27,9 @@ class Heartbeat {
 
   // Ack or credit may have moved.
   void on_window(Seq ack, Seq credit, Nanos now);
-  // Say so at once, if there is anything new to say.
+  // A message has ended: a heartbeat is due at once if ack or credit is new.
   void on_message_end() { flush_ = true; }
-  // Repeat at once even if nothing is new.
+  // A duplicate has come: a heartbeat is due at once even if nothing is new.
   void on_duplicate() { urgent_ = true; }
 
   bool due(Nanos now) const { return now >= deadline(); }

@@ -74,7 +74,7 @@ class Member {
   // Fails all that is pending, but answers others' retransmissions until quiet, or for `linger`.
   // Nothing may be pushed or pulled from then on.
   void close(const Failure& failure, Nanos linger, Nanos now);
-  // The time for answers is over.
+  // Whether the time for answers after close() is over.
   bool closed(Nanos now) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAttachPieceMs = 50;
 
-// In short pieces, so that Ctrl-C ends it.
+// Attaches to the switch; it waits in short pieces, so that Ctrl-C ends it.
 std::unique_ptr<Port> attach(const std::string& path, const UdpAddress& local,
                              const UdpAddress& peer, Nanos timeout) {
   const Nanos until = monotonic_now() + timeout;

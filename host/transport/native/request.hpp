@@ -73,7 +73,7 @@ class Request {
     finish(now);
   }
 
-  // True when it is done within `limit`.
+  // Waits until the request is done; false when that takes longer than `limit`.
   bool wait_for(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
     return finished_.wait_for(lock, limit, [this] { return done(); });

@@ -19,7 +19,7 @@ namespace catchment::host {
 class AttachError : public std::runtime_error {
  public:
   AttachError(const std::string& why, bool final) : std::runtime_error(why), final_(final) {}
-  // Waiting longer would not help.
+  // Whether waiting longer would not help.
   bool final() const { return final_; }
 
  private:

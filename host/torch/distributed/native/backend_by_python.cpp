@@ -15,7 +15,7 @@ using Started = SwitchBackend::Started;
 
 namespace {
 
-// A work of a Python class, which lives as long as its Python object; torch's own holder would
+// A work of a Python class, which has the lifetime of its Python object; torch's own holder would
 // never say that it is done.
 class PythonWork final : public c10d::Work {
  public:
@@ -135,7 +135,8 @@ void SwitchBackend::shutdown() { end("shutdown"); }
 
 void SwitchBackend::abort() { end("abort"); }
 
-// After it everything is done or has failed, so that the thread has nothing to wait for.
+// Ends the group by its Python method; then every operation is done or has failed, so that the
+// completion threads have nothing to wait for.
 void SwitchBackend::end(const char* method) {
   {
     const py::gil_scoped_acquire gil;

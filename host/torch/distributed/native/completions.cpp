@@ -50,13 +50,14 @@ void Completions::close() {
   }
 }
 
-// Nobody waits for these, nor for those that they may start. With the mutex held.
+// Detaches `threads`: nothing waits for them, nor for those that they may start. The caller holds
+// the mutex.
 void Completions::abandon(State& state, std::vector<std::thread>& threads) {
   state.abandoned = true;
   for (std::thread& thread : threads) thread.detach();
 }
 
-// With the mutex held.
+// Wakes a thread that is idle, or starts one. The caller holds the mutex.
 void Completions::wake(const std::shared_ptr<State>& state) {
   if (state->idle > 0) {
     state->changed.notify_one();

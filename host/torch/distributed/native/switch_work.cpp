@@ -18,8 +18,8 @@ py::object explained(const Explain& explain, const Flight& flight, const Failure
                         py::arg("fatal") = failure.fatal);
 }
 
-// On a thread of the group's. What C++ throws may be thrown again and again, a Python exception
-// not.
+// Completes the future, on a thread of the group. An exception of C++ may be thrown again and
+// again, a Python exception may not.
 void complete(const Flight& flight, const Explain& explain,
               const c10::intrusive_ptr<c10::ivalue::Future>& future) {
   const std::optional<Failure> failure = flight.failure();
@@ -39,7 +39,7 @@ void complete(const Flight& flight, const Explain& explain,
   future->setError(std::make_exception_ptr(std::runtime_error(text)));
 }
 
-// A signal handler (Ctrl-C) gets its turn.
+// Lets Python's signal handlers run (Ctrl-C).
 void check_signals() {
   const py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

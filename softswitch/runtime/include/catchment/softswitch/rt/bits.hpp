@@ -57,7 +57,7 @@ constexpr bits<W> max_value() {
   }
 }
 
-/// Of a number of the same storage: its low W bits.
+/// Returns the low W bits of a number of the same storage.
 template <unsigned W, class T>
 constexpr bits<W> mask(const T& value) {
   if constexpr (W == 8 || W == 16 || W == 32 || W == 64 || W == 128) {
@@ -268,7 +268,7 @@ template <unsigned W>
 constexpr bool less_u(const bits<W>& a, const bits<W>& b) {
   return a < b;
 }
-/// Of int<W>.
+/// Compares two values as int<W>.
 template <unsigned W>
 constexpr bool less_s(const bits<W>& a, const bits<W>& b) {
   return xor_<W>(a, min_signed<W>()) < xor_<W>(b, min_signed<W>());

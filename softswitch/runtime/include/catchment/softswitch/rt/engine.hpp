@@ -52,7 +52,7 @@ class Output {
   [[nodiscard]] const OutFrame& operator[](std::size_t i) const { return frames_[i]; }
   /// Takes frame `from` to place `to` of the list.
   void move(std::size_t from, std::size_t to) { frames_[to] = frames_[from]; }
-  /// Forgets all frames from place `count` on; they are somebody else's.
+  /// Forgets all frames from place `count` on; their buffers are not the list's any more.
   void truncate(std::size_t count) { frame_count_ = count; }
 
  private:
@@ -140,7 +140,7 @@ class Hooks {
 };
 
 struct Engine {
-  Output* out = nullptr;  // of whoever runs the program now
+  Output* out = nullptr;  // the frames that leave the program's present run
   std::vector<ReplicaList> groups{kGroups};
   std::vector<CloneTarget> sessions{kSessions};
   std::vector<PortCounters> ports{kPorts};

@@ -78,7 +78,7 @@ struct Stack {
   std::array<H, N> e{};
   std::uint32_t next = 0;
 
-  /// Of the elements; nextIndex does not count.
+  /// Compares the elements; nextIndex does not count.
   friend bool operator==(const Stack& a, const Stack& b) { return a.e == b.e; }
 
   void push_front(std::uint32_t count) {

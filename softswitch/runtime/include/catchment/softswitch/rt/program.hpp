@@ -26,7 +26,7 @@ struct TableLayout {
   std::vector<KeySlot> slots;
 };
 
-/// Where a register array lies in the arena; in the order of ProgramInfo::registers.
+/// The place of a register array in the arena; in the order of ProgramInfo::registers.
 struct RegisterLayout {
   std::uint64_t offset = 0;  // bytes
   std::uint64_t stride = 0;

@@ -13,7 +13,7 @@
 
 namespace catchment::softswitch::rt {
 
-/// Where a key field lives: `words` words from `word` on (least significant first), or within one
+/// The place of a key field: `words` words from `word` on (least significant first), or within one
 /// word from bit `shift`.
 struct KeySlot {
   std::uint32_t word = 0;
@@ -102,13 +102,13 @@ inline const Row* probe(const HashIndex& index, const std::array<std::uint64_t, 
   }
 }
 
-/// Of an all-exact table. nullptr: a miss.
+/// Looks a key up in a table whose fields are all exact. nullptr: a miss.
 template <std::size_t N>
 inline const Row* match_exact(const Table& table, const std::array<std::uint64_t, N>& key) {
   return probe<N>(table.exact, key);
 }
 
-/// Of any other table with R range fields.
+/// Looks a key up in any other table, with R range fields. nullptr: a miss.
 template <std::size_t N, std::size_t R>
 inline const Row* match_tuples(const Table& table, const std::array<std::uint64_t, N>& key,
                                const std::array<std::uint64_t, R>& ranges) {
