@@ -174,7 +174,7 @@ enum class Reject : std::uint8_t {
 
 // how a request ended: the first byte of its completion record
 enum class Status : std::uint8_t {
-  kPending = 0,  // what the host writes there before; the NIC never does
+  kPending = 0,  // the host writes it there before it asks; the NIC never does
   kOk = 1,
   kBadLength = 2,  // zero, or no whole number of elements
   kBadAlignment = 3,  // the buffer is not on a multiple of a memory beat
@@ -190,7 +190,7 @@ enum class Status : std::uint8_t {
 // counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks
 enum class HostStatistic : std::uint8_t {
   kStatus = 0,  // 16 of them: HOST_STAT_STATUS + status_t, requests that ended so
-  kPushes = 16,  // ended
+  kPushes = 16,  // pushes that ended
   kPulls = 17,
   kPushRefused = 18,  // the queue was full
   kPullRefused = 19,
@@ -212,7 +212,7 @@ enum class HostStatistic : std::uint8_t {
   kNonfinite = 35,
   kPullBytes = 36,
   kPullLatencySum = 37,
-  kPushLatencyMin = 40,  // all ones before the first
+  kPushLatencyMin = 40,  // all ones before the first push
   kPullLatencyMin = 41,
   kPushLatencyMax = 42,
   kPullLatencyMax = 43,

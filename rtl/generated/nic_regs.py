@@ -496,7 +496,7 @@ class Reject(IntEnum):
 class Status(IntEnum):
     """how a request ended: the first byte of its completion record"""
 
-    PENDING = 0  # what the host writes there before; the NIC never does
+    PENDING = 0  # the host writes it there before it asks; the NIC never does
     OK = 1
     BAD_LENGTH = 2  # zero, or no whole number of elements
     BAD_ALIGNMENT = 3  # the buffer is not on a multiple of a memory beat
@@ -513,7 +513,7 @@ class HostStatistic(IntEnum):
     """counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks"""
 
     STATUS = 0  # 16 of them: HOST_STAT_STATUS + status_t, requests that ended so
-    PUSHES = 16  # ended
+    PUSHES = 16  # pushes that ended
     PULLS = 17
     PUSH_REFUSED = 18  # the queue was full
     PULL_REFUSED = 19
@@ -535,7 +535,7 @@ class HostStatistic(IntEnum):
     NONFINITE = 35
     PULL_BYTES = 36
     PULL_LATENCY_SUM = 37
-    PUSH_LATENCY_MIN = 40  # all ones before the first
+    PUSH_LATENCY_MIN = 40  # all ones before the first push
     PULL_LATENCY_MIN = 41
     PUSH_LATENCY_MAX = 42
     PULL_LATENCY_MAX = 43
