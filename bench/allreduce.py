@@ -3,15 +3,14 @@
 The same number of ranks on the same machine: ours on shared-memory ports of one switch and over UDP through a switch in
 Mininet (needs root; left out, and said, otherwise), gloo over loopback TCP.  Both are `dist.all_reduce` of the same
 tensors in the same loop, and only the backend's name differs; `--api communicator` drives ours without
-torch.distributed.  Block scaling, the default.  The time of
-an operation is the median over all operations of all ranks in the turn whose ratio is the median of all turns'; the
-algorithm's bandwidth is the array's bytes by that time.  A point takes `--seconds`, or three turns where those are
-longer: a whole run is a matter of five to ten minutes, of twenty at most.
+torch.distributed.  Block scaling, the default.  The time of an operation is the median over all operations of all ranks
+in the turn whose ratio is the median of all turns'; the algorithm's bandwidth is the array's bytes by that time.  A
+point takes `--seconds`, or three turns where those are longer: a whole run is a matter of five to ten minutes, of
+twenty at most.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -24,7 +23,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from bench.allreduce_plot import plot
 from bench.report import RESULTS, Figure, publish
@@ -34,12 +35,14 @@ from catchment.controlplane.faults import set_loss
 from catchment.controlplane.jobs import JobPlan, deploy
 from catchment.controlplane.programs import programs_of
 from catchment.controlplane.topology import Topology, star
+from catchment.program import one_of, run_program
 from catchment.sim.lab.local_switch import LANES, SLOTS, rings
 from catchment.sim.lab.mininet import MininetNetwork
 from catchment.sim.lab.shm_lab import LUWU, ShmLab
 
 KIB, MIB = 1 << 10, 1 << 20
-SIZES = tuple(KIB << shift for shift in range(0, 17, 2))
+RANKS, WAYS = [2, 4, 8], ["shared-memory", "udp"]
+SIZES = [KIB << shift for shift in range(0, 17, 2)]
 PORTS = rings(LANES, SLOTS)
 SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
@@ -211,15 +214,15 @@ class Point:
         return Figure(name, self.bytes / self.seconds / 1e9, "GB/s", "gloo", self.bytes / self.gloo / 1e9, goal)
 
 
-def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -> list[Point]:
+def measure(way: str, ours: Ranks, theirs: Ranks, *, sizes: Sequence[int], turns: int, seconds: float) -> list[Point]:
     """Both, in turns."""
     points = []
-    ranks, turns = ours.count, options.turns
-    for size in options.sizes:
+    ranks = ours.count
+    for size in sizes:
         rounds = max(1, min(40, 16 * MIB // size))
         pairs: list[tuple[float, float]] = []
         begun = time.monotonic()
-        while len(pairs) < turns and (len(pairs) < LEAST_TURNS or time.monotonic() - begun < options.seconds):
+        while len(pairs) < turns and (len(pairs) < LEAST_TURNS or time.monotonic() - begun < seconds):
             other = theirs.seconds(size, max(1, rounds // 2))
             pairs.append((ours.seconds(size, rounds), other))
         # The turn whose ratio is the median: both were measured in the same moment of the machine.
@@ -234,13 +237,13 @@ def measure(way: str, ours: Ranks, theirs: Ranks, options: argparse.Namespace) -
     return points
 
 
-def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, options: argparse.Namespace) -> Figure:
+def loss_figure(way: str, ways: dict[str, Way], ranks: int, size: int, api: str) -> Figure:
     """What 1% of loss leaves of the goodput: the same ranks, with and without it in turns of a few operations.
 
     All bytes by all time, as a training job pays it: timeouts count as often as they happen.
     """
     took = {0.0: 0.0, LOSS: 0.0}
-    with ways[way](ranks, options.api) as members:
+    with ways[way](ranks, api) as members:
         assert members.lose is not None
         members.seconds(size, LOSS_ROUNDS)
         for turn in range(LOSS_TURNS):
@@ -257,41 +260,39 @@ def _size(size: int) -> str:
     return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and publish."""
-    parser = argparse.ArgumentParser(description="all_reduce through the switch, beside gloo")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4, 8])
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="BYTES")
-    parser.add_argument("--ways", nargs="+", choices=("shared-memory", "udp"), default=("shared-memory", "udp"))
-    parser.add_argument("--api", choices=("torch", "communicator"), default="torch", help="what drives ours")
-    parser.add_argument("--turns", type=int, default=9, help="of each point, ours and gloo's one after the other")
-    parser.add_argument("--seconds", type=float, default=15.0, help="after which a point gets no more turns")
-    parser.add_argument("--no-loss", action="store_true", help="leave out the comparison under loss")
-    options = parser.parse_args(arguments)
-    ways: dict[str, Way] = {"shared memory": shared_memory}
+def main(
+    *,
+    ranks: Annotated[list[int], typer.Option(help="Number of ranks, repeatable.")] = RANKS,
+    sizes: Annotated[list[int], typer.Option(help="Of the array, repeatable.", metavar="BYTES")] = SIZES,
+    ways: Annotated[list[str], typer.Option(help="Repeatable.", metavar="|".join(WAYS), callback=one_of(WAYS))] = WAYS,
+    api: Annotated[Literal["torch", "communicator"], typer.Option(help="What drives ours.")] = "torch",
+    turns: Annotated[int, typer.Option(help="Of each point, ours and gloo's one after the other.")] = 9,
+    seconds: Annotated[float, typer.Option(help="After which a point gets no more turns.")] = 15.0,
+    no_loss: Annotated[bool, typer.Option("--no-loss", help="Leave out the comparison under loss.")] = False,
+) -> None:
+    """Measure and publish all_reduce through the switch, beside gloo."""
+    opened: dict[str, Way] = {"shared memory": shared_memory} if "shared-memory" in ways else {}
     notes = [
         f"{os.cpu_count()} cores for the ranks and the switch; {LANES} lanes, {SLOTS} slots, block scaling",
         "gloo runs over loopback beside both",
-        "ours and gloo's are dist.all_reduce" if options.api == "torch" else "ours is driven without torch.distributed",
+        "ours and gloo's are dist.all_reduce" if api == "torch" else "ours is driven without torch.distributed",
     ]
-    if "udp" in options.ways and os.geteuid() == 0:
-        ways["UDP"] = udp
-    elif "udp" in options.ways:
+    if "udp" in ways and os.geteuid() == 0:
+        opened["UDP"] = udp
+    elif "udp" in ways:
         notes.append("UDP is left out: network namespaces need root")
-    if "shared-memory" not in options.ways:
-        del ways["shared memory"]
     points = []
-    for ranks in options.ranks:
-        with gloo(ranks) as theirs:
-            for way, open_ranks in ways.items():
-                with open_ranks(ranks, options.api) as ours:
-                    points += measure(way, ours, theirs, options)
+    for count in ranks:
+        with gloo(count) as theirs:
+            for way, open_ranks in opened.items():
+                with open_ranks(count, api) as ours:
+                    points += measure(way, ours, theirs, sizes=sizes, turns=turns, seconds=seconds)
     figures = [point.figure() for point in points]
-    if not options.no_loss:
-        figures += [loss_figure(way, ways, 2, 4 * MIB, options) for way in ways]
+    if not no_loss:
+        figures += [loss_figure(way, opened, 2, 4 * MIB, api) for way in opened]
     publish("allreduce", figures, notes)
     plot([(p.way, p.ranks, p.bytes, p.gloo / p.seconds) for p in points], RESULTS / "allreduce.svg")
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

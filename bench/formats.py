@@ -8,7 +8,6 @@ implementation equals bit for bit, so no switch is needed. Writes JSON and two p
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from bench import format_plots
 from bench.format_error import ErrorDistribution
 from bench.format_training import EXACT, RUNS, Curve, Study
 from bench.report import RESULTS, Figure, publish
+from catchment.program import run_program
 from catchment.sim.training.options import TrainingOptions
 
 FLOATS = "fp32 floats"
@@ -88,17 +88,9 @@ def figures(errors: Mapping[str, ErrorDistribution], apart: Mapping[str, Mapping
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, publish and plot."""
-    parser = argparse.ArgumentParser(description="error and convergence of the number formats")
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--preset", default="demo")
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    options = TrainingOptions(
-        steps=given.steps, preset=given.preset, workers=given.workers, seed=given.seed, wire="fp32", network="memory"
-    )
+def main(*, steps: int = 150, preset: str = "demo", workers: int = 4, seed: int = 1) -> None:
+    """Measure, publish and plot error and convergence of the number formats."""
+    options = TrainingOptions(steps=steps, preset=preset, workers=workers, seed=seed, wire="fp32", network="memory")
     errors, curves = measure(options)
     apart = distances(curves)
     notes = [
@@ -128,4 +120,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

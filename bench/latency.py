@@ -7,17 +7,18 @@ all rounds of all workers.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
@@ -25,6 +26,7 @@ from catchment.controlplane.fabric import Fabric
 from catchment.controlplane.jobs import JobPlan, deploy
 from catchment.controlplane.programs import programs_of
 from catchment.controlplane.topology import Topology
+from catchment.program import run_program
 from catchment.sim.lab.mininet import MininetNetwork
 from catchment.sim.lab.shm_lab import ShmLab
 
@@ -33,6 +35,7 @@ TOPOLOGY = ROOT / "sim" / "topologies" / "slots.yaml"
 SLOTS = 16
 GOAL = 20.0
 PATIENCE = 120.0
+WORKERS = [2, 4, 8]
 
 Start = Callable[[str, list[str]], "subprocess.Popen[str]"]
 
@@ -135,14 +138,14 @@ def figures(workers: int, rounds: int, spin: float) -> list[Figure]:
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and publish."""
-    parser = argparse.ArgumentParser(description="latency of a small all-reduce")
-    parser.add_argument("--rounds", type=int, default=5000)
-    parser.add_argument("--spin", type=float, default=200e-6, help="seconds that a worker polls before it sleeps")
-    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8])
-    options = parser.parse_args(arguments)
-    rows = [row for workers in options.workers for row in figures(workers, options.rounds, options.spin)]
+def main(
+    *,
+    rounds: int = 5000,
+    spin: Annotated[float, typer.Option(help="Seconds that a worker polls before it sleeps.")] = 200e-6,
+    workers: Annotated[list[int], typer.Option(help="Number of workers, repeatable.")] = WORKERS,
+) -> None:
+    """Measure and publish the latency of a small all-reduce."""
+    rows = [row for count in workers for row in figures(count, rounds, spin)]
     notes = [f"{os.cpu_count()} cores for the workers and the switch together"]
     if os.geteuid() != 0:
         notes.append("UDP is left out: network namespaces need root")
@@ -150,4 +153,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

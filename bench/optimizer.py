@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from bench import optimizer_disk, optimizer_kernels, optimizer_steps
 from bench.optimizer_network import UNLIMITED, TimedPort
 from bench.optimizer_runs import step_seconds, store_in, table_of
 from bench.report import RESULTS, Figure, publish
 from catchment.host.optimizer.store import UNIT
+from catchment.program import run_program
 
 
 def memory() -> list[Figure]:
@@ -36,14 +39,11 @@ def train_and_tell(layers: int) -> None:
     print(next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM")))
 
 
-def main() -> None:
-    """Measure and publish."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--train-layers", type=int, default=0, help="inside: train once, print the peak memory")
-    layers = options.parse_args().train_layers
+def main(*, train_layers: Annotated[int, typer.Option(help="Inside: train once, print the peak memory.")] = 0) -> None:
+    """Measure and publish the out-of-core optimizer."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    if layers:
-        train_and_tell(layers)
+    if train_layers:
+        train_and_tell(train_layers)
         return
     figures, notes = optimizer_kernels.measure()
     with tempfile.TemporaryDirectory(dir=RESULTS) as name:
@@ -55,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -10,7 +10,6 @@ takes the sums, so that it and the switch have a core each where there are two. 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import subprocess
@@ -20,6 +19,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import median
+from typing import Annotated
+
+import typer
 
 from bench import switch_inprocess, switch_updates
 from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS, entries, frame
@@ -28,6 +30,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.programs import cache_folder, compile_for
 from catchment.controlplane.topology import Target
+from catchment.program import run_program
 from catchment.softswitch.process import SwitchProcess
 
 WORKERS = 8
@@ -137,19 +140,11 @@ def measure(lanes: int, *, seconds: float, rounds: int) -> list[Figure]:
     return figures
 
 
-def main() -> None:
-    """Measure and publish."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of one measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    figures = [
-        figure
-        for lanes in (64, 8, 256)
-        for figure in measure(lanes, seconds=arguments.seconds, rounds=arguments.rounds)
-    ]
+def main(*, seconds: Annotated[float, typer.Option(help="Length of one measurement.")] = 1.5, rounds: int = 3) -> None:
+    """Measure and publish luwu.p4 through shared-memory ports, beside the same frames in-process."""
+    figures = [figure for lanes in (64, 8, 256) for figure in measure(lanes, seconds=seconds, rounds=rounds)]
     publish("shm_ports", figures, [f"{WORKERS} workers, {SLOTS} slots; the load generator is one process"])
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -10,7 +10,6 @@ and in-process, and on BMv2 where that is on the PATH.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -22,6 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Annotated
+
+import typer
 
 from bench import shm_ports, switch_inprocess, switch_updates
 from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS, entries, frame
@@ -31,6 +33,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.programs import compile_for
 from catchment.controlplane.topology import Target
+from catchment.program import run_program
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import COMMANDS, start_switch
 
@@ -225,25 +228,25 @@ def verdict(figure: Figure) -> str:
     return f"{'met   ' if met else 'MISSED'} {figure.name} ({figure.unit}): {compared}"
 
 
-def main() -> None:
-    """Measure and publish."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of one measurement")
-    parser.add_argument("--rounds", type=int, default=3, help="for 64 lanes and the round trip")
-    arguments = parser.parse_args()
+def main(
+    *,
+    seconds: Annotated[float, typer.Option(help="Length of one measurement.")] = 1.0,
+    rounds: Annotated[int, typer.Option(help="For 64 lanes and the round trip.")] = 3,
+) -> None:
+    """Measure and publish luwu.p4 beside a bare forwarder on the same interfaces."""
     enter_new_network()
     add_pairs([*range(1, WORKERS + 1), ROOT_PORT])
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for lanes, rounds in ((64, arguments.rounds), (8, 1), (256, 1)):
-            load = Load(folder, lanes, arguments.seconds)
-            every, one_of_eight, ours = rates(load, lanes, folder, rounds)
+        for lanes, turns in ((64, rounds), (8, 1), (256, 1)):
+            load = Load(folder, lanes, seconds)
+            every, one_of_eight, ours = rates(load, lanes, folder, turns)
             figures += rate_figures(lanes, every, one_of_eight, ours)
             if lanes == 64:
                 figures += bmv2(load, folder, ours)
-                figures += trips(load, folder, arguments.seconds, arguments.rounds)
-            figures += without_kernel(lanes, arguments.seconds, rounds)
+                figures += trips(load, folder, seconds, rounds)
+            figures += without_kernel(lanes, seconds, turns)
         figures += compile_time(folder)
     figures += switch_updates.measure_all(batches=(1000,))
     notes = [f"{WORKERS} workers, {SLOTS} slots; the load generator shares the machine's cores"]
@@ -251,4 +254,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

@@ -2,65 +2,85 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
-import sys
-from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from catchment.demo.orchestrate import run
+from catchment.program import one_of, run_program
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS
 from catchment.sim.training.options import NETWORKS, TARGETS, TrainingOptions, defaults_for
 from catchment.wire.generated.constants import SUPPORTED_LANES
 
-
-def parser(target: str = "embedded") -> argparse.ArgumentParser:
-    """Every option, with the defaults for `target`."""
-    default = defaults_for(target)
-    made = argparse.ArgumentParser(
-        prog="catchment demo",
-        description="Train a language model through a P4 switch in Mininet and compare with one process.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = made.add_argument
-    add("--workers", type=int, default=default.workers, help="number of workers")
-    add("--preset", choices=PRESETS, default=default.preset, help="size of the model")
-    add("--steps", type=int, default=default.steps, help="training steps")
-    add("--batch", type=int, default=default.batch, help="sequences per worker and step")
-    add("--rate", type=float, default=default.rate, help="peak learning rate of Adam")
-    add("--seed", type=int, default=default.seed, help="of initial weights and order of the text")
-    add("--wire", choices=("bf16", "fp32"), default=default.wire, help="parameters on the wire")
-    add("--loss", type=float, default=default.loss, help="probability of losing a frame at each port, each way")
-    add("--lanes", type=int, choices=SUPPORTED_LANES, default=default.lanes, help="32-bit lanes per frame")
-    add("--slots", type=int, default=default.slots, help="vectors in flight, a power of two")
-    add("--mtu", type=int, default=default.mtu, help="of the hosts' links, bytes")
-    add("--target", choices=TARGETS, default=default.target, help="which P4 switch")
-    add("--network", choices=NETWORKS, default=default.network, help="memory: threads, no switch, no root needed")
-    add("--evaluate", type=int, default=default.evaluate, help="steps between validations")
-    add("--timeout", type=float, default=default.timeout, help="seconds without progress before giving up")
-    add("--out-of-core", action="store_true", help="model states in a store on disk, streamed layer by layer")
-    add("--arena", type=int, default=default.arena, help="bytes for layers in flight out of core; 0: three layers")
-    add("--resume", action="store_true", help="go on with a run out of core that was ended")
-    add("--output", type=Path, default=default.output, help="folder of the report and the logs")
-    add("--name", default=default.name, help="of the network; demos of different names can run at once")
-    add("--no-reference", dest="reference", action="store_false", help="skip the training in one process")
-    return made
+_START = TrainingOptions()
+_LANES = "|".join(map(str, SUPPORTED_LANES))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; gives the exit code: 0 done, 1 failed, 2 wrong options, 130 interrupted."""
-    first = argparse.ArgumentParser(add_help=False)
-    first.add_argument("--target", choices=TARGETS, default="embedded")
-    target = first.parse_known_args(arguments)[0].target
-    values = parser(target).parse_args(arguments)
+def _start_from(context: typer.Context, target: str) -> str:
+    """Take the defaults of the target for all that the command line leaves out."""
+    context.default_map = asdict(defaults_for(one_of(TARGETS)(target)))
+    return target
+
+
+def demo(
+    context: typer.Context,
+    *,
+    target: Annotated[
+        str, typer.Option(help="Which P4 switch.", metavar="|".join(TARGETS), is_eager=True, callback=_start_from)
+    ] = _START.target,
+    workers: Annotated[int, typer.Option(help="Number of workers.")] = _START.workers,
+    preset: Annotated[
+        str, typer.Option(help="Size of the model.", metavar="|".join(PRESETS), callback=one_of(PRESETS))
+    ] = _START.preset,
+    steps: Annotated[int, typer.Option(help="Training steps.")] = _START.steps,
+    batch: Annotated[int, typer.Option(help="Sequences per worker and step.")] = _START.batch,
+    rate: Annotated[float, typer.Option(help="Peak learning rate of Adam.")] = _START.rate,
+    seed: Annotated[int, typer.Option(help="Of initial weights and order of the text.")] = _START.seed,
+    wire: Annotated[
+        str, typer.Option(help="Parameters on the wire.", metavar="bf16|fp32", callback=one_of(("bf16", "fp32")))
+    ] = _START.wire,
+    loss: Annotated[float, typer.Option(help="Probability of losing a frame at each port, each way.")] = _START.loss,
+    lanes: Annotated[
+        int,
+        typer.Option(
+            help="32-bit lanes per frame.",
+            metavar="|".join(map(str, SUPPORTED_LANES)),
+            callback=one_of(SUPPORTED_LANES),
+        ),
+    ] = _START.lanes,
+    slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = _START.slots,
+    mtu: Annotated[int, typer.Option(help="Of the hosts' links, bytes.")] = _START.mtu,
+    network: Annotated[
+        str,
+        typer.Option(
+            help="memory: threads, no switch, no root needed.", metavar="|".join(NETWORKS), callback=one_of(NETWORKS)
+        ),
+    ] = _START.network,
+    evaluate: Annotated[int, typer.Option(help="Steps between validations.")] = _START.evaluate,
+    timeout: Annotated[float, typer.Option(help="Seconds without progress before giving up.")] = _START.timeout,
+    out_of_core: Annotated[
+        bool, typer.Option("--out-of-core", help="Model states in a store on disk, streamed layer by layer.")
+    ] = False,
+    arena: Annotated[int, typer.Option(help="Bytes for layers in flight out of core; 0: three layers.")] = _START.arena,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run out of core that was ended.")] = False,
+    output: Annotated[Path, typer.Option(help="Folder of the report and the logs.")] = _START.output,
+    name: Annotated[str, typer.Option(help="Of the network; demos of different names can run at once.")] = _START.name,
+    reference: Annotated[bool, typer.Option(help="Train in one process as well, to compare.")] = _START.reference,
+) -> int:
+    """Train a language model through a P4 switch in Mininet and compare with one process.
+
+    Exit status: 0 done, 1 failed, 2 wrong options, 130 interrupted.
+    """
     console = Console()
     previous = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        run(TrainingOptions(**vars(values)), console)
+        run(TrainingOptions(**context.params), console)
     except LabError as error:
         Console(stderr=True).print(f"demo: {error}", style="red", markup=False, soft_wrap=True)
         return 1
@@ -77,4 +97,4 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(demo, name="catchment demo")

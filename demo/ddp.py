@@ -6,22 +6,34 @@ torchrun --nproc-per-node 4 -m catchment.demo.ddp --backend gloo
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import time
-from collections.abc import Sequence
 from datetime import timedelta
+from typing import Annotated
 
 import torch
 import torch.distributed as dist
+import typer
 from torch.nn.parallel import DistributedDataParallel
 
+from catchment.program import one_of, run_program
 from catchment.sim.training.data import Shard, load_corpus
 from catchment.sim.training.model import PRESETS, Decoder, initialise, next_byte_loss
 
 
-def train(backend: str, preset: str, steps: int, batch: int) -> None:
-    """Train, and print what rank 0 sees; every rank prints the checksum of its weights."""
+def train(
+    *,
+    backend: str = "catchment",
+    preset: Annotated[
+        str, typer.Option(help="Size of the model.", metavar="|".join(PRESETS), callback=one_of(PRESETS))
+    ] = "demo",
+    steps: int = 50,
+    batch: Annotated[int, typer.Option(help="Sequences per rank and step.")] = 8,
+) -> None:
+    """Train the demo's model under torchrun.
+
+    Rank 0 prints what it sees; every rank prints the checksum of its weights.
+    """
     dist.init_process_group(backend, timeout=timedelta(minutes=2))  # the one line that differs
     rank, size = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(1)
@@ -44,16 +56,5 @@ def train(backend: str, preset: str, steps: int, batch: int) -> None:
     dist.destroy_process_group()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one rank."""
-    parser = argparse.ArgumentParser(description="train the demo's model under torchrun")
-    parser.add_argument("--backend", default="catchment")
-    parser.add_argument("--preset", default="demo", choices=sorted(PRESETS))
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--batch", type=int, default=8, help="sequences per rank and step")
-    options = parser.parse_args(arguments)
-    train(options.backend, options.preset, options.steps, options.batch)
-
-
 if __name__ == "__main__":
-    main()
+    run_program(train)

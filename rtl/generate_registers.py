@@ -1,15 +1,15 @@
-"""Writes rtl/generated/ and pages of docs/ from maps of registers (rtl/*.toml), or with `--check` says which are stale.
-
-usage: python -m catchment.rtl.generate_registers [--check]
-"""
+"""Writes rtl/generated/ and pages of docs/ from maps of registers (rtl/*.toml), or says which are stale."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from catchment.checkout import ROOT
+from catchment.program import run_program
 from catchment.rtl.regmap import cpp, markdown, python, systemverilog
 from catchment.rtl.regmap.load import GLM_SOURCE, SOURCE, load
 from catchment.rtl.regmap.model import RegisterMap, RegisterMapError
@@ -45,12 +45,12 @@ def write(root: Path = ROOT) -> None:
         (root / path).write_text(text)
 
 
-def main() -> int:
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.rtl.generate_registers", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
+def main(
+    *, check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is stale.")] = False
+) -> int:
+    """Write the register maps' generated files and pages."""
     try:
-        if not parser.parse_args().check:
+        if not check:
             write()
             return 0
         names = stale()
@@ -65,4 +65,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

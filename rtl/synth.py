@@ -2,14 +2,11 @@
 
 The slowest path is an estimate of rtl/netlist.py; more than PATH_LIMIT_NS fails.
 
-usage: python -m catchment.rtl.synth [--json FILE] [MODULE ...]
-
 Results are kept under build/synth/ by content: only what changed is synthesized again.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -20,9 +17,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from catchment.checkout import ROOT
+from catchment.program import run_program
 from catchment.rtl.netlist import CARRY_NS, LUT_NS, Area, NetlistError, measure
 from catchment.rtl.sources import HEADERS, INCLUDES, RTL, closure
 
@@ -207,19 +207,22 @@ def _line(name: str, area: Area) -> str:
     return f"{name:26} {shares}  {area.path_ns:5.2f} ns: {area.levels} LUT + {area.carries_on_path} carry"
 
 
-def main() -> int:
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.rtl.synth", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help="only these")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    options = parser.parse_args()
-    unknown = set(options.modules) - {target.top for target in TARGETS}
+def main(
+    modules: Annotated[list[str] | None, typer.Argument(metavar="MODULE", help="Only these.")] = None,
+    *,
+    figures: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Takes the figures, too.")] = None,
+) -> int:
+    """Synthesize hardware modules for UltraScale+ with Yosys, and say what share of a U50 they take.
+
+    Results are kept under build/synth/ by content: only what changed is synthesized again.
+    """
+    unknown = set(modules or ()) - {target.top for target in TARGETS}
     if unknown:
         print(f"synth: no target has the top module {sorted(unknown)[0]}; see rtl/synth.py", file=sys.stderr)
         return 2
     rows, failed = {}, False
     print(f"{'':26}" + "".join(f" {kind.upper():>8} {'':6}" for kind in U50) + "  slowest path")
-    chosen = [target for target in TARGETS if not options.modules or target.top in options.modules]
+    chosen = [target for target in TARGETS if not modules or target.top in modules]
     # The largest first, so that none is left to the end; the table keeps its order.
     with ThreadPoolExecutor(max(1, min(4, (os.cpu_count() or 2)))) as pool:
         running = {target.name: pool.submit(synthesize, target) for target in reversed(chosen) if not target.parts}
@@ -250,10 +253,10 @@ def main() -> int:
     print(
         f"a path is an estimate: {LUT_NS} ns a LUT with its net, {CARRY_NS} ns a carry; above {PATH_LIMIT_NS} ns fails"
     )
-    if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+    if figures is not None:
+        figures.write_text(json.dumps(rows, indent=2) + "\n")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

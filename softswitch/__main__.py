@@ -1,48 +1,50 @@
-"""Compile a program for the embedded switch.
-
-usage: python -m catchment.softswitch PROGRAM.p4 --p4info FILE --output FILE.so [--externs FILE.hpp]
-"""
+"""Compile a program for the embedded switch."""
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from google.protobuf import text_format
 
+from catchment.program import run_program
 from catchment.softswitch.build import build
+from catchment.softswitch.command_line import DefinesOption, IncludeOption
 from catchment.softswitch.compiler.diagnostics import CompileError
 from catchment.softswitch.compiler.preprocess import definitions
 from catchment.softswitch.errors import SwitchError
 
 
-def main() -> int:
-    """Compile; errors go to stderr with their place in the source."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.softswitch", description=__doc__)
-    parser.add_argument("program", type=Path)
-    parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
-    parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
-    parser.add_argument("--p4info", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--externs", type=Path, help="a C++ header with the externs that the program declares itself")
-    options = parser.parse_args()
+def main(
+    program: Path,
+    *,
+    defines: DefinesOption = None,
+    include_dirs: IncludeOption = None,
+    p4info: Annotated[Path, typer.Option(help="Takes the P4Info, as text.")],
+    output: Annotated[Path, typer.Option(help="Takes the shared object.")],
+    externs: Annotated[
+        Path | None, typer.Option(help="A C++ header with the externs that the program declares itself.")
+    ] = None,
+) -> int:
+    """Compile a program for the embedded switch; errors go to stderr with their place in the source."""
     try:
-        defines = definitions(options.defines)
+        macros = definitions(defines or ())
     except ValueError as error:
-        parser.error(str(error))
+        raise typer.BadParameter(str(error), param_hint="-D") from None
     try:
-        built = build(options.program, options.include_dirs, defines, externs=options.externs)
+        built = build(program, include_dirs or (), macros, externs=externs)
     except (CompileError, SwitchError) as error:
         print(error, file=sys.stderr)
         return 1
     for warning in built.warnings:
         print(warning, file=sys.stderr)
-    options.p4info.write_text(text_format.MessageToString(built.p4info), encoding="utf-8")
-    shutil.copyfile(built.shared_object, options.output)
+    p4info.write_text(text_format.MessageToString(built.p4info), encoding="utf-8")
+    shutil.copyfile(built.shared_object, output)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

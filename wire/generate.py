@@ -1,14 +1,14 @@
-"""Writes wire/generated/ from frame.toml, glm.toml and controller.proto, or with `--check` says which files are stale.
-
-usage: python -m catchment.wire.generate [--check]
-"""
+"""Writes wire/generated/ from frame.toml, glm.toml and controller.proto, or says which files are stale."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from catchment.program import run_program
 from catchment.wire import glm as glm_numbers
 from catchment.wire import lanes
 from catchment.wire.emit import cpp, glm, grpc_stubs, hls, lua, p4, python, scapy_layer, systemverilog
@@ -53,11 +53,11 @@ def write(directory: Path = OUTPUT) -> None:
             path.unlink()
 
 
-def main() -> int:
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.wire.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
-    if not parser.parse_args().check:
+def main(
+    *, check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is stale.")] = False
+) -> int:
+    """Write wire/generated/ from frame.toml, glm.toml and controller.proto."""
+    if not check:
         write()
         return 0
     names = stale()
@@ -70,4 +70,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -1,31 +1,31 @@
-"""Proves everything, and says which planted bugs were found.
-
-usage: python -m catchment.rtl.formal [--fast] [NAME ...]
-"""
+"""Proves everything, and says which planted bugs were found."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from typing import Annotated
 
+import typer
+
+from catchment.program import run_program
 from catchment.rtl.formal.prove import FormalError, proofs, run
 
 
-def main() -> int:
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.rtl.formal", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these proofs")
-    parser.add_argument("--fast", action="store_true", help="leave out those that take minutes")
-    options = parser.parse_args()
+def main(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these proofs.")] = None,
+    *,
+    fast: Annotated[bool, typer.Option("--fast", help="Leave out those that take minutes.")] = False,
+) -> int:
+    """Prove everything, and say which planted bugs were found."""
     everything = proofs()
-    unknown = set(options.names) - {proof.name for proof in everything}
+    unknown = set(names or ()) - {proof.name for proof in everything}
     if unknown:
         print(f"no proof is called {sorted(unknown)[0]}; see rtl/formal/proofs.toml", file=sys.stderr)
         return 2
     failed = 0
     for proof in everything:
-        if (options.names and proof.name not in options.names) or (options.fast and proof.slow):
+        if (names and proof.name not in names) or (fast and proof.slow):
             continue
         began = time.monotonic()
         try:
@@ -48,4 +48,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -13,7 +13,6 @@ Lines of JSON, from a rank: {"rank": 2}, {"attached": true}, {"goodbye": true}; 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -22,12 +21,14 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.programs import is_compiled, programs_of
+from catchment.program import one_of, run_program
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
@@ -157,38 +158,44 @@ def rings(lanes: int, slots: int) -> str:
     return f"cells={slots},bytes={line * (2 + -(-4 * lanes // line))}"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one."""
-    parser = argparse.ArgumentParser(
-        prog="catchment-local-switch", description="a switch for the processes of one machine"
-    )
-    parser.add_argument("--ranks", type=int, default=1, help=f"1 to {MAX_WORKERS}")
-    parser.add_argument("--slots", type=int, default=SLOTS, help="vectors in flight, a power of two")
-    parser.add_argument("--lanes", type=int, default=LANES, choices=SUPPORTED_LANES, help="elements of a vector")
-    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds to wait for the first rank")
-    parser.add_argument("--compile", action="store_true", help="only compile its program, unless that was done before")
-    options = parser.parse_args(arguments)
-    if not 1 <= options.ranks <= MAX_WORKERS:
-        parser.error(f"{options.ranks} ranks: 1 to {MAX_WORKERS} fit one job")
-    hosts = [f"w{rank}" for rank in range(options.ranks)]
-    planned = ShmLab(
-        hosts, lanes=options.lanes, slots=options.slots, mtu=_MTU, options=rings(options.lanes, options.slots)
-    )
+def local_switch(
+    *,
+    ranks: Annotated[int, typer.Option(help="Processes of the job.", min=1, max=MAX_WORKERS)] = 1,
+    slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = SLOTS,
+    lanes: Annotated[
+        int,
+        typer.Option(
+            help="Elements of a vector.", metavar="|".join(map(str, SUPPORTED_LANES)), callback=one_of(SUPPORTED_LANES)
+        ),
+    ] = LANES,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
+    compile_only: Annotated[
+        bool, typer.Option("--compile", help="Only compile its program, unless that was done before.")
+    ] = False,
+) -> None:
+    """Serve a switch to the processes of one machine."""
+    hosts = [f"w{rank}" for rank in range(ranks)]
+    planned = ShmLab(hosts, lanes=lanes, slots=slots, mtu=_MTU, options=rings(lanes, slots))
     for switch in planned.topology.switches.values():
         if not is_compiled(switch):
             print(json.dumps({"compiling": switch.program.name}), flush=True)
-    if options.compile:
+    if compile_only:
         programs_of(planned.topology)
         return
     with tempfile.TemporaryDirectory(prefix="catchment-") as folder, planned as lab:
-        job = lab.allreduce(hosts, slots=options.slots, name="torch")
+        job = lab.allreduce(hosts, slots=slots, name="torch")
         path = Path(folder) / "socket"
-        ready = json.dumps({"socket": str(path), "ranks": options.ranks})
-        asyncio.run(_serve(lab, job, path, options.patience, ready))
+        ready = json.dumps({"socket": str(path), "ranks": ranks})
+        asyncio.run(_serve(lab, job, path, patience, ready))
 
 
 async def _serve(lab: ShmLab, job: JobPlan, path: Path, patience: float, ready: str) -> None:
     await LocalSwitch(lab, job, path, patience).serve(ready)
+
+
+def main() -> None:
+    """Run it as a program."""
+    run_program(local_switch)
 
 
 if __name__ == "__main__":

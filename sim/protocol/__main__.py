@@ -1,22 +1,19 @@
-"""usage: python -m catchment.sim.protocol [--verbose]
-
-Checks every protocol model; exit status 1 if one does not come out as it must.
-"""
+"""Checks every protocol model; exit status 1 if one does not come out as it must."""
 
 from __future__ import annotations
 
-import argparse
 import sys
+from typing import Annotated
 
+import typer
+
+from catchment.program import run_program
 from catchment.sim.protocol.cases import CASES
 from catchment.sim.protocol.spin import SpinError, check
 
 
-def main() -> int:
-    """Command line entry; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.sim.protocol")
-    parser.add_argument("--verbose", action="store_true", help="print the counterexamples")
-    verbose = parser.parse_args().verbose
+def main(*, verbose: Annotated[bool, typer.Option("--verbose", help="Print the counterexamples.")] = False) -> int:
+    """Check every protocol model; exit status 1 if one does not come out as it must."""
     wrong = 0
     for case in CASES:
         try:
@@ -34,4 +31,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

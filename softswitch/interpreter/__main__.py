@@ -1,19 +1,21 @@
 """Show what a program does with a packet.
 
-usage: python -m catchment.softswitch.interpreter PROGRAM.p4 PACKET [--port N] [--trace]
-
 PACKET is hexadecimal, or a file that holds it (`#` begins a comment; one packet a line). Tables hold what the program
 brings with it. Prints what leaves, one `PORT HEX` a line.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from catchment.program import run_program
+from catchment.softswitch.command_line import DefinesOption, IncludeOption
 from catchment.softswitch.compiler.diagnostics import CompileError
 from catchment.softswitch.compiler.frontend import check_file
 from catchment.softswitch.compiler.preprocess import definitions
@@ -61,25 +63,22 @@ def run(
     return lines
 
 
-def main() -> int:
-    """Errors go to stderr with their place in the source."""
-    parser = argparse.ArgumentParser(prog="python -m catchment.softswitch.interpreter", description=__doc__)
-    parser.add_argument("program", type=Path)
-    parser.add_argument("packets", metavar="PACKET", nargs="+")
-    parser.add_argument("--port", type=int, default=0, help="where the packets come in")
-    parser.add_argument("--trace", action="store_true", help="print each state, table, action and assignment")
-    parser.add_argument("-D", dest="defines", metavar="NAME=VALUE", action="append", default=[])
-    parser.add_argument("-I", dest="include_dirs", metavar="FOLDER", type=Path, action="append", default=[])
-    options = parser.parse_args()
+def main(
+    program: Path,
+    packets: Annotated[list[str], typer.Argument(metavar="PACKET", help="Hexadecimal, or a file that holds it.")],
+    *,
+    port: Annotated[int, typer.Option(help="Where the packets come in.")] = 0,
+    trace: Annotated[bool, typer.Option("--trace", help="Print each state, table, action and assignment.")] = False,
+    defines: DefinesOption = None,
+    include_dirs: IncludeOption = None,
+) -> int:
+    """Show what a program does with packets; errors go to stderr with their place in the source.
+
+    Tables hold what the program brings with it. Prints what leaves, one `PORT HEX` a line.
+    """
     try:
-        lines = run(
-            options.program,
-            options.packets,
-            port=options.port,
-            trace=options.trace,
-            include_dirs=options.include_dirs,
-            defines=definitions(options.defines),
-        )
+        macros = definitions(defines or ())
+        lines = run(program, packets, port=port, trace=trace, include_dirs=include_dirs or (), defines=macros)
     except (CompileError, InterpreterError, SwitchError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -88,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from catchment.program import run_program
+from catchment.softswitch.command_line import IncludeOption
 from catchment.softswitch.stf.suite import Setting, find_tests, run_test
 
 
-def main() -> int:
-    """0 only if every expectation holds and nothing else came out."""
-    parser = argparse.ArgumentParser(prog="stf", description=__doc__)
-    parser.add_argument("program", type=Path, help="a P4 program, or a directory of programs and tests")
-    parser.add_argument("test", type=Path, nargs="?")
-    parser.add_argument("-I", dest="include_dirs", type=Path, action="append", default=[])
-    arguments = parser.parse_args()
-    pairs = find_tests(arguments.program) if arguments.test is None else [(arguments.program, arguments.test)]
+def main(
+    program: Annotated[Path, typer.Argument(help="A P4 program, or a folder of programs and tests.")],
+    test: Annotated[Path | None, typer.Argument(help="The test; else all beside their programs.")] = None,
+    *,
+    include_dirs: IncludeOption = None,
+) -> int:
+    """Run one STF test, or every PROGRAM.p4 + PROGRAM.stf of a folder.
+
+    Exits with 0 only if every expectation holds and nothing else came out.
+    """
+    pairs = find_tests(program) if test is None else [(program, test)]
     if not pairs:
-        parser.error(f"{arguments.program}: no test beside a program of its name")
+        raise typer.BadParameter(f"{program}: no test beside a program of its name")
     bad = 0
-    for program, test in pairs:
-        outcome = run_test(program, test, Setting(arguments.include_dirs))
+    for source, expected in pairs:
+        outcome = run_test(source, expected, Setting(include_dirs or ()))
         bad += outcome.result != "passed"
         for line in outcome.reasons:
             print(line, file=sys.stderr)
-        print(f"{test}: {outcome.result} in {outcome.seconds:.1f} s")
+        print(f"{expected}: {outcome.result} in {outcome.seconds:.1f} s")
     return min(bad, 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from catchment.demo import LabError, TrainingOptions
-from catchment.demo.__main__ import main, parser
+from catchment.demo import __main__ as command_line
+from catchment.program import run_program
 from catchment.sim.lab import events
 from catchment.sim.training.options import Plan, defaults_for
 
 
-def test_the_command_line_gives_the_same_defaults() -> None:
-    assert TrainingOptions(**vars(parser().parse_args([]))) == TrainingOptions()
-    assert TrainingOptions(**vars(parser("bmv2").parse_args([]))) == defaults_for("bmv2")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], TrainingOptions()),
+        (["--target", "bmv2"], defaults_for("bmv2")),
+        (
+            ["--steps", "7", "--target", "bmv2", "--out-of-core", "--no-reference", "--output", "there"],
+            replace(defaults_for("bmv2"), steps=7, out_of_core=True, reference=False, output=Path("there")),
+        ),
+    ],
+)
+def test_the_command_line_gives_the_same_defaults(
+    words: list[str], expected: TrainingOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+    monkeypatch.setattr(command_line, "run", lambda options, _console: given.append(options))
+    with pytest.raises(SystemExit) as ended:
+        run_program(command_line.demo, words)
+    assert (ended.value.code, given) == (0, [expected])
 
 
 def test_a_slow_target_starts_from_a_small_training() -> None:
@@ -52,11 +70,14 @@ def test_wrong_options_say_what_is_right(wrong: dict[str, object], text: str) ->
 
 
 def test_main_gives_an_exit_code_and_a_message(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--network", "memory", "--loss", "0.1"]) == 1
+    with pytest.raises(SystemExit) as caught:
+        run_program(command_line.demo, ["--network", "memory", "--loss", "0.1"])
+    assert caught.value.code == 1
     assert "could lose packets" in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:
-        main(["--preset", "huge"])
+        run_program(command_line.demo, ["--preset", "huge"])
     assert caught.value.code == 2
+    assert "'huge' is not one of: tiny, demo" in capsys.readouterr().err
 
 
 def test_the_schedule_validates_first_last_and_between() -> None:

@@ -1,25 +1,20 @@
-"""Malformed and spoofed frames, each with the reason it must die of.
-
-usage: python -m catchment.sim.lab.traffic.attacker TARGET.json
-
-TARGET.json is what a job tells one of its members; the attacker needs not be one.
-"""
+"""Malformed and spoofed frames, each with the reason it must die of."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from scapy.layers.inet import IP, UDP, IPOption_NOP
 from scapy.packet import Packet, Raw
 
+from catchment.program import run_program
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.raw_port import RawPort
 from catchment.wire.generated.constants import DropReason, Flag, PacketType
@@ -138,34 +133,36 @@ def _streams(told: Mapping[str, Any]) -> list[str]:
     return [name for name in ("gradients", "parameters", "sums") if name in told]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as a program; prints, as JSON, how many frames must have died of which reason."""
-    parser = argparse.ArgumentParser(prog="catchment.sim.lab.traffic.attacker", description=__doc__)
-    parser.add_argument("target", type=Path, help="what `catchment job show NAME --host HOST` prints")
-    parser.add_argument("--ip", required=True, help="own address")
-    parser.add_argument("--member", action="store_true", help="this host is a worker of the job")
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--noise", type=int, default=0, help="frames of random bytes, with no expected reason")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    told = json.loads(options.target.read_text("utf-8"))
-    rng = random.Random(options.seed)
+def main(
+    target: Annotated[Path, typer.Argument(help="What `catchment job show NAME --host HOST` prints.")],
+    *,
+    ip: Annotated[str, typer.Option(help="Own address.")],
+    member: Annotated[bool, typer.Option("--member", help="This host is a worker of the job.")] = False,
+    repeat: int = 1,
+    noise_frames: Annotated[int, typer.Option("--noise", help="Frames of random bytes, with no expected reason.")] = 0,
+    seed: int = 1,
+) -> None:
+    """Send malformed and spoofed frames; prints, as JSON, how many must have died of which reason.
+
+    TARGET is what a job tells one of its members; the attacker needs not be one.
+    """
+    told = json.loads(target.read_text("utf-8"))
+    rng = random.Random(seed)
     expected: Counter[str] = Counter()
     with RawPort() as port:
         switch_ip = told["switch"][0]
-        sender = Sender(port.mac, options.ip, told["local"][1], port.resolve(switch_ip, options.ip), switch_ip)
+        sender = Sender(port.mac, ip, told["local"][1], port.resolve(switch_ip, ip), switch_ip)
         stream = told[_streams(told)[0]]
-        for _ in range(options.repeat):
+        for _ in range(repeat):
             attacks = [*malformed(sender, stream["gen"], stream["lanes"], rng)]
-            attacks += wrong_direction(sender, told, rng) if options.member else spoofed(sender, told, rng)
+            attacks += wrong_direction(sender, told, rng) if member else spoofed(sender, told, rng)
             for attack in attacks:
                 port.send(attack.frame)
                 expected[attack.reason.name] += 1
-        for frame in noise(sender, rng, options.noise):
+        for frame in noise(sender, rng, noise_frames):
             port.send(frame)
     print(json.dumps(expected))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

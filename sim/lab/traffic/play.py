@@ -1,24 +1,24 @@
 """Plays any member of a job, or an attacker, of either program, at a pace.
 
-usage: python -m catchment.sim.lab.traffic.play ROLE JOB.json
-
 Tells on standard error how far it is, and at the end, as one line of JSON on the output, what came of it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
+import typer
+
+from catchment.program import run_program
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.kinds import attacks
@@ -32,8 +32,7 @@ from catchment.sim.lab.traffic.sums import SumCount
 from catchment.sim.lab.traffic.user_port import UserPort
 from catchment.sim.lab.traffic.worker import all_reduce, send_vectors
 
-_ROLES = ("worker", "root", "attacker")
-_STREAMS = ("gradients", "parameters")
+_GRADIENTS: Final = "gradients"
 
 
 class Player(Protocol):
@@ -60,7 +59,7 @@ def play(
     *,
     count: int,
     patience: float,
-    stream: str = _STREAMS[0],
+    stream: str = _GRADIENTS,
 ) -> dict[str, Any]:
     """Play a worker (of either program, and of an all-reduce) or a root, on one stream of its job.
 
@@ -76,7 +75,7 @@ def play(
     """
     if role == "root" and (told.get("kind") == SLOTS_KIND or "gradients" not in told):
         raise ValueError(f"a job of kind {told.get('kind')} has no root: every worker gets the sums")
-    if stream != _STREAMS[0] and stream not in told:
+    if stream != _GRADIENTS and stream not in told:
         raise ValueError(f"a job of kind {told.get('kind')} has no stream {stream!r}")
     if told.get("kind") == SLOTS_KIND:
         return asdict(RoundWorker(port, sender, told).play(count, patience))
@@ -112,21 +111,40 @@ def attack(
     return {"kind": str(kind), "expected_drops": dict(expected)}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run as a program: 0, or 1 with a message when it did not end well."""
-    options = _parser().parse_args(arguments)
+def main(
+    role: Literal["worker", "root", "attacker"],
+    job: Annotated[Path, typer.Argument(help="What `catchment job show NAME --host HOST` prints.")],
+    *,
+    host: Annotated[str, typer.Option(help="Name for the summary.")] = "",
+    ip: Annotated[str | None, typer.Option(help="Own address; that of the job's member when left out.")] = None,
+    interface: Annotated[str, typer.Option(help="Of its NIC.")] = "eth0",
+    stream: Annotated[
+        Literal["gradients", "parameters"], typer.Option(help="Of a LuWu job, which of its two.")
+    ] = _GRADIENTS,
+    kind: Annotated[AttackKind, typer.Option(help="What an attacker does.")] = AttackKind.SPOOFED,
+    count: Annotated[int, typer.Option(help="Vectors, or an attacker's frames.")] = 100,
+    rate: Annotated[float | None, typer.Option(help="Frames per second at most.")] = None,
+    loss: float = 0.0,
+    skew: Annotated[str, typer.Option(help="Seconds that each new vector comes late: S, or LOW..HIGH.")] = "0",
+    seconds: float | None = None,
+    patience: Annotated[float, typer.Option(help="Seconds without anything new.")] = 10.0,
+    seed: int = 1,
+) -> int:
+    """Play a member of a job, or an attacker: 0, or 1 with a message when it did not end well.
+
+    Tells on standard error how far it is, and at the end, as one line of JSON on the output, what came of it.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = json.loads(options.job.read_text("utf-8"))
-    outcome: dict[str, Any] = {"role": options.role, "host": options.host, "seed": options.seed}
+    told = json.loads(job.read_text("utf-8"))
+    outcome: dict[str, Any] = {"role": role, "host": host, "seed": seed}
     error: str | None = None
     started = time.monotonic()
     try:
-        pace = Pace(options.rate, options.loss, parse_skew(options.skew), options.seconds, options.seed)
+        pace = Pace(rate, loss, parse_skew(skew), seconds, seed)
         stream_of(told)
-        own = options.ip or told["local"][0]
-        kind = AttackKind(options.kind)
-        local = options.role == "attacker" and kind is AttackKind.LOCAL
-        with UserPort(own, tuple(told["switch"])) if local else RawPort(options.interface) as raw:
+        own = ip or told["local"][0]
+        local = role == "attacker" and kind is AttackKind.LOCAL
+        with UserPort(own, tuple(told["switch"])) if local else RawPort(interface) as raw:
             if isinstance(raw, UserPort):
                 sender = Sender(raw.mac, own, raw.port, raw.mac, told["switch"][0])
             else:
@@ -134,15 +152,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             victim_mac = raw.resolve(told["local"][0], own) if kind is AttackKind.SWITCH else sender.switch_mac
             port = PacedPort(raw, pace, _progress)
             try:
-                if options.role == "attacker":
-                    outcome |= attack(
-                        kind, port, sender, told, count=options.count, seed=options.seed, victim_mac=victim_mac
-                    )
+                if role == "attacker":
+                    outcome |= attack(kind, port, sender, told, count=count, seed=seed, victim_mac=victim_mac)
                 else:
-                    outcome |= play(
-                        options.role, port, sender, told,
-                        count=options.count, patience=options.patience, stream=options.stream,
-                    )  # fmt: skip
+                    outcome |= play(role, port, sender, told, count=count, patience=patience, stream=stream)
             except KeyboardInterrupt:
                 error = "ended by a signal"
             except TimeoutError as stuck:
@@ -156,28 +169,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if error is None else 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="catchment.sim.lab.traffic.play", description=__doc__)
-    parser.add_argument("role", choices=_ROLES)
-    parser.add_argument("job", type=Path, help="what `catchment job show NAME --host HOST` prints")
-    parser.add_argument("--host", default="", help="name for the summary")
-    parser.add_argument("--ip", help="own address; that of the job's member when left out")
-    parser.add_argument("--interface", default="eth0", help="of its NIC")
-    parser.add_argument("--stream", choices=_STREAMS, default=_STREAMS[0], help="of a LuWu job, which of its two")
-    parser.add_argument("--kind", choices=[str(kind) for kind in AttackKind], default=str(AttackKind.SPOOFED))
-    parser.add_argument("--count", type=int, default=100, help="vectors, or an attacker's frames")
-    parser.add_argument("--rate", type=float, help="frames per second at most")
-    parser.add_argument("--loss", type=float, default=0.0)
-    parser.add_argument("--skew", default="0", help="seconds that each new vector comes late: S, or LOW..HIGH")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--patience", type=float, default=10.0, help="seconds without anything new")
-    parser.add_argument("--seed", type=int, default=1)
-    return parser
-
-
 def _progress(frames: Frames) -> None:
     print(f"{frames.sent} frames sent, {frames.received} received", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -7,12 +7,12 @@ exactly the same wire format.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
+from catchment.program import run_program
 from catchment.wire.generated import p4runtime_pb2
 
 
@@ -33,15 +33,12 @@ def with_dependencies(root: FileDescriptor) -> FileDescriptorSet:
     return result
 
 
-def main() -> None:
-    """Command line: `dump_descriptors.py OUTPUT`; the file is left alone when it is already right."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", type=Path)
-    output: Path = parser.parse_args().output
+def main(output: Path) -> None:
+    """Write the FileDescriptorSet of P4Runtime to OUTPUT, which is left alone when it is already right."""
     content = with_dependencies(p4runtime_pb2.DESCRIPTOR).SerializeToString(deterministic=True)
     if not output.exists() or output.read_bytes() != content:
         output.write_bytes(content)
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)
