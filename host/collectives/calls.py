@@ -21,8 +21,8 @@ _MOST_PRIORITY = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How an operation is carried out, whatever it does: see `Communicator.all_reduce`."""
+class CallOptions:
+    """How one call is carried out, whatever it does; see `Communicator.all_reduce`. `timeout` is in seconds."""
 
     priority: int
     timeout: float | None
@@ -55,25 +55,25 @@ class Operation:
     kind: int
     source: Buffer
     target: Buffer
-    manner: Manner
+    options: CallOptions
     numbers: Numbers = Numbers()
 
     def call(self) -> Call:
         """The call as the C library takes it."""
-        manner, numbers = self.manner, self.numbers
+        options, numbers = self.options, self.numbers
         return Call(
             kind=self.kind,
             reduction=numbers.op,
             type=int(self.source.dtype),
             scaling=numbers.scaling,
             exponent=numbers.exponent,
-            root=manner.root,
-            priority=manner.priority,
-            tag=manner.tag,
+            root=options.root,
+            priority=options.priority,
+            tag=options.tag,
             elements=self.source.elements,
             source=self.source.address,
             target=self.target.address,
-            timeout_ns=0 if manner.timeout is None else int(manner.timeout * 1e9),
+            timeout_ns=0 if options.timeout is None else int(options.timeout * 1e9),
         )
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import Manner, Numbers, Operation, told, wrong
+from catchment.host.collectives.calls import CallOptions, Numbers, Operation, told, wrong
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
@@ -199,7 +199,7 @@ class Communicator:
             CollectiveError: kind ``argument``; what happens later is raised by `Work.wait`.
         """
         arrays = self._in_and_out(array, out)
-        return self._reduce(calls.ALL_REDUCE, arrays, Manner(priority, timeout, tag), op, scaling)
+        return self._reduce(calls.ALL_REDUCE, arrays, CallOptions(priority, timeout, tag), op, scaling)
 
     def reduce(
         self,
@@ -214,11 +214,11 @@ class Communicator:
         tag: int = 0,
     ) -> Work:
         """Add up as `all_reduce` does, but only `root` gets the result; the others' arrays stay as they are."""
-        manner = Manner(priority, timeout, tag, self._root(root))
+        options = CallOptions(priority, timeout, tag, self._root(root))
         if self._rank == root:
-            return self._reduce(calls.REDUCE, self._in_and_out(array, out), manner, op, scaling)
+            return self._reduce(calls.REDUCE, self._in_and_out(array, out), options, op, scaling)
         kept = calls.elements(array, writable=False)
-        return self._reduce(calls.REDUCE, (kept, kept), manner, op, scaling)
+        return self._reduce(calls.REDUCE, (kept, kept), options, op, scaling)
 
     def reduce_scatter(
         self,
@@ -241,20 +241,20 @@ class Communicator:
                 f"reduce_scatter of {told(source)} into {told(target)}",
                 f"give the same type, and {self.size} times as many elements as out has",
             )
-        return self._reduce(calls.REDUCE_SCATTER, (source, target), Manner(priority, timeout, tag), op, scaling)
+        return self._reduce(calls.REDUCE_SCATTER, (source, target), CallOptions(priority, timeout, tag), op, scaling)
 
     def broadcast(
         self, array: Any, root: int, *, priority: int = 0, timeout: float | None = None, tag: int = 0
     ) -> Work:
         """Every rank gets `root`'s array, in place; any contiguous buffer, compared by bytes."""
         buffer = calls.raw(array, writable=self._rank != root)
-        manner = Manner(priority, timeout, tag, self._root(root))
-        return self._start(Operation(calls.BROADCAST, buffer, buffer, manner))
+        options = CallOptions(priority, timeout, tag, self._root(root))
+        return self._start(Operation(calls.BROADCAST, buffer, buffer, options))
 
     def barrier(self, *, priority: int = 0, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it."""
-        manner = Manner(priority, timeout, tag)
-        return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, manner))
+        options = CallOptions(priority, timeout, tag)
+        return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, options))
 
     def all_gather(
         self, array: Any, out: Any, *, priority: int = 0, timeout: float | None = None, tag: int = 0
@@ -268,7 +268,7 @@ class Communicator:
             raise wrong(
                 f"all_gather of {told(source)} into {told(target)}", f"out has {self.size} times the bytes of array"
             )
-        return self._start(Operation(calls.ALL_GATHER, source, target, Manner(priority, timeout, tag)))
+        return self._start(Operation(calls.ALL_GATHER, source, target, CallOptions(priority, timeout, tag)))
 
     def beside(self, elements: int, *, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it with as many elements and the same tag: for what goes another way.
@@ -278,11 +278,11 @@ class Communicator:
         if not 0 <= elements < 1 << 36:
             raise wrong(f"{elements} elements", "give 0..2**36-1")
         counted = Buffer(None, 0, elements, DataType.BYTES)
-        return self._start(Operation(calls.BESIDE, counted, calls.NOTHING, Manner(0, timeout, tag)))
+        return self._start(Operation(calls.BESIDE, counted, calls.NOTHING, CallOptions(0, timeout, tag)))
 
     def refuse(self) -> Work:
         """Take part in what the others call and this rank cannot: it fails on every rank that called it."""
-        return self._start(Operation(calls.REFUSED, calls.NOTHING, calls.NOTHING, Manner(0, None, 0)))
+        return self._start(Operation(calls.REFUSED, calls.NOTHING, calls.NOTHING, CallOptions(0, None, 0)))
 
     # ---- state
 
@@ -346,7 +346,7 @@ class Communicator:
         return root
 
     def _reduce(
-        self, kind: int, arrays: tuple[Buffer, Buffer], manner: Manner, op: str, scaling: Scaling | None
+        self, kind: int, arrays: tuple[Buffer, Buffer], options: CallOptions, op: str, scaling: Scaling | None
     ) -> Work:
         source, target = arrays
         if op not in calls.OPS:
@@ -355,7 +355,7 @@ class Communicator:
         if op == "mean" and not floats:
             raise wrong("a mean of int32", "take the sum, and divide as you wish")
         code = calls.OPS[op]
-        asked = Operation(kind, source, target, manner, Numbers(code))
+        asked = Operation(kind, source, target, options, Numbers(code))
         if not floats or op == "max":
             return self._start(asked)
         chosen = scaling or self._scaling

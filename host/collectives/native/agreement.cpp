@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "frame_header.hpp"
 
 namespace catchment::host {
 
@@ -85,13 +86,13 @@ void Engine::prepare_riding(Operation& operation, wire::Header& header, std::uin
 void Engine::tell_need(const Operation& operation, std::uint32_t index,
                        wire::Header& header) const {
   const Scale need = scale_of(operation, index, layout_);
-  header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
+  set(header, Flag::kEXPV);
   header.next_exp = need.exponent;
   if (!need.marked) return;
   if (operation.call.signature.scaling == ScalingMode::kFixed) {
     header.next_exp = static_cast<std::int8_t>(kMostExponent);
   } else {
-    header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+    set(header, Flag::kSAT);
   }
 }
 
@@ -101,7 +102,7 @@ void Engine::prepare_needs(Operation& operation, Signature& signature, wire::Hea
                            std::uint8_t* payload) {
   const auto vectors = static_cast<std::uint32_t>(operation.scales.size());
   std::vector<Need> needs(vectors);
-  header.flags |= static_cast<std::uint8_t>(Flag::kEXPV);
+  set(header, Flag::kEXPV);
   header.next_exp = static_cast<std::int8_t>(kLeastExponent);
   for (std::uint32_t i = 0; i < vectors; ++i) {
     Need& need = needs[i];
@@ -116,7 +117,7 @@ void Engine::prepare_needs(Operation& operation, Signature& signature, wire::Hea
   }
   if (operation.rides) {
     signature.exponent = needs[0].guess;
-    if (needs[0].scale.marked) header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+    if (needs[0].scale.marked) set(header, Flag::kSAT);
     return;
   }
   const std::size_t own = operation.needs.size() / layout_.ranks;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "frame_header.hpp"
 #include "gathered_sums.hpp"
 
 namespace catchment::host {
@@ -26,8 +27,6 @@ constexpr int kProbes = 4;
 constexpr Nanos kLateWords = 10'000'000;
 // The one rule for each of a vector's senders: signatures, agendas and words are integers.
 constexpr std::uint8_t kWords = static_cast<std::uint8_t>(DataType::kINT32);
-
-constexpr std::uint8_t bit(Flag flag) { return static_cast<std::uint8_t>(flag); }
 
 }  // namespace
 
@@ -397,15 +396,9 @@ void Engine::probe(Nanos now) {
 void Engine::prepare(Seq seq, const Place& place) {
   std::uint8_t* const payload = payload_of(seq);
   wire::Header& header = headers_[place_of(seq)];
-  header = {};
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(PacketType::kPA);
-  header.flags = bit(Flag::kACKV);
-  header.gen = config_.stream.gen;
-  header.wid = static_cast<std::uint8_t>(config_.rank);
+  header = frame_header(PacketType::kPA, config_.stream.gen, config_.rank, seq);
   header.dtype = kWords;
   header.lanes = static_cast<std::uint16_t>(layout_.lanes);
-  header.seq = seq;
   switch (place.content) {
     case Content::kBegin: {
       begins_.push_back(seq);
@@ -415,7 +408,7 @@ void Engine::prepare(Seq seq, const Place& place) {
       signature.cancelled = operation.cancelled;
       if (negotiates(signature.scaling)) prepare_needs(operation, signature, header, payload);
       write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
-      if (operation.vectors == 0 || operation.rides) header.flags |= bit(Flag::kLAST);
+      if (operation.vectors == 0 || operation.rides) set(header, Flag::kLAST);
       if (operation.rides) prepare_riding(operation, header, payload);
       break;
     }
@@ -449,7 +442,7 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
     header.dtype = static_cast<std::uint8_t>(signature.type);
     header.exp = static_cast<std::int8_t>(is_float(signature.type) ? scale.exponent : 0);
   }
-  if (place.index + 1 == operation.vectors) header.flags |= bit(Flag::kLAST);
+  if (place.index + 1 == operation.vectors) set(header, Flag::kLAST);
   if (signature.scaling == ScalingMode::kFixed) {
     tell_need(operation, place.index, header);
   } else if (negotiates(signature.scaling) &&
@@ -462,7 +455,7 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
 // What is cut on a guess is nothing that counts.
 void Engine::note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header) {
   if (trial) return;
-  if (cut.saturated != 0) header.flags |= bit(Flag::kSAT);
+  if (cut.saturated != 0) set(header, Flag::kSAT);
   count_cut(operation, cut.saturated, cut.nonfinite);
 }
 
@@ -475,9 +468,8 @@ void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint6
 
 void Engine::send(Seq seq, bool again, std::uint8_t* room) {
   wire::Header header = headers_[place_of(seq)];
-  header.ack = consumer_.ack();
-  header.credit = consumer_.credit();
-  if (again) header.flags |= bit(Flag::kRETX);
+  set_window(header, consumer_.ack(), consumer_.credit());
+  if (again) set(header, Flag::kRETX);
   wire::encode(header, room);
   port_->commit(wire::kHeaderBytes, {payload_of(seq), payload_bytes_});
   stats_.frames_sent.add();
@@ -487,17 +479,11 @@ void Engine::send(Seq seq, bool again, std::uint8_t* room) {
 bool Engine::send_heartbeat(bool call, Nanos now) {
   std::uint8_t* const room = port_->stage();
   if (room == nullptr) return false;
-  wire::Header header;
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(PacketType::kHB);
-  header.flags = bit(Flag::kACKV);
-  header.gen = config_.stream.gen;
-  header.wid = static_cast<std::uint8_t>(config_.rank);
-  header.ack = consumer_.ack();
-  header.credit = consumer_.credit();
-  header.seq = window_.next();
+  wire::Header header =
+      frame_header(PacketType::kHB, config_.stream.gen, config_.rank, window_.next());
+  set_window(header, consumer_.ack(), consumer_.credit());
   if (call) {
-    header.flags |= bit(Flag::kRETX);
+    set(header, Flag::kRETX);
     header.exp = static_cast<std::int8_t>(config_.rank);
     roll_call_.on_said(now);
   }

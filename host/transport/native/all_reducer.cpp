@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "frame_header.hpp"
 #include "numbers.hpp"
 
 namespace catchment::host {
@@ -236,17 +237,12 @@ void AllReducer::prepare(Seq seq, Reduction& reduction, std::uint32_t index) {
   const Cut cut = quantize(source.type, source.address + first * item_bytes(source.type), count,
                            reduction.exponent, headroom_, payload);
   std::memset(payload + count * wire::kLaneBytes, 0, (per_frame - count) * wire::kLaneBytes);
-  wire::Header header;
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(PacketType::kPA);
-  header.gen = config_.stream.gen;
-  header.wid = config_.wid;
+  wire::Header header = frame_header(PacketType::kPA, config_.stream.gen, config_.wid, seq);
   header.dtype = static_cast<std::uint8_t>(source.type);
   header.exp = static_cast<std::int8_t>(reduction.exponent);
   header.lanes = static_cast<std::uint16_t>(per_frame);
-  header.seq = seq;
-  if (cut.saturated != 0) header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
-  if (index + 1 == vectors(reduction)) header.flags |= static_cast<std::uint8_t>(Flag::kLAST);
+  if (cut.saturated != 0) set(header, Flag::kSAT);
+  if (index + 1 == vectors(reduction)) set(header, Flag::kLAST);
   wire::encode(header, frame);
   reduction.outcome.saturated += cut.saturated;
   reduction.outcome.nonfinite += cut.nonfinite;
@@ -271,13 +267,7 @@ bool AllReducer::send_vector(Seq seq, bool again) {
 bool AllReducer::send_ack(Seq seq) {
   std::uint8_t* const room = port_->stage();
   if (room == nullptr) return false;
-  wire::Header header;
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(PacketType::kACK);
-  header.gen = config_.stream.gen;
-  header.wid = config_.wid;
-  header.seq = seq;
-  wire::encode(header, room);
+  wire::encode(frame_header(PacketType::kACK, config_.stream.gen, config_.wid, seq), room);
   port_->commit(wire::kHeaderBytes);
   stats_.frames_sent.add();
   stats_.bytes_sent.add(wire::kHeaderBytes);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "frame_header.hpp"
 #include "numbers.hpp"
 
 namespace catchment::host {
@@ -204,16 +205,10 @@ void Receiver::beat(Port& port, Nanos now) {
 bool Receiver::send_heartbeat(Port& port, std::optional<Seq> missing, Nanos now) {
   std::uint8_t* const room = port.stage();
   if (room == nullptr) return false;
-  wire::Header header;
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(PacketType::kHB);
-  header.flags = static_cast<std::uint8_t>(Flag::kACKV);
-  header.gen = config_.gen;
-  header.wid = wid_;
-  header.ack = window_.ack();
-  header.credit = window_.credit();
-  header.seq = missing.value_or(header.ack);
-  if (missing) header.flags |= static_cast<std::uint8_t>(Flag::kRETX);
+  const Seq ack = window_.ack();
+  wire::Header header = frame_header(PacketType::kHB, config_.gen, wid_, missing.value_or(ack));
+  set_window(header, ack, window_.credit());
+  if (missing) set(header, Flag::kRETX);
   wire::encode(header, room);
   port.commit(wire::kHeaderBytes);
   heartbeat_.on_sent(header.ack, header.credit, now);

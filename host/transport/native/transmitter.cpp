@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "frame_header.hpp"
 #include "numbers.hpp"
 
 namespace catchment::host {
@@ -76,21 +77,12 @@ void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
   const std::uint8_t* const source = memory.address + first * item_bytes(memory.type);
   std::uint8_t* const payload = room + wire::kHeaderBytes;
 
-  wire::Header header;
-  header.version = wire::kVersion;
-  header.type = static_cast<std::uint8_t>(type_);
-  header.gen = config_.gen;
-  header.wid = wid_;
+  wire::Header header = frame_header(type_, config_.gen, wid_, transmission.seq);
   header.dtype = static_cast<std::uint8_t>(memory.type);
   header.exp = static_cast<std::int8_t>(push.request->outcome.exponent);
-  header.seq = transmission.seq;
-  if (transmission.again) header.flags |= static_cast<std::uint8_t>(Flag::kRETX);
-  if (index + 1 == push.frames) header.flags |= static_cast<std::uint8_t>(Flag::kLAST);
-  if (piggyback) {
-    header.flags |= static_cast<std::uint8_t>(Flag::kACKV);
-    header.ack = piggyback->ack;
-    header.credit = piggyback->credit;
-  }
+  if (transmission.again) set(header, Flag::kRETX);
+  if (index + 1 == push.frames) set(header, Flag::kLAST);
+  if (piggyback) set_window(header, piggyback->ack, piggyback->credit);
 
   std::size_t payload_bytes = count;
   if (type_ == PacketType::kPARAM) {
@@ -102,7 +94,7 @@ void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
     payload_bytes = static_cast<std::size_t>(per_frame_) * wire::kLaneBytes;
     std::memset(payload + count * wire::kLaneBytes, 0, payload_bytes - count * wire::kLaneBytes);
     header.lanes = static_cast<std::uint16_t>(per_frame_);
-    if (cut.saturated != 0) header.flags |= static_cast<std::uint8_t>(Flag::kSAT);
+    if (cut.saturated != 0) set(header, Flag::kSAT);
     if (!transmission.again) {
       Outcome& outcome = push.request->outcome;
       outcome.saturated += cut.saturated;

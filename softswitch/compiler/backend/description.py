@@ -182,9 +182,9 @@ class Description:
             self.out.line("info.value_sets.push_back(std::move(set));")
 
     def _layout(self, target: str, layout: tables.KeyLayout) -> None:
-        slots = ", ".join(f"{{{s.word}U, {s.shift}U, {s.words}U, {_bool(s.is_range)}}}" for s in layout.slots)
+        fields = ", ".join(f"{{{f.word}U, {f.shift}U, {f.words}U, {_bool(f.is_range)}}}" for f in layout.fields)
         head = f"{layout.key_words}U, {layout.ranges}U, {_bool(layout.exact)}"
-        self.out.line(f"layout.{target}.push_back({{{head}, {{{slots}}}}});")
+        self.out.line(f"layout.{target}.push_back({{{head}, {{{fields}}}}});")
 
 
 def _unit(extern: ir.ExternInstance) -> str:

@@ -157,7 +157,7 @@ class _States:
     def _member(self, statements: Statements, value_set: ir.ValueSet, subjects: list[tuple[Type, str]]) -> str:
         ex = statements.ex
         layout = value_set_layout(ex.width, value_set)
-        if len(layout.slots) != len(subjects):
+        if len(layout.fields) != len(subjects):
             raise unsupported(value_set.loc, f"value set {value_set.name} over {len(subjects)} expressions")
         values = [(ex.width(t), bitstrings.as_bits(t, text)) for t, text in subjects]
         found = lookup(layout, f"*s.{value_set_member(value_set)}", *key_words(ex, layout, values))

@@ -17,8 +17,8 @@ MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """rt::KeySlot."""
+class KeyField:
+    """rt::KeyField: where one field of a key lies among its words."""
 
     word: int
     shift: int
@@ -30,7 +30,7 @@ class Slot:
 class KeyLayout:
     """rt::TableLayout."""
 
-    slots: tuple[Slot, ...]
+    fields: tuple[KeyField, ...]
     key_words: int
     ranges: int
     exact: bool
@@ -42,22 +42,22 @@ def words(width: int) -> int:
 
 def key_layout(fields: Sequence[tuple[int, str]]) -> KeyLayout:
     """Packs fields (width, match kind): small ones share a word, wide ones begin their own."""
-    slots = []
+    places = []
     used: list[int] = []  # bits taken of each word
     ranges = 0
     for width, kind in fields:
         if kind == "range":
-            slots.append(Slot(ranges, 0, 1, True))
+            places.append(KeyField(ranges, 0, 1, True))
             ranges += 1
             continue
         if width <= 64 and used and used[-1] + width <= 64:
-            slots.append(Slot(len(used) - 1, used[-1], 1, False))
+            places.append(KeyField(len(used) - 1, used[-1], 1, False))
             used[-1] += width
             continue
-        slots.append(Slot(len(used), 0, words(width), False))
+        places.append(KeyField(len(used), 0, words(width), False))
         used += [64] * (words(width) - 1) + [width - 64 * (words(width) - 1)]
     exact = all(kind == "exact" for _, kind in fields)
-    return KeyLayout(tuple(slots), max(1, len(used)), ranges, exact)
+    return KeyLayout(tuple(places), max(1, len(used)), ranges, exact)
 
 
 def match_keys(table: ir.Table) -> list[ir.Key]:
@@ -84,15 +84,15 @@ def key_words(ex: Expressions, layout: KeyLayout, values: Sequence[tuple[int, st
     """C++ initialisers of the key and of the range values, from (width, value) in field order."""
     parts: list[list[str]] = [[] for _ in range(layout.key_words)]
     ranges = []
-    for slot, (width, value) in zip(layout.slots, values, strict=True):
-        if slot.is_range:
+    for place, (width, value) in zip(layout.fields, values, strict=True):
+        if place.is_range:
             ranges.append(f"std::uint64_t{{{value}}}")
         elif width <= 64:
             word = f"static_cast<std::uint64_t>({value})"
-            parts[slot.word].append(f"({word} << {slot.shift})" if slot.shift else word)
+            parts[place.word].append(f"({word} << {place.shift})" if place.shift else word)
         else:
-            for i in range(slot.words):
-                parts[slot.word + i].append(f"limb_of({value}, {i})")
+            for i in range(place.words):
+                parts[place.word + i].append(f"limb_of({value}, {i})")
     del ex
     return ", ".join(" | ".join(p) or "std::uint64_t{0}" for p in parts), ", ".join(ranges)
 

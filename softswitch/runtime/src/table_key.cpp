@@ -15,15 +15,15 @@ std::string TableStore::Key::identity() const {
   return text;
 }
 
-void TableStore::put(Words& words, const rt::KeySlot& slot, const Words& value) const {
-  for (std::uint32_t i = 0; i < slot.words; ++i) {
-    words[slot.word + i] |= value[i] << slot.shift;
+void TableStore::put(Words& words, const rt::KeyField& place, const Words& value) const {
+  for (std::uint32_t i = 0; i < place.words; ++i) {
+    words[place.word + i] |= value[i] << place.shift;
   }
 }
 
 Status TableStore::match_field(const TableEntry& entry, std::size_t index, Key& key) const {
   const MatchFieldInfo& field = info_.fields[index];
-  const rt::KeySlot& slot = layout_.slots[index];
+  const rt::KeyField& place = layout_.fields[index];
   const std::string what = info_.name + "." + field.name;
   const Words all = prefix_mask(field.width, field.width);
   const auto found = std::ranges::find(entry.match, field.id, &FieldMatch::field_id);
@@ -31,8 +31,8 @@ Status TableStore::match_field(const TableEntry& entry, std::size_t index, Key& 
     if (field.kind == MatchKind::exact) {
       return {StatusCode::invalid_argument, what + ": an exact field must be given"};
     }
-    if (slot.range) {
-      key.ranges[2 * slot.word + 1] = all[0];
+    if (place.range) {
+      key.ranges[2 * place.word + 1] = all[0];
     }
     return {};
   }
@@ -75,8 +75,8 @@ Status TableStore::match_field(const TableEntry& entry, std::size_t index, Key& 
       if (high.value()[0] < value.value()[0]) {
         return {StatusCode::invalid_argument, what + ": the range ends before it begins"};
       }
-      key.ranges[2 * slot.word] = value.value()[0];
-      key.ranges[2 * slot.word + 1] = high.value()[0];
+      key.ranges[2 * place.word] = value.value()[0];
+      key.ranges[2 * place.word + 1] = high.value()[0];
       canonical.mask = to_bytes(high.value());
       key.canonical.push_back(std::move(canonical));
       return {};
@@ -87,8 +87,8 @@ Status TableStore::match_field(const TableEntry& entry, std::size_t index, Key& 
       return {StatusCode::invalid_argument, what + ": the value has bits outside its mask"};
     }
   }
-  put(key.key, slot, value.value());
-  put(key.mask, slot, mask);
+  put(key.key, place, value.value());
+  put(key.mask, place, mask);
   if (field.kind == MatchKind::exact || std::ranges::any_of(mask, [](auto w) { return w != 0; })) {
     key.canonical.push_back(std::move(canonical));
   }

@@ -71,7 +71,7 @@ class TableStore {
   void link(std::unique_ptr<Stored> stored);
   Result<Key> make_key(const TableEntry& entry) const;
   Status match_field(const TableEntry& entry, std::size_t index, Key& key) const;
-  void put(Words& words, const rt::KeySlot& slot, const Words& value) const;
+  void put(Words& words, const rt::KeyField& place, const Words& value) const;
   Status bind(Stored& stored, const TableAction& action, ActionPlace place);
   Status bind_one_shot(Stored& stored, const OneShot& set);
   void expand_one_shot(Stored& stored);

@@ -48,12 +48,12 @@ std::string told(const char* operation, const at::Tensor& tensor) {
 
 }  // namespace
 
-SwitchBackend::SwitchBackend(int rank, catchment_group* group, Manner manner, py::object python,
-                             py::object explain)
-    : Backend(rank, static_cast<int>(manner.workers.size())),
+SwitchBackend::SwitchBackend(int rank, catchment_group* group, GroupOptions options,
+                             py::object python, py::object explain)
+    : Backend(rank, static_cast<int>(options.workers.size())),
       group_(group),
-      manner_(std::move(manner)),
-      same_order_(std::is_sorted(manner_.workers.begin(), manner_.workers.end())),
+      options_(std::move(options)),
+      same_order_(std::is_sorted(options_.workers.begin(), options_.workers.end())),
       python_(std::make_shared<Held>(std::move(python))),
       explain_(std::make_shared<Held>(std::move(explain))) {}
 
@@ -78,8 +78,8 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
           .kind = call.kind,
           .reduction = call.reduction,
           .type = call.type,
-          .scaling = scaled ? manner_.scaling : CATCHMENT_NONE,
-          .exponent = scaled ? manner_.exponent : 0,
+          .scaling = scaled ? options_.scaling : CATCHMENT_NONE,
+          .exponent = scaled ? options_.exponent : 0,
           .root = call.root,
           .priority = 0,
           .tag = 0,
@@ -145,7 +145,7 @@ SwitchBackend::Started SwitchBackend::reduce(Tensors& tensors, const c10d::Reduc
                {{.kind = CATCHMENT_REDUCE,
                  .reduction = *reduction,
                  .type = *addend(tensor),
-                 .root = manner_.workers.at(opts.rootRank),
+                 .root = options_.workers.at(opts.rootRank),
                  .elements = static_cast<std::uint64_t>(tensor.numel()),
                  .source = tensor.data_ptr(),
                  .target = tensor.data_ptr()}},
@@ -161,7 +161,7 @@ SwitchBackend::Started SwitchBackend::broadcast(Tensors& tensors,
   std::vector<Call> calls;
   for (const at::Tensor& tensor : tensors) {
     calls.push_back({.kind = CATCHMENT_BROADCAST,
-                     .root = manner_.workers.at(opts.rootRank),
+                     .root = options_.workers.at(opts.rootRank),
                      .elements = tensor.nbytes(),
                      .source = tensor.data_ptr(),
                      .target = tensor.data_ptr()});

@@ -17,8 +17,9 @@
 
 namespace catchment::torch_group {
 
-// How operations that say nothing are scaled, and which worker index each rank has.
-struct Manner {
+// How a process group carries out its operations: how those are scaled that say nothing, and which
+// worker index each rank has.
+struct GroupOptions {
   catchment_scaling scaling = CATCHMENT_BLOCK;
   int exponent = 0;
   std::vector<int> workers;
@@ -30,7 +31,7 @@ class SwitchBackend final : public c10d::Backend {
   using Started = c10::intrusive_ptr<c10d::Work>;
 
   // `group` has the lifetime of `python`, the process group in Python.
-  SwitchBackend(int rank, catchment_group* group, Manner manner, py::object python,
+  SwitchBackend(int rank, catchment_group* group, GroupOptions options, py::object python,
                 py::object explain);
 
   const std::string getBackendName() const override { return "catchment"; }
@@ -101,7 +102,7 @@ class SwitchBackend final : public c10d::Backend {
   bool is_rank(int root) const { return root >= 0 && root < size_; }
 
   catchment_group* group_;
-  Manner manner_;
+  GroupOptions options_;
   bool same_order_;
   std::shared_ptr<Held> python_;
   Explain explain_;

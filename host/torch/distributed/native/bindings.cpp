@@ -11,17 +11,17 @@
 
 namespace {
 
-using catchment::torch_group::Manner;
+using catchment::torch_group::GroupOptions;
 using catchment::torch_group::SwitchBackend;
 
 c10::intrusive_ptr<SwitchBackend> made(int rank, std::uintptr_t group, std::vector<int> workers,
                                        std::optional<int> exponent, py::object python,
                                        py::object explain) {
-  Manner manner{.scaling = exponent ? CATCHMENT_FIXED : CATCHMENT_BLOCK,
-                .exponent = exponent.value_or(0),
-                .workers = std::move(workers)};
+  GroupOptions options{.scaling = exponent ? CATCHMENT_FIXED : CATCHMENT_BLOCK,
+                       .exponent = exponent.value_or(0),
+                       .workers = std::move(workers)};
   return c10::make_intrusive<SwitchBackend>(rank, reinterpret_cast<catchment_group*>(group),
-                                            std::move(manner), std::move(python),
+                                            std::move(options), std::move(python),
                                             std::move(explain));
 }
 

@@ -23,7 +23,7 @@ struct TableLayout {
   std::uint32_t key_words = 0;
   std::uint32_t range_fields = 0;
   bool exact = false;
-  std::vector<KeySlot> slots;
+  std::vector<KeyField> fields;
 };
 
 /// The place of a register array in the arena; in the order of ProgramInfo::registers.

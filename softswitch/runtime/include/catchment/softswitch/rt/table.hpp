@@ -1,8 +1,8 @@
 // Tables as the packet thread sees them: plain structures that the control side fills, and the
 // inline lookup.
 //
-// A key is N words of 64 bits (fields packed by the compiler; KeySlot says where). Every table is a
-// set of tuples, one per mask, each an open-addressed hash of masked keys: an exact table has one
+// A key is N words of 64 bits (fields packed by the compiler; KeyField says where). Every table is
+// a set of tuples, one per mask, each an open-addressed hash of masked keys: an exact table has one
 // tuple of all ones and no mask, lpm has one per prefix length, ternary one per mask in use. Range
 // fields are not hashed but compared along the chain.
 #pragma once
@@ -15,7 +15,7 @@ namespace catchment::softswitch::rt {
 
 /// The place of a key field: `words` words from `word` on (least significant first), or within one
 /// word from bit `shift`.
-struct KeySlot {
+struct KeyField {
   std::uint32_t word = 0;
   std::uint32_t shift = 0;
   std::uint32_t words = 1;
