@@ -20,6 +20,7 @@ from catchment.wire.generated.constants import (
     Header,
     PacketType,
 )
+from catchment.wire.udp_frame import ETHERTYPE_IPV4, internet_checksum
 
 UDP_OFFSET = ETHERNET_BYTES + IPV4_BYTES
 HEADER_OFFSET = UDP_OFFSET + UDP_BYTES
@@ -32,15 +33,6 @@ _HEARTBEAT_TYPES = (PacketType.HB, PacketType.MH)
 def number(data: bytes, offset: int, size: int) -> int:
     """Big-endian unsigned integer of `size` bytes."""
     return int.from_bytes(data[offset : offset + size], "big")
-
-
-def internet_sum(data: bytes) -> int:
-    """One's complement sum of 16-bit words (RFC 1071), complemented."""
-    words: tuple[int, ...] = struct.unpack(f"!{len(data) // 2}H", data)
-    total = sum(words)
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total ^ 0xFFFF
 
 
 def arp_target(frame: bytes) -> int | None:
@@ -81,13 +73,13 @@ class IPv4:
 
 def ipv4(frame: bytes) -> IPv4 | None:
     """The IPv4 header of a frame; None if it has none or is too short for one."""
-    if len(frame) < UDP_OFFSET or number(frame, 12, 2) != 0x0800:
+    if len(frame) < UDP_OFFSET or number(frame, 12, 2) != ETHERTYPE_IPV4:
         return None
     return IPv4(
         plain=frame[14] == 0x45,
         fragment_offset=number(frame, 20, 2) & 0x1FFF,
         more_fragments=bool(frame[20] & 0x20),
-        checksum_good=internet_sum(frame[14:34]) == 0,
+        checksum_good=internet_checksum(frame[14:34]) == 0,
         total_length=number(frame, 16, 2),
         protocol=frame[23],
         src=number(frame, 26, 4),
@@ -184,13 +176,17 @@ def with_header(frame: bytes, header: Header, values: tuple[int, ...] | None = N
 
 
 def addressed(frame: bytes, to: Receiver) -> bytes:
-    """`frame` as it goes to one receiver: MAC, IPv4 and UDP addresses, TTL and checksums written anew."""
+    """`frame` as it goes to one receiver: MAC, IPv4 and UDP addresses, TTL and checksums written anew.
+
+    The model edits the frame that came, as the switch program does, and keeps what the program keeps; it does not build
+    a new one.
+    """
     ethernet = to.dst_mac.to_bytes(6, "big") + to.src_mac.to_bytes(6, "big") + frame[12:14]
     ip = bytearray(frame[14:34])
     ip[8] = 64
     ip[10:12] = b"\x00\x00"
     ip[12:16] = to.src_ip.to_bytes(4, "big")
     ip[16:20] = to.dst_ip.to_bytes(4, "big")
-    ip[10:12] = internet_sum(bytes(ip)).to_bytes(2, "big")
+    ip[10:12] = internet_checksum(bytes(ip)).to_bytes(2, "big")
     udp = UDP_PORT.to_bytes(2, "big") + to.dst_udp.to_bytes(2, "big") + frame[38:40] + b"\x00\x00"
     return ethernet + bytes(ip) + udp + frame[HEADER_OFFSET:]

@@ -6,7 +6,7 @@ import struct
 
 from catchment.wire import udp_frame as wire
 from catchment.wire.generated.constants import UDP_PORT, Header
-from catchment.wire.udp_frame import UdpPeer
+from catchment.wire.udp_frame import ETHERTYPE_IPV4, UdpPeer
 
 SWITCH_MAC = 0x02_00_00_00_00_FE
 SWITCH_IP = 0x0A_00_00_FE
@@ -72,7 +72,7 @@ def arp(
     sender_mac: int | None = None,
 ) -> bytes:
     """An ARP frame from the host on `port`, padded as Ethernet does; it may say that it has other addresses."""
-    body = struct.pack("!HHBBH", 1, 0x0800, 6, 4, operation)
+    body = struct.pack("!HHBBH", 1, ETHERTYPE_IPV4, 6, 4, operation)
     body += (host_mac(port) if sender_mac is None else sender_mac).to_bytes(6, "big")
     body += (host_ip(port) if sender_ip is None else sender_ip).to_bytes(4, "big")
     body += bytes(6) + target_ip.to_bytes(4, "big")

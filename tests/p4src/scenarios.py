@@ -12,10 +12,11 @@ from frame_builder import SWITCH_IP, SWITCH_MAC, arp, host_ip, host_mac, job_fra
 from catchment.checkout import ROOT
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Binding, Fault, Receiver, Root, Tables, Worker
 from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
+from catchment.wire.udp_frame import internet_checksum
 
 PORTS = tuple(range(1, 13))
 FLOOD_GROUP = 900
@@ -293,5 +294,5 @@ class Traffic:
             data[rng.randrange(14, 34)] ^= 1 << rng.randrange(8)
         if rng.random() < 0.8:
             data[24:26] = b"\x00\x00"
-            data[24:26] = internet_sum(bytes(data[14:34])).to_bytes(2, "big")
+            data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
         return bytes(data)

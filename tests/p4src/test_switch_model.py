@@ -16,10 +16,11 @@ from frame_builder import (
 )
 from scenarios import FLOOD_GROUP, PORTS, base_tables
 
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, internet_sum, ipv4, vector
+from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, ipv4, vector
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Fault
 from catchment.wire.generated.constants import DropReason, Flag, Header, PacketType
+from catchment.wire.udp_frame import internet_checksum
 
 LANES = 8
 REDUCE, BCAST, ALLREDUCE, LEAF = 10, 11, 0xFFFE, 30  # generations in the scenario's tables
@@ -60,7 +61,7 @@ def test_reduce_sends_one_sum_to_the_root(switch: SwitchModel) -> None:
     assert (header.type, header.wid, header.next_exp, header.ack) == (PacketType.FA, 2, -3, 0)
     assert header.flags == Flag.EXPV | Flag.SAT
     assert frame[:12] == ethernet(host_mac(4), SWITCH_MAC, 0)[:12]
-    assert internet_sum(frame[14:34]) == 0
+    assert internet_checksum(frame[14:34]) == 0
     assert frame[26:34] == SWITCH_IP.to_bytes(4, "big") + host_ip(4).to_bytes(4, "big")
     assert frame[34:42] == bytes.fromhex("ca7c") + (51840).to_bytes(2, "big") + (62).to_bytes(2, "big") + b"\0\0"
     # Asked again, the sum goes out again; asked for an older round, nothing does.
@@ -174,7 +175,7 @@ def ip_changed(frame: bytes, offset: int, value: int, *, repair: bool = True) ->
     data[offset] = value
     if repair:
         data[24:26] = b"\0\0"
-        data[24:26] = internet_sum(bytes(data[14:34])).to_bytes(2, "big")
+        data[24:26] = internet_checksum(bytes(data[14:34])).to_bytes(2, "big")
     return bytes(data)
 
 

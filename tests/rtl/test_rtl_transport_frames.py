@@ -86,11 +86,11 @@ def broken_frames(role: str, settings: Settings) -> dict[str, list[bytes]]:
         return frame[:at] + bytes([value]) + frame[at + 1 :]
 
     def resummed(frame: bytes, at: int, value: int) -> bytes:
-        from catchment.sim.golden.switch_frames import internet_sum
+        from catchment.wire.udp_frame import internet_checksum
 
         head = bytearray(changed(frame, at, value))
         head[24:26] = b"\0\0"
-        head[24:26] = internet_sum(bytes(head[14:34])).to_bytes(2, "big")
+        head[24:26] = internet_checksum(bytes(head[14:34])).to_bytes(2, "big")
         return bytes(head)
 
     end = settings.tx.base_seq

@@ -1,4 +1,7 @@
-"""Frames for a transport, built by scapy, and what a receiver must say to any bytes at all."""
+"""Frames for a transport, built by scapy, and what a receiver must say to any bytes at all.
+
+Scapy, and not `catchment.wire.udp_frame`, builds them: what the hardware is held against comes from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from transport_nic import VECTOR_BYTES, Settings
 
-from catchment.sim.golden.switch_frames import internet_sum
 from catchment.wire.generated.constants import VERSION, DataType, Flag, Header, PacketType
 from catchment.wire.generated.scapy_layers import Catchment, Lanes
+from catchment.wire.udp_frame import internet_checksum
 
 LANES = VECTOR_BYTES // 4
 M32 = 1 << 32
@@ -64,7 +67,7 @@ def parsed(frame: bytes) -> tuple[Catchment, list[int] | bytes]:
     """Our header and the payload, after scapy has found every length and checksum right."""
     packet = Ether(frame)
     assert IP in packet and UDP in packet and Catchment in packet, packet.summary()
-    assert internet_sum(frame[14:34]) == 0
+    assert internet_checksum(frame[14:34]) == 0
     assert packet[IP].len == len(frame) - 14 and packet[UDP].len == len(frame) - 34 and packet[UDP].chksum == 0
     header = packet[Catchment]
     if Lanes in packet:
@@ -89,7 +92,7 @@ class Judge:
         padded = frame.ljust(64, b"\0")  # a short frame's rest is noise in hardware: such frames are SHORT or foreign
         if not self._for_us(padded):
             return "DESTINATION"
-        if padded[14] != 0x45 or padded[20] & 0x3F or padded[21] or internet_sum(padded[14:34]) != 0:
+        if padded[14] != 0x45 or padded[20] & 0x3F or padded[21] or internet_checksum(padded[14:34]) != 0:
             return "IPV4"
         if len(frame) < 64:
             return "SHORT"
