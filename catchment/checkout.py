@@ -16,16 +16,14 @@ ROOT: Final = _PACKAGE if INSTALLED else _PACKAGE.parent
 """The folder that holds `p4src/`, `sim/`, `build/` and the others; installed, only what runs."""
 
 
-def _build_folder() -> Path:
+def build_folder() -> Path:
+    """Give the folder of compiled programs; CATCHMENT_BUILD_DIR, asked for at each call, names another."""
     if given := os.environ.get("CATCHMENT_BUILD_DIR"):
         return Path(given)
     if INSTALLED:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "catchment"
     return ROOT / "build"
 
-
-BUILD: Final = _build_folder()
-"""Where compiled programs are kept; the environment's CATCHMENT_BUILD_DIR names another folder."""
 
 NATIVE: Final = Path(os.environ.get("CATCHMENT_NATIVE_DIR", ROOT / "build" / "native"))
 """What CMake built; the environment's CATCHMENT_NATIVE_DIR names another folder."""

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from catchment.checkout import BUILD, INSTALLED, ROOT
+from catchment.checkout import INSTALLED, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
@@ -37,7 +37,7 @@ def cache_folder() -> Path:
     Not the compiler's own cache: a switch reads every program of its folder to find the one it is
     told to load, and the compiler's tests leave hundreds there.
     """
-    return BUILD / "programs"
+    return build_folder() / "programs"
 
 
 def program_for(switch: Switch) -> PipelineConfig:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from catchment.checkout import BUILD, ROOT
+from catchment.checkout import ROOT, build_folder
 from catchment.softswitch.compiler.backend import generate
 from catchment.softswitch.compiler.diagnostics import Diagnostic
 from catchment.softswitch.compiler.frontend import check_file
@@ -21,7 +21,7 @@ from catchment.softswitch.compiler.p4info import make_p4info
 from catchment.softswitch.errors import SwitchError
 
 INCLUDES = (ROOT / "softswitch" / "runtime" / "include", ROOT / "common" / "include")
-CACHE = BUILD / "p4"
+CACHE = build_folder() / "p4"
 NOT_FOUND, INTERNAL = 5, 13
 
 # CATCHMENT_MARCH: for which processors, where a program is compiled for other machines than this one.

@@ -27,7 +27,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Mapping[st
         results.device_config.write_bytes(program.read_bytes())
         return results
 
-    monkeypatch.setattr(programs, "BUILD", tmp_path / "build")
+    monkeypatch.setenv("CATCHMENT_BUILD_DIR", str(tmp_path / "build"))
     monkeypatch.setattr(programs, "_compile", note)
     return made
 
