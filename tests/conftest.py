@@ -60,13 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SEED)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """What `--dist loadgroup` may run side by side: each file of `ALONE`, and all the rest together."""
-    here = Path(__file__).parent
-    for item in items:
-        name = item.path.relative_to(here).as_posix()
-        alone = any(name.startswith(f"{folder}/") for folder in ALONE)
-        item.add_marker(pytest.mark.xdist_group(name if alone else "one after another"))
+    name = item.path.relative_to(Path(__file__).parent).as_posix()
+    alone = any(name.startswith(f"{folder}/") for folder in ALONE)
+    item.add_marker(pytest.mark.xdist_group(name if alone else "one after another"))
 
 
 def _surroundings() -> dict[str, str]:
