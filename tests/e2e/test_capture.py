@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed"),
 ]
 Catchment = Callable[..., str]
-ECHO = ROOT / "tests" / "sim" / "udp_echo.py"
+ECHO = ROOT / "tests" / "sim" / "lab" / "udp_echo.py"
 TOPOLOGY = """\
 name: {name}
 switches:
