@@ -30,10 +30,10 @@ import typer
 from bench.allreduce_plot import plot
 from bench.report import RESULTS, Figure, publish
 from catchment.checkout import ROOT
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.faults import set_loss
+from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import JobPlan, deploy
-from catchment.controlplane.programs import programs_of
+from catchment.controlplane.programs.cache import programs_of
+from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Topology, star
 from catchment.program import one_of, run_program
 from catchment.sim.lab.local_switch import LANES, SLOTS, rings

@@ -21,8 +21,8 @@ from bench import control_entries
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.controller.operator import OperatorClient
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
 from catchment.controlplane.topology import Target, Topology, star
 from catchment.host.membership import Credentials, Membership
 from catchment.sim.lab.controller_process import ControllerProcess

@@ -22,9 +22,9 @@ import typer
 
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
-from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import JobPlan, deploy
-from catchment.controlplane.programs import programs_of
+from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
 from catchment.program import run_program
 from catchment.sim.lab.mininet import MininetNetwork

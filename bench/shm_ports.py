@@ -28,7 +28,7 @@ from bench.aggregation import GEN, GROUP, PING_GEN, ROOT_PORT, SEQ_OFFSET, SLOTS
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.programs import cache_folder, compile_for
+from catchment.controlplane.programs.cache import cache_folder, compile_for
 from catchment.controlplane.topology import Target
 from catchment.program import run_program
 from catchment.softswitch.process import SwitchProcess

@@ -31,7 +31,7 @@ from bench.interfaces import add_pairs, enter_new_network
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.programs import compile_for
+from catchment.controlplane.programs.cache import compile_for
 from catchment.controlplane.topology import Target
 from catchment.program import run_program
 from catchment.sim.lab.held_address import HeldAddress

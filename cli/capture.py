@@ -17,7 +17,7 @@ from catchment.checkout import ROOT
 from catchment.cli.signals import woken_by
 from catchment.cli.tap import CaptureError, Listener, Tap, switch_port_taps
 from catchment.cli.target import Place, TopologyOption, find_place, interface_of
-from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
 from catchment.controlplane.topology import Host
 
 DISSECTOR = ROOT / "wire" / "generated" / "catchment.lua"

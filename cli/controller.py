@@ -14,7 +14,7 @@ from catchment.controlplane.controller import certificates as authority
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.settings import Settings, Timing
-from catchment.controlplane.port_faults import SwitchPorts
+from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.topology import Topology
 
 app = typer.Typer(help="The controller of a topology: restores switches, keeps jobs and members.", no_args_is_help=True)

@@ -14,9 +14,9 @@ from catchment.cli.target import Place, TopologyOption, complete_job, find_place
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
-from catchment.controlplane.doctor import Finding, examine
+from catchment.controlplane.diagnosis.doctor import Finding, examine
 from catchment.controlplane.jobs import JobPlan
-from catchment.controlplane.port_faults import OFF
+from catchment.controlplane.networks.port_faults import OFF
 
 _NO_ROOM = "no receiver has room"  # as the endpoint says it
 

@@ -10,8 +10,8 @@ from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import Place, TopologyOption, complete_switch, find_place
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.faults import Direction, clear_loss, losses, set_loss
-from catchment.controlplane.port_faults import OFF, SwitchPorts
+from catchment.controlplane.networks.port_faults import OFF, SwitchPorts
+from catchment.controlplane.state.faults import Direction, clear_loss, losses, set_loss
 from catchment.controlplane.topology import Host
 from catchment.wire.generated.constants import PacketType
 

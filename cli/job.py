@@ -14,9 +14,8 @@ from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, find_place, patience
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.jobs import JobError, JobKind
-from catchment.controlplane.lifecycle import (
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.deployment.lifecycle import (
     JobRequest,
     deploy_job,
     keep_generations_clean,
@@ -24,7 +23,8 @@ from catchment.controlplane.lifecycle import (
     renew_job,
     reserve_job,
 )
-from catchment.controlplane.store import JobRecord
+from catchment.controlplane.deployment.store import JobRecord
+from catchment.controlplane.jobs import JobError, JobKind
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 

@@ -18,11 +18,11 @@ from catchment.cli import net_switch
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.signals import woken_by
 from catchment.cli.target import complete_host, complete_network
-from catchment.controlplane import networks
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.network_requests import Handler, RequestSocket
-from catchment.controlplane.networks import NetworkError
-from catchment.controlplane.programs import programs_of
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.networks import state as networks
+from catchment.controlplane.networks.requests import Handler, RequestSocket
+from catchment.controlplane.networks.state import NetworkError
+from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
 
 if TYPE_CHECKING:

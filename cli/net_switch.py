@@ -11,10 +11,10 @@ from catchment.cli.target import Place, TopologyOption, complete_switch, find_pl
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence
-from catchment.controlplane.fabric import restore
-from catchment.controlplane.network_requests import ask
-from catchment.controlplane.networks import NetworkError
-from catchment.controlplane.programs import program_for
+from catchment.controlplane.deployment.fabric import restore
+from catchment.controlplane.networks.requests import ask
+from catchment.controlplane.networks.state import NetworkError
+from catchment.controlplane.programs.cache import program_for
 
 _UP_SECONDS = 120.0
 _POLL_SECONDS = 0.05

@@ -12,7 +12,7 @@ from catchment.cli.definitions import DefineOption, definitions
 from catchment.cli.externs import ExternsOption, extern_files
 from catchment.cli.output import JsonOption, print_json
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.programs import compile_for
+from catchment.controlplane.programs.cache import compile_for
 from catchment.controlplane.topology import Target
 
 app = typer.Typer(help="Switch programs.", no_args_is_help=True)

@@ -20,12 +20,12 @@ from catchment.cli.output import JsonOption, print_json, print_parts
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place
 from catchment.controlplane.client import SwitchError
-from catchment.controlplane.diagnosis import Missing, waiting_for
-from catchment.controlplane.diagnosis import diagnose as look_for_missing
+from catchment.controlplane.diagnosis.stats import switch_stats
+from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
+from catchment.controlplane.diagnosis.waiting import diagnose as look_for_missing
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
-from catchment.controlplane.networks import admin_socket
-from catchment.controlplane.stats import switch_stats
+from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 
 MAX_PORT = 65535

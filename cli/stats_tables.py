@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catchment.cli.output import make_table
-from catchment.controlplane.stats import SwitchStats
+from catchment.controlplane.diagnosis.stats import SwitchStats
 
 Look = tuple[SwitchStats, list[dict[str, Any]]]
 """What a switch counted, and its ports' statistics."""

@@ -11,7 +11,7 @@ import typer
 
 from catchment.cli.target import patience
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
 
 app = typer.Typer(help="Switches outside an emulated network.", no_args_is_help=True)

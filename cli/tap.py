@@ -12,8 +12,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.pcapng import INBOUND, OUTBOUND
 
 _CLONE_NEWNET = 0x40000000
 _ETH_P_ALL = 3

@@ -15,10 +15,10 @@ from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence, read
+from catchment.controlplane.deployment.fabric import Fabric, address_of
+from catchment.controlplane.deployment.store import JobStore, open_store, store_folder
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.fabric import Fabric, address_of
-from catchment.controlplane.networks import NetworkState, is_held, jobs_folder, networks_up, read_state
-from catchment.controlplane.store import JobStore, open_store, store_folder
+from catchment.controlplane.networks.state import NetworkState, is_held, jobs_folder, networks_up, read_state
 from catchment.controlplane.topology import Host, Topology
 
 TopologyOption = Annotated[

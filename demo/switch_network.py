@@ -13,13 +13,13 @@ from typing import Any, Self
 from catchment.checkout import ROOT
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.deployment.lifecycle import JobRequest
+from catchment.controlplane.diagnosis.stats import drops
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.faults import set_loss
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
-from catchment.controlplane.programs import programs_of
-from catchment.controlplane.stats import drops
+from catchment.controlplane.programs.cache import programs_of
+from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Target, star
 from catchment.sim.lab.controller_process import ControllerProcess
 from catchment.sim.lab.errors import LabError

@@ -10,7 +10,7 @@ import grpc
 from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.session import Session
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 _NO_GROUPS = (

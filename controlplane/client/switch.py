@@ -19,7 +19,7 @@ from catchment.controlplane.client.replication import MulticastGroup
 from catchment.controlplane.client.requests import Batch, batches, selection
 from catchment.controlplane.client.session import Session
 from catchment.controlplane.client.values import Value, from_data
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 _E = TypeVar("_E", bound=Entity)

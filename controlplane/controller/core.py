@@ -12,7 +12,6 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from catchment.controlplane import lifecycle
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.identity import digest, new_secret
@@ -20,12 +19,13 @@ from catchment.controlplane.controller.job_watch import JobWatch
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.switches import SwitchAgent
-from catchment.controlplane.desired import SwitchConfig
-from catchment.controlplane.fabric import restore, share_of
+from catchment.controlplane.deployment import lifecycle
+from catchment.controlplane.deployment.fabric import restore, share_of
+from catchment.controlplane.deployment.store import JobState, JobStore, open_store
 from catchment.controlplane.jobs import JobError
-from catchment.controlplane.pipeline_config import PipelineConfig
-from catchment.controlplane.programs import programs_of
-from catchment.controlplane.store import JobState, JobStore, open_store
+from catchment.controlplane.programs.cache import programs_of
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.controlplane.state.desired import SwitchConfig
 
 _log = logging.getLogger(__name__)
 _THREADS_PER_SWITCH = 4

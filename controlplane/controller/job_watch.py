@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from catchment.controlplane.controller.roster import Roster
 from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.deployment.store import JobRecord, MemberRecord
 from catchment.controlplane.jobs import JobPlan
-from catchment.controlplane.store import JobRecord, MemberRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterable
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.desired import SwitchConfig
+from catchment.controlplane.deployment.store import Transactions
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.faults import PortFaults
-from catchment.controlplane.kept import Kept, put_back, read_kept
-from catchment.controlplane.store import Transactions
+from catchment.controlplane.state.desired import SwitchConfig
+from catchment.controlplane.state.faults import PortFaults
+from catchment.controlplane.state.kept import Kept, put_back, read_kept
 
 _log = logging.getLogger(__name__)
 

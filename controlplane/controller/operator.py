@@ -12,7 +12,7 @@ import grpc
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.presence import Presence
-from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME

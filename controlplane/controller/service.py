@@ -18,9 +18,9 @@ from catchment.controlplane.controller.errors import ControllerError, RefusedErr
 from catchment.controlplane.controller.identity import require_host, require_operator
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.roster import Presence
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from catchment.controlplane.faults import PortFaults
+from catchment.controlplane.state.faults import PortFaults
 from catchment.controlplane.topology import Topology
 
 

@@ -10,7 +10,7 @@ from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller.job_watch import JobWatch
 from catchment.controlplane.controller.roster import Presence
 from catchment.controlplane.controller.switches import SAMPLE_SECONDS, SwitchAgent
-from catchment.controlplane.diagnosis import silent_members, waiting_for
+from catchment.controlplane.diagnosis.waiting import silent_members, waiting_for
 
 EVERYBODY_SENDS = "waits, and every member is sending"
 """What the controller says of a member that reports a stall when no member is missing."""

@@ -13,9 +13,9 @@ from enum import StrEnum
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
-from catchment.controlplane.desired import Differences, SwitchConfig, reconcile, write
-from catchment.controlplane.diagnosis import Sample, sample
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.diagnosis.waiting import Sample, sample
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.controlplane.state.desired import Differences, SwitchConfig, reconcile, write
 
 _log = logging.getLogger(__name__)
 

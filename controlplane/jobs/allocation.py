@@ -58,7 +58,7 @@ class Allocator:
         order: of the generations; a new one by default, which is right for the only allocator of a topology.
         used_generations: those of jobs that exist.
         clean: how many more generations may be given out before the registers of the switches must be
-            scrubbed of old ones (controlplane/scrub.py).
+            scrubbed of old ones (controlplane/state/scrub.py).
     """
 
     def __init__(

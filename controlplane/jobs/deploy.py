@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.desired import SwitchConfig, present, replace, take_off, write
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.plan import JobPlan
+from catchment.controlplane.state.desired import SwitchConfig, present, replace, take_off, write
 from catchment.controlplane.topology import Topology
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from catchment.controlplane.client import TableEntry
-from catchment.controlplane.desired import JOBS, RECEIVERS, SwitchConfig
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.tree import Branch
+from catchment.controlplane.state.desired import JOBS, RECEIVERS, SwitchConfig
 from catchment.controlplane.topology import Host, PortRef, Topology
 from catchment.wire.generated.constants import UDP_PORT, Mode
 

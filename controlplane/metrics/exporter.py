@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
+from catchment.controlplane.diagnosis.stats import SwitchStats
 from catchment.controlplane.metrics import definitions as d
-from catchment.controlplane.stats import SwitchStats
 
 Ports = Iterable[Mapping[str, Any]]
 """Port statistics as `catchment.softswitch.admin.SwitchAdmin.ports` gives them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, BinaryIO
 
-from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
 from catchment.sim.cosim.models import PICOS_PER_NANO
 from catchment.sim.world import Faults
 

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from catchment.checkout import ROOT
-from catchment.controlplane.fabric import forwarding_config
+from catchment.controlplane.deployment.fabric import forwarding_config
 from catchment.controlplane.jobs import Allocator, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.generations import GenerationOrder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.client.values import to_int
-from catchment.controlplane.desired import SwitchConfig
+from catchment.controlplane.state.desired import SwitchConfig
 from catchment.controlplane.topology import Switch as PlannedSwitch
 from catchment.softswitch.build import build
 from catchment.softswitch.inprocess import Switch

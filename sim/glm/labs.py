@@ -13,14 +13,14 @@ from typing import Any, Protocol, Self
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.faults import set_loss
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy
-from catchment.controlplane.networks import NetworkError
-from catchment.controlplane.pipeline_config import PipelineConfig
-from catchment.controlplane.port_faults import SwitchPorts
-from catchment.controlplane.programs import programs_of
+from catchment.controlplane.networks.port_faults import SwitchPorts
+from catchment.controlplane.networks.state import NetworkError
+from catchment.controlplane.programs.cache import programs_of
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import star
 from catchment.host.glm import GlmError
 from catchment.sim.lab.members import member_environment

@@ -21,7 +21,7 @@ from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.run import run
 from catchment.controlplane.controller.settings import Settings, Timing
-from catchment.controlplane.port_faults import SwitchPorts
+from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.topology import Topology
 from catchment.softswitch.watched_process import WatchedProcess
 

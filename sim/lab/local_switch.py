@@ -27,7 +27,7 @@ from typing import Annotated, Any
 import typer
 
 from catchment.controlplane.jobs import JobPlan
-from catchment.controlplane.programs import is_compiled, programs_of
+from catchment.controlplane.programs.cache import is_compiled, programs_of
 from catchment.program import one_of, run_program
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES

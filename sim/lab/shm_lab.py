@@ -23,9 +23,9 @@ from typing import Any, Self
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.fabric import Fabric
+from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy
-from catchment.controlplane.programs import cache_folder, programs_of
+from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import star
 from catchment.host import AllReducer, Endpoint, Stream
 from catchment.host.collectives import Communicator

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from catchment.controlplane.networks import NetworkError, admin_socket, remove_dead_sockets, state_folder
-from catchment.controlplane.programs import cache_folder
+from catchment.controlplane.networks.state import NetworkError, admin_socket, remove_dead_sockets, state_folder
+from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError

@@ -11,7 +11,7 @@ from command_lab import Run
 
 from catchment import cli
 from catchment.cli import target
-from catchment.controlplane.networks import NetworkState
+from catchment.controlplane.networks.state import NetworkState
 
 Offer = Callable[..., list[str]]
 

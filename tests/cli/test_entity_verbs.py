@@ -16,7 +16,7 @@ import yaml
 from catchment import cli
 from catchment.cli import complete
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.programs import cache_folder, compile_for
+from catchment.controlplane.programs.cache import cache_folder, compile_for
 from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import COMMANDS, start_switch

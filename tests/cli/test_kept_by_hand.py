@@ -17,7 +17,7 @@ from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.client.replication import MulticastGroup, Replica
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.faults import losses, set_loss
+from catchment.controlplane.state.faults import losses, set_loss
 
 MINE = {"dst": "02:00:00:00:99:01"}
 

@@ -6,7 +6,7 @@ from collections import deque
 
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.client.values import to_int
-from catchment.controlplane.fabric import FLOOD_GROUP, flood_ports, routes
+from catchment.controlplane.deployment.fabric import FLOOD_GROUP, flood_ports, routes
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, PortRef, Topology

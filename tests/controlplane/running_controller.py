@@ -19,9 +19,9 @@ from catchment.controlplane.controller import certificates, core
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.run import serve
 from catchment.controlplane.controller.settings import Settings, Timing
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Topology, racks
 from catchment.host import Endpoint
 from catchment.host.membership import Credentials, Description, Membership

@@ -17,8 +17,8 @@ from catchment.controlplane.client import MulticastGroup, P4Info, Replica, Switc
 from catchment.controlplane.client.aio import AsyncSwitchClient
 from catchment.controlplane.client.entries import to_message
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.networks import admin_socket
-from catchment.controlplane.port_watch import PortChange, watch_ports
+from catchment.controlplane.networks.port_watch import PortChange, watch_ports
+from catchment.controlplane.networks.state import admin_socket
 from catchment.wire.generated import p4runtime_pb2
 
 INFO = P4Info(fake_p4info())

@@ -16,7 +16,7 @@ from google.rpc import code_pb2
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import from_message, to_message
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 INFO = P4Info(fake_p4info())

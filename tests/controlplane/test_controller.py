@@ -16,8 +16,8 @@ from running_controller import LISTENING, SWITCHES, Place, request, until
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
 from catchment.host import EndpointError
 from catchment.host.membership import Membership, MembershipError
 from catchment.host.membership import member as member_module

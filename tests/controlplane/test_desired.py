@@ -9,9 +9,9 @@ import pytest
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.desired import FIRST_HAND_GROUP, SwitchConfig, reconcile, replace, take_off, write
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.state.desired import FIRST_HAND_GROUP, SwitchConfig, reconcile, replace, take_off, write
 from catchment.controlplane.topology import Topology, racks, star
 
 TOPOLOGY = star(["w0", "w1", "w2", "opt"], program=ROOT / "p4src" / "luwu.p4", slots=64)

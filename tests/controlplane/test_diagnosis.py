@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from fake_switch import RunningFake
 
-from catchment.controlplane import diagnosis
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.diagnosis import Missing, Waiting, diagnose, waiting_for
+from catchment.controlplane.diagnosis import waiting as diagnosis
+from catchment.controlplane.diagnosis.waiting import Missing, Waiting, diagnose, waiting_for
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy
 from catchment.controlplane.topology import Topology, star
 

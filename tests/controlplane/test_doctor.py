@@ -8,9 +8,9 @@ import pytest
 from fake_switch import RunningFake
 from test_diagnosis import job_on, topology
 
-from catchment.controlplane import doctor
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.doctor import Finding, examine
+from catchment.controlplane.diagnosis import doctor
+from catchment.controlplane.diagnosis.doctor import Finding, examine
 from catchment.wire.generated.constants import DropReason
 
 Step = Callable[[], None]

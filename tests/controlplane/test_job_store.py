@@ -15,11 +15,11 @@ import pytest
 from fake_switch import RunningFake
 
 from catchment.checkout import ROOT
-from catchment.controlplane import lifecycle
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.deployment import lifecycle
+from catchment.controlplane.deployment.lifecycle import JobRequest
+from catchment.controlplane.deployment.store import JobRecord, JobState, open_store
 from catchment.controlplane.jobs import JobError, JobKind
-from catchment.controlplane.lifecycle import JobRequest
-from catchment.controlplane.store import JobRecord, JobState, open_store
 from catchment.controlplane.topology import star
 
 TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
@@ -55,7 +55,7 @@ def test_a_killed_writer_leaves_no_trace(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 from test_job_store import TOPOLOGY, request
-from catchment.controlplane.store import open_store, JobRecord
+from catchment.controlplane.deployment.store import open_store, JobRecord
 with open_store(TOPOLOGY, Path(sys.argv[1])) as jobs:
     jobs.put(JobRecord(request("half").plan(TOPOLOGY, jobs.allocator)))
     jobs.flush()

@@ -12,13 +12,13 @@ from google.rpc import code_pb2
 from catchment.checkout import ROOT
 from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import to_message
-from catchment.controlplane.desired import write
-from catchment.controlplane.fabric import flood_ports, forwarding_config, routes
-from catchment.controlplane.faults import Direction, clear_loss, set_loss
+from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
 from catchment.controlplane.jobs.allocation import JOB_ROWS, Share
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
+from catchment.controlplane.state.desired import write
+from catchment.controlplane.state.faults import Direction, clear_loss, set_loss
 from catchment.controlplane.topology import Link, PortRef, Topology, racks, star
 from catchment.wire.generated import p4runtime_pb2
 from catchment.wire.generated.constants import Mode, PacketType

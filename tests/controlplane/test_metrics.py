@@ -16,10 +16,10 @@ from catchment import cli
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
+from catchment.controlplane.diagnosis.stats import JobTraffic, Lag, SwitchStats, switch_stats
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
 from catchment.controlplane.metrics.definitions import METRICS
 from catchment.controlplane.metrics.exporter import SwitchCollector, serve
-from catchment.controlplane.stats import JobTraffic, Lag, SwitchStats, switch_stats
 from catchment.controlplane.topology import Topology
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import embedded_command, start_switch

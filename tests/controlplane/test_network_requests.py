@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane.network_requests import RequestSocket, ask
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.requests import RequestSocket, ask
+from catchment.controlplane.networks.state import NetworkError
 
 Serve = Callable[[int], None]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane.networks import admin_socket, remove_dead_sockets
+from catchment.controlplane.networks.state import admin_socket, remove_dead_sockets
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.softswitch.process import SwitchProcess
 

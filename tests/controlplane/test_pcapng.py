@@ -12,7 +12,7 @@ import pytest
 from scapy.utils import RawPcapNgReader
 
 from catchment import cli
-from catchment.controlplane.pcapng import INBOUND, OUTBOUND, PcapngWriter
+from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
 
 
 def test_frames_come_back_with_time_and_interface(rng: random.Random, tmp_path: Path) -> None:

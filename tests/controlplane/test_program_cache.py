@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane import programs
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs import cache as programs
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from catchment.checkout import ROOT
 from catchment.cli import app
-from catchment.controlplane.fabric import flood_ports, forwarding_config, routes
+from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology, TopologyError, racks, star

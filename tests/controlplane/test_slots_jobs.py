@@ -10,9 +10,9 @@ import pytest
 from catchment.checkout import ROOT
 from catchment.controlplane.client import P4Info
 from catchment.controlplane.client.entries import to_message
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import Allocator, JobError, JobKind, JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
-from catchment.controlplane.lifecycle import JobRequest
 from catchment.controlplane.topology import Topology, racks, star
 from catchment.wire.generated.constants import Mode
 

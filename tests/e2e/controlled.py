@@ -15,10 +15,10 @@ from lab import ROOT
 
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.settings import Timing
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.faults import set_loss
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
+from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Target, Topology
 from catchment.sim.lab.controller_process import ControllerProcess
 from catchment.sim.lab.mininet import MininetNetwork

@@ -17,12 +17,12 @@ from fence import settle
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.diagnosis import diagnose
-from catchment.controlplane.fabric import Fabric
-from catchment.controlplane.faults import clear_loss, set_loss
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.diagnosis.stats import drops
+from catchment.controlplane.diagnosis.waiting import diagnose
 from catchment.controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
-from catchment.controlplane.programs import programs_of
-from catchment.controlplane.stats import drops
+from catchment.controlplane.programs.cache import programs_of
+from catchment.controlplane.state.faults import clear_loss, set_loss
 from catchment.controlplane.topology import Target, Topology
 from catchment.sim.lab.mininet import MininetNetwork
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from lab import ROOT
 
-from catchment.controlplane.networks import is_held, read_state
+from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces

@@ -17,8 +17,8 @@ import pytest
 from lab import ROOT, Lab
 
 from catchment.controlplane.jobs import JobPlan
-from catchment.controlplane.networks import admin_socket
-from catchment.controlplane.programs import programs_of
+from catchment.controlplane.networks.state import admin_socket
+from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Target, star
 from catchment.softswitch.admin import SwitchAdmin
 

@@ -10,9 +10,9 @@ from lab import Lab, all_exact, missing
 from test_sums import luwu
 
 from catchment.controlplane.client import SwitchError
-from catchment.controlplane.diagnosis import diagnose, waiting_for
+from catchment.controlplane.diagnosis.waiting import diagnose, waiting_for
 from catchment.controlplane.jobs import deploy
-from catchment.controlplane.programs import program_for
+from catchment.controlplane.programs.cache import program_for
 
 WAITING = ("stalled", "unreachable")
 """Kinds of an endpoint's error when others are missing: it heard something before, or nothing ever."""

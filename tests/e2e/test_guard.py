@@ -13,7 +13,7 @@ from lab import Lab, all_exact
 from test_slots import slots_job
 from test_sums import luwu, some_sizes
 
-from catchment.controlplane.doctor import examine
+from catchment.controlplane.diagnosis.doctor import examine
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 
 POISON = """

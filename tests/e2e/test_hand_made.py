@@ -6,8 +6,8 @@ from controlled import ControlledLab
 
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.client.replication import MulticastGroup, Replica
-from catchment.controlplane.faults import clear_loss, losses, set_loss
-from catchment.controlplane.port_faults import OFF, SwitchPorts
+from catchment.controlplane.networks.port_faults import OFF, SwitchPorts
+from catchment.controlplane.state.faults import clear_loss, losses, set_loss
 from catchment.controlplane.topology import Target
 
 MINE = {"dst": "02:00:00:00:99:01"}

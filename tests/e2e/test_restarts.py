@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 from controlled import ControlledLab, ControlledMember, until
 
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind
-from catchment.controlplane.lifecycle import JobRequest
 
 WORKERS = ["w0", "w1", "w2", "w3"]
 PARTS = ["r1", "sp", "controller", "w0", "opt"]

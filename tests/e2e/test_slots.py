@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 from lab import Lab, all_exact, missing
 
-from catchment.controlplane.diagnosis import waiting_for
+from catchment.controlplane.diagnosis.waiting import waiting_for
 from catchment.controlplane.jobs import JobPlan
-from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin
 
 WAITING = ("stalled", "unreachable")

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from catchment.checkout import ROOT
-from catchment.controlplane.faults import clear_loss, set_loss
+from catchment.controlplane.state.faults import clear_loss, set_loss
 from catchment.host import Endpoint, EndpointError, Stream
 from catchment.sim.golden import formats
 from catchment.sim.lab.shm_lab import ShmLab

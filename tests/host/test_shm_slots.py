@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from catchment.controlplane.faults import clear_loss, set_loss
 from catchment.controlplane.jobs import JobError, JobPlan
+from catchment.controlplane.state.faults import clear_loss, set_loss
 from catchment.host import EndpointError
 from catchment.sim.golden import formats
 from catchment.sim.lab.shm_lab import P4SGD, ShmLab

@@ -1,6 +1,6 @@
 """Topologies on this machine: network namespaces, veth links, switch processes (docs/mininet.md)."""
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 from catchment.sim.lab.mininet.dependency import enable
 
 enable()

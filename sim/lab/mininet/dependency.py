@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 
 _SYSTEM_PACKAGE = Path("/usr/lib/python3/dist-packages/mininet")
 

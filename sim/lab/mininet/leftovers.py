@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 from catchment.sim.lab.mininet.naming import ENVIRONMENT_MARK, interface_prefix
 
 _GRACE_SECONDS = 3.0

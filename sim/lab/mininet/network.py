@@ -19,7 +19,7 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.networks import NetworkError, NetworkState, StateFile, state_folder
+from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, state_folder
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight

@@ -8,7 +8,7 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 
 _OFFLOADS = ("tx", "rx", "sg", "gso", "tso", "gro")
 _MERGED_UDP = ("tx", "sg", "tx-udp-segmentation")

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 
 _TOOLS = ("mnexec", "ip", "ethtool", "sysctl")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.jobs import JobKind, JobPlan
-from catchment.controlplane.lifecycle import JobRequest
-from catchment.controlplane.programs import cache_folder
+from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import star
 from catchment.host.collectives import CollectiveError, Communicator
 from catchment.host.collectives.ports import chosen_path

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane.networks import is_held, read_state
+from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target, Topology, racks, star
 from catchment.sim.lab import switch_process
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catchment.controlplane.networks import NetworkError
+from catchment.controlplane.networks.state import NetworkError
 from catchment.sim.lab.mininet import preflight
 
 

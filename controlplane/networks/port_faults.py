@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 
 OFF = "off"
 
 
 class SwitchPorts:
-    """A `catchment.controlplane.faults.PortFaults`."""
+    """A `catchment.controlplane.state.faults.PortFaults`."""
 
     def read(self, address: str) -> dict[int, str]:
         """Port -> faults in force, of the switch with this gRPC address."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.desired import FIRST_HAND_GROUP, SwitchConfig, is_ours
 from catchment.controlplane.dump.apply import apply_document
 from catchment.controlplane.dump.document import FORMAT, SECTIONS
 from catchment.controlplane.dump.read import read_document
-from catchment.controlplane.faults import PortFaults
+from catchment.controlplane.state.desired import FIRST_HAND_GROUP, SwitchConfig, is_ours
+from catchment.controlplane.state.faults import PortFaults
 
 _GROUPS = "multicast_groups"
 

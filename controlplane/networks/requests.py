@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from catchment.controlplane.networks import NetworkError, state_folder
+from catchment.controlplane.networks.state import NetworkError, state_folder
 
 _LONGEST = 1 << 16
 _LONGEST_COMPLAINT = _LONGEST // 8  # characters: JSON may take six bytes for one

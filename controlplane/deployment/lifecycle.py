@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.deployment.store import JobRecord, JobState, Transactions
 from catchment.controlplane.jobs import (
     Allocator,
     JobError,
@@ -17,8 +18,7 @@ from catchment.controlplane.jobs import (
     remove_where_possible,
     renew,
 )
-from catchment.controlplane.scrub import scrub
-from catchment.controlplane.store import JobRecord, JobState, Transactions
+from catchment.controlplane.state.scrub import scrub
 from catchment.controlplane.topology import Topology
 
 Clients = Mapping[str, SwitchClient]

@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import Self
 
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.desired import SwitchConfig, write
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.allocation import FLOOD_GROUP
 from catchment.controlplane.jobs.entries import switch_configs
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.controlplane.state.desired import SwitchConfig, write
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
 
 L2, OWN_ADDRESSES, BINDINGS, SWITCH_ADDRESSES = "l2", "own_addresses", "bindings", "switch_addresses"

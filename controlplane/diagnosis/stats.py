@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
-from catchment.controlplane.desired import JOBS
 from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.state.desired import JOBS
 from catchment.controlplane.topology import Host, Topology
 from catchment.wire.generated.constants import DropReason
 

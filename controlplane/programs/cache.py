@@ -17,7 +17,7 @@ from pathlib import Path
 
 from catchment.checkout import INSTALLED, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.pipeline_config import PipelineConfig
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

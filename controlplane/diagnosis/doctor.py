@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.desired import present
-from catchment.controlplane.diagnosis import (
+from catchment.controlplane.diagnosis.stats import refused, switch_stats
+from catchment.controlplane.diagnosis.waiting import (
     Missing,
     Sample,
     Waiting,
@@ -21,7 +21,7 @@ from catchment.controlplane.diagnosis import (
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.tree import Branch
-from catchment.controlplane.stats import refused, switch_stats
+from catchment.controlplane.state.desired import present
 from catchment.controlplane.topology import AUTO_ADDRESS, Topology
 from catchment.wire.generated.constants import Mode
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.networks import admin_socket
+from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.desired import JOBS
 from catchment.controlplane.jobs import JobKind, JobPlan, StreamPlan
 from catchment.controlplane.jobs.tree import Branch
+from catchment.controlplane.state.desired import JOBS
 from catchment.wire.generated.constants import Mode
 
 _SEQUENCE = 0xFFFF_FFFF

@@ -1,0 +1,1 @@
+"""Jobs on their switches: the store that outlives commands and controllers, and every switch of a topology at once."""
