@@ -33,7 +33,8 @@ inline std::uint16_t get16(const Bytes& frame, std::size_t at) {
 
 inline bool ahead(std::uint32_t a, std::uint32_t b) { return a != b && a - b < 0x8000'0000U; }
 
-// The frame as it goes from the switch to the NIC on `port`.
+// The frame as it goes from the switch to the NIC on `port`; like the rest of this model, with no
+// code of the host's or of the switch's own.
 inline Bytes addressed(Bytes frame, std::uint32_t port) {
   const std::uint8_t to = static_cast<std::uint8_t>(port + 1);
   const std::uint8_t header[] = {0x02, 0, 0x0a, 0, 0, to, 0x02, 0, 0x0a, 0, 0, 0xfe};

@@ -10,6 +10,9 @@
 #include <cstring>
 #include <system_error>
 
+#include "catchment/common/big_endian.hpp"
+#include "catchment/common/internet_checksum.hpp"
+
 namespace catchment::host {
 namespace {
 
@@ -21,26 +24,6 @@ constexpr std::uint16_t kFragment = 0x3fff;  // more fragments, or an offset
 constexpr std::uint8_t kTimeToLive = 64;
 // Locally administered, then the IPv4 address.
 constexpr std::array<std::uint8_t, 2> kMacPrefix = {0x02, 0x00};
-
-void put16(std::uint8_t* at, std::size_t value) {
-  at[0] = static_cast<std::uint8_t>(value >> 8);
-  at[1] = static_cast<std::uint8_t>(value);
-}
-
-std::uint16_t get16(const std::uint8_t* at) {
-  return static_cast<std::uint16_t>((at[0] << 8) | at[1]);
-}
-
-std::uint32_t sum_of(const std::uint8_t* header) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < wire::kIpv4Bytes; i += 2) sum += get16(header + i);
-  return sum;
-}
-
-std::uint16_t folded(std::uint32_t sum) {
-  sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(sum + (sum >> 16));
-}
 
 void put_address(const UdpAddress& address, std::uint8_t* at) {
   if (inet_pton(AF_INET, address.host.c_str(), at) != 1) {
@@ -55,29 +38,29 @@ Envelope::Envelope(const UdpAddress& local, const UdpAddress& peer) {
   std::uint8_t* const ip = ethernet + kIpv4;
   std::uint8_t* const udp = ethernet + kUdp;
   ip[0] = kVersionAndLength;
-  put16(ip + 6, kDontFragment);
+  store16(ip + 6, kDontFragment);
   ip[8] = kTimeToLive;
   ip[9] = IPPROTO_UDP;
   put_address(local, ip + 12);
   put_address(peer, ip + 16);
-  put16(udp, local.port);
-  put16(udp + 2, peer.port);
-  put16(ethernet + 12, ETHERTYPE_IP);
+  store16(udp, local.port);
+  store16(udp + 2, peer.port);
+  store16(ethernet + 12, ETHERTYPE_IP);
   // Broadcast until the switch has shown its own address.
   std::fill_n(ethernet, ETH_ALEN, std::uint8_t{0xff});
   std::copy(kMacPrefix.begin(), kMacPrefix.end(), ethernet + ETH_ALEN);
   std::copy_n(ip + 12, 4, ethernet + ETH_ALEN + kMacPrefix.size());
-  checksum_ = sum_of(ip);
 }
 
 void Envelope::write(std::uint8_t* frame, std::size_t bytes) const {
   std::memcpy(frame, template_.data(), template_.size());
   const std::size_t datagram = wire::kUdpBytes + bytes;
   const std::size_t packet = wire::kIpv4Bytes + datagram;
-  put16(frame + kIpv4 + 2, packet);
-  put16(frame + kIpv4 + 10,
-        static_cast<std::uint16_t>(~folded(checksum_ + static_cast<std::uint32_t>(packet))));
-  put16(frame + kUdp + 4, datagram);
+  store16(frame + kIpv4 + 2, packet);
+  const auto checksum =
+      static_cast<std::uint16_t>(~fold(ones_sum(frame + kIpv4, wire::kIpv4Bytes)));
+  std::memcpy(frame + kIpv4 + 10, &checksum, sizeof checksum);
+  store16(frame + kUdp + 4, datagram);
 }
 
 std::optional<std::span<const std::uint8_t>> Envelope::open(std::span<const std::uint8_t> frame) {
@@ -86,17 +69,17 @@ std::optional<std::span<const std::uint8_t>> Envelope::open(std::span<const std:
   const std::uint8_t* const ip = ethernet + kIpv4;
   const std::uint8_t* const udp = ethernet + kUdp;
   const std::uint8_t* const own = template_.data();
-  const std::size_t datagram = get16(udp + 4);
-  const bool ours = get16(ethernet + 12) == ETHERTYPE_IP && ip[0] == kVersionAndLength &&
-                    ip[9] == IPPROTO_UDP && (get16(ip + 6) & kFragment) == 0 &&
+  const std::size_t datagram = load16(udp + 4);
+  const bool ours = load16(ethernet + 12) == ETHERTYPE_IP && ip[0] == kVersionAndLength &&
+                    ip[9] == IPPROTO_UDP && (load16(ip + 6) & kFragment) == 0 &&
                     std::memcmp(ip + 12, own + kIpv4 + 16, 4) == 0 &&  // from the switch
                     std::memcmp(ip + 16, own + kIpv4 + 12, 4) == 0 &&  // to us
                     std::memcmp(udp, own + kUdp + 2, 2) == 0 &&
                     std::memcmp(udp + 2, own + kUdp, 2) == 0;
   // The frame may lie in memory that others write to: what is checked is not read again.
   std::atomic_signal_fence(std::memory_order_acq_rel);
-  if (!ours || folded(sum_of(ip)) != 0xffff) return std::nullopt;
-  if (datagram < wire::kUdpBytes || get16(ip + 2) != wire::kIpv4Bytes + datagram ||
+  if (!ours || fold(ones_sum(ip, wire::kIpv4Bytes)) != 0xffff) return std::nullopt;
+  if (datagram < wire::kUdpBytes || load16(ip + 2) != wire::kIpv4Bytes + datagram ||
       kUdp + datagram > frame.size()) {
     return std::nullopt;
   }

@@ -26,7 +26,6 @@ class Envelope {
 
  private:
   std::array<std::uint8_t, kEnvelopeBytes> template_{};
-  std::uint32_t checksum_ = 0;  // of the template's IPv4 header, not yet folded
 };
 
 }  // namespace catchment::host

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "catchment/common/big_endian.hpp"
+
 namespace catchment::softswitch {
 
 struct UdpFrame {
@@ -25,15 +27,6 @@ struct UdpFrame {
   void set_lengths(std::uint8_t* frame, std::size_t payload_bytes) const;
   [[nodiscard]] bool ip_checksum_right(const std::uint8_t* frame) const;
 };
-
-inline std::uint16_t load16(const std::uint8_t* at) {
-  return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
-}
-
-inline void store16(std::uint8_t* at, std::size_t value) {
-  at[0] = static_cast<std::uint8_t>(value >> 8);
-  at[1] = static_cast<std::uint8_t>(value);
-}
 
 /// Offsets in an IPv4 header.
 inline constexpr std::size_t kIpLength = 2, kIpId = 4, kIpFragment = 6, kIpTtl = 8,
