@@ -16,34 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from bench.optimizer_network import UNLIMITED
+from bench.optimizer_network import UNLIMITED, Link, sleep_until
 from catchment.host import Endpoint
 from catchment.host.layers import LayerTable, TransferPort, WireType, message_size
 from catchment.sim.lab.shm_lab import ShmLab
-from catchment.sim.world import BareLine
 
 _AHEAD = 3  # layers in flight, at the worker and in `traffic`
 _EXPONENT = 4
-
-
-class Link:
-    """One direction of a link of `rate` bytes per second, by the clock: it carries one thing after another."""
-
-    def __init__(self, rate: float) -> None:
-        self._begin = time.monotonic()
-        self._line = BareLine(byte=max(1, round(1e12 / rate)))
-
-    def carry(self, size: int) -> None:
-        """Sleep until `size` bytes that are offered now have arrived."""
-        now = round((time.monotonic() - self._begin) * 1e12)
-        sleep_until(self._begin + self._line.send(size, now) / 1e12)
-
-
-def sleep_until(moment: float) -> None:
-    """Time of the monotonic clock."""
-    left = moment - time.monotonic()
-    if left > 0:
-        time.sleep(left)
 
 
 class LabNetwork:
@@ -97,7 +76,7 @@ class LabNetwork:
                     break
                 layer, backward, buffer, pull = ahead.popleft()
                 pull.wait()
-                link.carry(buffer.nbytes)
+                sleep_until(link.arrival(buffer.nbytes, time.monotonic()))
                 done = max(done, time.monotonic()) + self._compute
                 sleep_until(done)
                 if backward:
@@ -109,7 +88,7 @@ class LabNetwork:
         gradients = [np.full(layer.numel, 1e-3, np.float32) for layer in self._table]
         link, pushed = Link(self._rate), deque[Any]()
         while (layer := computed.get()) is not None:
-            link.carry(gradients[layer].nbytes)
+            sleep_until(link.arrival(gradients[layer].nbytes, time.monotonic()))
             pushed.append(port.push(gradients[layer], exponent=_EXPONENT))
         _reap(pushed, 0)
 

@@ -9,8 +9,28 @@ from typing import Any
 import numpy as np
 
 from catchment.host.layers import LayerTable
+from catchment.sim.world import BareLine
 
 UNLIMITED = 1e12
+
+
+class Link:
+    """One direction of a link of `rate` bytes per second, by the clock: it carries one thing after another."""
+
+    def __init__(self, rate: float) -> None:
+        self._begin = time.monotonic()
+        self._line = BareLine(byte=max(1, round(1e12 / rate)))
+
+    def arrival(self, size: int, ready: float) -> float:
+        """When `size` bytes that are offered at `ready` have arrived; both are times of the monotonic clock."""
+        return self._begin + self._line.send(size, round((ready - self._begin) * 1e12)) / 1e12
+
+
+def sleep_until(moment: float) -> None:
+    """Time of the monotonic clock."""
+    left = moment - time.monotonic()
+    if left > 0:
+        time.sleep(left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +44,7 @@ class TimedCompletion:
 
     def wait(self, timeout: float | None = None) -> None:
         """Sleep until then."""
-        left = self.ends - time.monotonic()
-        if left > 0:
-            time.sleep(left)
+        sleep_until(self.ends)
 
     def done(self) -> bool:
         """Whether it is past."""
@@ -42,20 +60,19 @@ class TimedPort:
     """The root's port: `rate` bytes per second each way. A layer's gradients set out when its parameters are there."""
 
     def __init__(self, rate: float, table: LayerTable) -> None:
-        self._rate = rate
+        self._down, self._up = Link(rate), Link(rate)
+        self._parameters_there = 0.0
         largest = max(layer.numel for layer in table)
         self._noise = np.random.default_rng(1).standard_normal(largest, np.float32)
-        self._down = self._up = 0.0
 
     def push(self, array: Any, exponent: int | None = None) -> TimedCompletion:
         """Parameters down."""
         now = time.monotonic()
-        self._down = max(now, self._down) + array.nbytes / self._rate
-        return TimedCompletion(now, self._down)
+        self._parameters_there = self._down.arrival(array.nbytes, now)
+        return TimedCompletion(now, self._parameters_there)
 
     def pull(self, array: Any) -> TimedCompletion:
         """Gradients up, when the workers have them: noise, since some devices are quicker with what repeats."""
         now = time.monotonic()
         array[:] = self._noise[: array.size]
-        self._up = max(now, self._up, self._down) + array.nbytes / self._rate
-        return TimedCompletion(now, self._up)
+        return TimedCompletion(now, self._up.arrival(array.nbytes, max(now, self._parameters_there)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -11,10 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catchment.checkout import ROOT
-from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, RTL, closure, modules
+from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, closure, modules
 
 BUILD = ROOT / "build" / "rtl"
 _INCLUDES = tuple(f"-I{folder}" for folder in INCLUDES)
+_CPP_FOLDERS = (ROOT, ROOT / "common" / "include")
+_CPP_FLAGS = " ".join(("-O2 -fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for folder in _CPP_FOLDERS)))
+_CPP_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 class RtlError(Exception):
@@ -65,12 +69,26 @@ def lint_all() -> list[str]:
     return names
 
 
+def _cpp_headers(bench: Path) -> set[Path]:
+    """The headers of this checkout that a C++ file includes, itself or through others."""
+    found: set[Path] = set()
+    unread = [bench]
+    while unread:
+        source = unread.pop()
+        for name in _CPP_INCLUDE.findall(source.read_text("utf-8")):
+            places = (folder / name for folder in (source.parent, *_CPP_FOLDERS))
+            header = next((place for place in places if place.is_file()), None)
+            if header is not None and header not in found:  # those that Verilator generates are not there yet
+                found.add(header)
+                unread.append(header)
+    return found
+
+
 def library_path(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *, waves: bool = False) -> Path:
     """The path at which `build` keeps its product: by content, so that a file there is what it would make."""
     parameters = dict(parameters or {})
     digest = hashlib.sha256(repr((top, sorted(parameters.items()), *(["waves"] if waves else []))).encode())
-    headers = sorted({*bench.parent.glob("*.hpp"), *(RTL / "harness").glob("*.hpp")})
-    for path in (*HEADERS, *closure(top), bench, *headers):
+    for path in (*HEADERS, *closure(top), bench, *sorted(_cpp_headers(bench))):
         digest.update(path.read_bytes())
     return BUILD / f"{top}-{digest.hexdigest()[:16]}" / f"{bench.stem}.so"
 
@@ -80,7 +98,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
 
     With `waves` the bench can write FST files; it runs slower even when it does not.
 
-    The bench includes Top.h, headers of its own folder, and those of rtl/harness by their path from the repository.
+    The bench includes Top.h, headers of its own folder, those of common/, and others by their path from the repository.
 
     Raises:
         RtlError: with the tool's complaint.
@@ -94,7 +112,7 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
     _run(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
-            "-CFLAGS", f"-O2 -fPIC -std=c++20 -fno-gnu-unique -I{RTL.parent}", "-LDFLAGS", "-shared",
+            "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
             *(["--trace-fst"] if waves else []),
             # The wheel's makefile does not know how this compiler is told to use a precompiled header.
             "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+import struct
+from collections.abc import Callable
+from functools import partial
 
 import pytest
+from faulty_lines import HOP, line_faults
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from catchment.host import _machines
+from catchment.sim.world import Line, World
 
 M32 = 1 << 32
 BASES = st.one_of(st.integers(0, M32 - 1), st.integers(M32 - 40, M32 - 1), st.just(0))
@@ -185,7 +190,10 @@ TestSender.settings = TestConsumer.settings = settings(deadline=None, max_exampl
 
 
 class Network:
-    """W senders, a switch with T slots that remembers who is in, and one consumer; frames are lost, repeated, late."""
+    """W senders, a switch with T slots that remembers who is in, and one consumer, on lines with faults.
+
+    A frame's bytes are the numbers in it, each of 32 bits.
+    """
 
     def __init__(self, rng: random.Random, workers: int, slots: int, base: int) -> None:
         self.rng, self.slots = rng, slots
@@ -193,14 +201,18 @@ class Network:
         self.consumer = _machines.ConsumerWindow(base, slots)
         self.full = set(range(workers))
         self.table: dict[int, tuple[int, set[int]]] = {}
-        self.flight: list[tuple[int, int, int, int]] = []  # to (-1: consumer, -2: switch, else worker), fields
         self.delivered: list[int] = []
+        self.world = World(rng.getrandbits(64))
+        self.faults = line_faults(loss=0.2, duplicate=0.2)
+        self.up = [self.line(partial(self.add, wid)) for wid in range(workers)]
+        self.to_consumer = self.line(self.arrive)
+        self.down = [self.line(partial(self.hear, sender)) for sender in self.senders]
 
-    def send(self, to: int, *fields: int) -> None:
-        for _ in range(self.rng.choice([0, 1, 1, 1, 2]) if len(self.flight) < 40 else 0):
-            self.flight.append((to, *fields, *(0,) * (3 - len(fields))))
+    def line(self, deliver: Callable[[bytes], None]) -> Line:
+        return Line(self.world, deliver, latency=HOP, faults=self.faults)
 
-    def add(self, wid: int, seq: int) -> None:
+    def add(self, wid: int, frame: bytes) -> None:
+        [seq] = numbers_in(frame)
         held = self.table.get(seq % self.slots)
         if held is None or newer(seq, held[0]):
             held = self.table[seq % self.slots] = (seq, set())
@@ -208,21 +220,16 @@ class Network:
             return
         held[1].add(wid)
         if held[1] == self.full:
-            self.send(-1, seq)
+            self.to_consumer.send(frame)
 
-    def deliver(self) -> None:
-        index = self.rng.randrange(len(self.flight)) if self.rng.random() < 0.2 else 0
-        to, a, b, c = self.flight.pop(index)
-        if to == -2:
-            self.add(a, b)
-        elif to == -1:
-            self.arrive(a)
-        else:
-            outcome = self.senders[to].on_ack(a, b)
-            assert outcome != "impossible"
-            self.senders[to].on_missing(c)
+    def hear(self, sender: _machines.SenderWindow, frame: bytes) -> None:
+        ack, credit, missing = numbers_in(frame)
+        outcome = sender.on_ack(ack, credit)
+        assert outcome != "impossible"
+        sender.on_missing(missing)
 
-    def arrive(self, seq: int) -> None:
+    def arrive(self, frame: bytes) -> None:
+        [seq] = numbers_in(frame)
         consumer = self.consumer
         if consumer.classify(seq) in ("next", "ahead"):
             assert self.table[seq % self.slots][0] == seq, "the slot was reused before everyone had its sum"
@@ -232,25 +239,33 @@ class Network:
                 first = (first + 1) % M32
 
     def ask(self, seq: int) -> None:
-        for wid in range(len(self.senders)):
-            self.send(wid, self.consumer.ack, self.consumer.credit, seq)
+        for line in self.down:
+            line.send(frame_of(self.consumer.ack, self.consumer.credit, seq))
 
     def step(self) -> None:
+        """One member does something, and a part of a hop's time passes."""
         choice = self.rng.random()
-        if self.flight and choice < 0.6:
-            self.deliver()
-        elif choice < 0.8:
+        if choice < 0.5:
             wid = self.rng.randrange(len(self.senders))
             taken = self.senders[wid].take()
             if taken is not None:
-                self.send(-2, wid, taken[0])
-        elif choice < 0.87:
+                self.up[wid].send(frame_of(taken[0]))
+        elif choice < 0.67:
             self.rng.choice(self.senders).on_timeout()
-        elif choice < 0.94 and self.consumer.ready:
+        elif choice < 0.85 and self.consumer.ready:
             self.delivered.append(self.consumer.consumed)
             self.consumer.consume()
         else:
             self.ask(self.rng.choice([self.consumer.ack, self.rng.randrange(M32)]))
+        self.world.run(self.world.now + self.rng.randrange(HOP))
+
+
+def frame_of(*numbers: int) -> bytes:
+    return struct.pack(f"!{len(numbers)}I", *numbers)
+
+
+def numbers_in(frame: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"!{len(frame) // 4}I", frame)
 
 
 @pytest.mark.parametrize(("workers", "slots"), [(1, 1), (2, 1), (2, 2), (3, 4), (5, 16)])

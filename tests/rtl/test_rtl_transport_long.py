@@ -18,10 +18,10 @@ STAT_COUNT = 38
 class _Scenario(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_uint32) for name in (
-            "all_reduce", "workers", "slots", "vector_bytes", "vectors", "generations", "hard_reset", "loss",
-            "duplicate", "replay", "slow", "hop", "tail", "restart", "seed", "host_idle", "host_stall", "net_idle",
-            "net_stall",
+            "all_reduce", "workers", "slots", "vector_bytes", "vectors", "generations", "hard_reset", "hop", "tail",
+            "restart", "seed", "host_idle", "host_stall", "net_idle", "net_stall",
         )),
+        *((name, ctypes.c_double) for name in ("loss", "duplicate", "replay", "reorder")),
         ("limit", ctypes.c_uint64),
     )  # fmt: skip
 
@@ -38,7 +38,7 @@ class _Outcome(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Job:
-    """A whole run; probabilities per hop, times in clocks."""
+    """A whole run; probabilities of each line and frame, times in clocks."""
 
     all_reduce: bool
     workers: int
@@ -49,7 +49,7 @@ class Job:
     loss: float = 0.0
     duplicate: float = 0.0
     replay: float = 0.0
-    slow: int = 0
+    reorder: float = 0.0
     hop: int = 60
     tail: int = 10
     restart: int = 0
@@ -87,8 +87,8 @@ def run(job: Job, seed: int) -> dict[str, int]:
     slots = settings_for(job, 0, 0).tx.slots
     scenario = _Scenario(
         job.all_reduce, job.workers, slots, job.vector_bytes, job.vectors, job.generations, job.hard_reset,
-        *(int(65536 * p) for p in (job.loss, job.duplicate, job.replay)), job.slow, job.hop, job.tail, job.restart,
-        seed & 0xFFFF_FFFF, *job.gaps, job.limit,
+        job.hop, job.tail, job.restart, seed & 0xFFFF_FFFF, *job.gaps,
+        job.loss, job.duplicate, job.replay, job.reorder, job.limit,
     )  # fmt: skip
     outcome = _Outcome()
     build = (("VECTOR_BYTES", job.vector_bytes), ("WINDOW", job.places)) if job.places != 1024 else ()
@@ -117,7 +117,7 @@ def any_job(rng: random.Random, **fixed: float) -> Job:
         "loss": rng.choice([0, 0.001, 0.02, 0.2]),
         "duplicate": rng.choice([0, 0.01, 0.3]),
         "replay": rng.choice([0, 0.02, 0.3]),
-        "slow": rng.choice([0, 0, 3, 50]),
+        "reorder": rng.choice([0, 0, 0.3, 0.02]),
         "tail": rng.choice([2, 30]),
         "hop": rng.choice([5, 60, 300]),
         "restart": rng.choice([0, 0, 20_000]),

@@ -1,12 +1,13 @@
 // Workers, and a root unless they reduce among themselves, around the slow switch for millions of
-// clocks, on links that lose, duplicate, delay and reorder, and deliver old frames again; streams
-// end and begin in the middle of it. Every vector that a host gets is compared bit for bit.
+// clocks, on the world's lines, which lose, duplicate, delay and reorder frames, and deliver old
+// ones again; streams end and begin in the middle of it. Every vector that a host gets is compared
+// bit for bit.
 #pragma once
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 
+#include "sim/world/native/frame_line.hpp"
+#include "sim/world/native/world.hpp"
 #include "transport_nic.hpp"
 #include "transport_switch.hpp"
 
@@ -18,15 +19,16 @@ struct Scenario {
   std::uint32_t vectors;      // per sender and generation
   std::uint32_t generations;  // all but the last end in the middle
   std::uint32_t hard_reset;   // a generation ends with rst, else with enable
-  std::uint32_t loss;         // of 65536 per hop
-  std::uint32_t duplicate;
-  std::uint32_t replay;   // some earlier frame is delivered once more
-  std::uint32_t slow;     // one in so many is late, 0: none
-  std::uint32_t hop;      // clocks
-  std::uint32_t tail;     // hops that a late one may take more
-  std::uint32_t restart;  // the switch forgets everything once in so many clocks, 0: never
+  std::uint32_t hop;          // clocks
+  std::uint32_t tail;         // hops that a reordered frame may take more
+  std::uint32_t restart;      // the switch forgets everything once in so many clocks, 0: never
   std::uint32_t seed;
   PortGaps gaps;
+  // Of every line, per frame.
+  double loss;
+  double duplicate;
+  double replay;
+  double reorder;
   std::uint64_t limit;  // clocks
 };
 
@@ -60,10 +62,13 @@ class TransportNetwork {
         up_(scenario.all_reduce != 0 ? kALLREDUCE : kREDUCE, scenario.workers, scenario.slots,
             scenario.all_reduce != 0 ? ~0U : root_),
         down_(kBCAST, scenario.workers, scenario.slots, root_),
-        got_(members_) {
+        got_(members_),
+        world_(random_()) {
     for (std::uint32_t i = 0; i < members_; ++i) {
       nics_.emplace_back((i == root_ ? root : worker)(scenario.vector_bytes, random_()));
       nics_.back()->gaps = scenario.gaps;
+      to_switch_.push_back(line());
+      to_nic_.push_back(line());
     }
   }
 
@@ -87,20 +92,36 @@ class TransportNetwork {
       outcome_.busy_beats += nic->sent_beats;
       for (std::uint32_t i = 0; i < 38; ++i) outcome_.stats[i] += nic->stat(i);
     }
+    for (const auto* lines : {&to_switch_, &to_nic_}) {
+      for (const Line& line : *lines) {
+        outcome_.lost += line.counts().lost;
+        outcome_.replayed += line.replayed();
+      }
+    }
     return outcome_;
   }
 
  private:
-  struct Event {
-    std::uint64_t due;
-    std::uint64_t order;
+  using Content = std::shared_ptr<const Bytes>;
+  using Line = catchment::world::FrameLine<Content>;
+
+  struct Arrival {
     std::uint32_t port;
-    bool to_switch;
-    Bytes frame;
-    bool operator>(const Event& other) const {
-      return due != other.due ? due > other.due : order > other.order;
-    }
+    bool at_switch;
+    Content frame;
   };
+
+  static constexpr catchment::world::Picos kClock = 4000;  // of the NICs, at 250 MHz
+
+  Line line() {
+    Line made(world_.seed(), world_.add_line(), {0, scenario_.hop * kClock});
+    made.faults.loss = scenario_.loss;
+    made.faults.duplicate = scenario_.duplicate;
+    made.faults.replay = scenario_.replay;
+    made.faults.reorder = scenario_.reorder;
+    made.faults.delay = scenario_.hop * scenario_.tail * kClock;
+    return made;
+  }
 
   const std::uint32_t* settings_of(std::uint32_t nic, bool at_rest) const {
     return settings_ + 16 * (2 * (members_ * generation_ + nic) + (at_rest ? 1 : 0));
@@ -110,7 +131,6 @@ class TransportNetwork {
                        [](const auto& n) { return !n->to_send.empty(); });
   }
   bool over() const { return now_ >= scenario_.limit; }
-  bool chance(std::uint32_t of65536) { return (random_() & 0xffffU) < of65536; }
   std::uint64_t least() const { return *std::min_element(got_.begin(), got_.end()); }
 
   // Different for every generation, sender, vector and lane, over all 32 bits.
@@ -221,28 +241,13 @@ class TransportNetwork {
     ending_ = false;
   }
 
-  void hop(std::uint32_t port, bool to_switch, const Bytes& frame) {
-    if (earlier_.size() < 512) {
-      earlier_.push_back({0, 0, port, to_switch, frame});
-    } else if (chance(2000)) {
-      earlier_[random_() % earlier_.size()] = {0, 0, port, to_switch, frame};
-    }
-    if (chance(scenario_.replay)) {
-      ++outcome_.replayed;
-      const Event& old = earlier_[random_() % earlier_.size()];
-      events_.push({now_ + scenario_.hop, ++order_, old.port, old.to_switch, old.frame});
-    }
-    for (int copies = chance(scenario_.duplicate) ? 2 : 1; copies > 0; --copies) {
-      if (chance(scenario_.loss)) {
-        ++outcome_.lost;
-        continue;
-      }
-      std::uint64_t due = now_ + scenario_.hop;
-      if (scenario_.slow != 0 && random_() % scenario_.slow == 0) {
-        due += random_() % (scenario_.hop * scenario_.tail + 1);
-      }
-      events_.push({due, ++order_, port, to_switch, frame});
-    }
+  void send(std::uint32_t port, bool to_switch, Bytes bytes, catchment::world::Picos ready) {
+    const auto frame = std::make_shared<const Bytes>(std::move(bytes));
+    Line& line = (to_switch ? to_switch_ : to_nic_)[port];
+    line.carry(frame, frame->size(), 0, ready, ready,
+               [&](const Content& arriving, const auto& copy) {
+                 world_.schedule(line.number(), copy.first, {port, to_switch, arriving});
+               });
   }
 
   void refill() {
@@ -266,7 +271,10 @@ class TransportNetwork {
     for (std::uint32_t i = 0; i < members_; ++i) {
       Nic& nic = *nics_[i];
       nic.clock();
-      for (; !nic.to_net.empty(); nic.to_net.pop_front()) hop(i, true, nic.to_net.front().bytes);
+      for (; !nic.to_net.empty(); nic.to_net.pop_front()) {
+        send(i, true, std::move(nic.to_net.front().bytes),
+             static_cast<catchment::world::Picos>(now_) * kClock);
+      }
       for (; !nic.received.empty(); nic.received.pop_front()) check(i, nic.received.front());
     }
     ++now_;
@@ -274,24 +282,27 @@ class TransportNetwork {
       up_.restart();
       down_.restart();
     }
-    for (; !events_.empty() && events_.top().due <= now_; events_.pop()) {
-      const Event& event = events_.top();
-      if (!event.to_switch) {
-        // A reset NIC's link is down.
-        if (!(ending_ && scenario_.hard_reset != 0)) {
-          nics_[event.port]->from_net.push_back({event.frame, false});
-        }
-        continue;
+    const auto due = static_cast<catchment::world::Picos>(now_) * kClock + 1;
+    while (world_.step(due, [this](const auto& event) { arrive(event.payload, event.at); })) {
+    }
+  }
+
+  void arrive(const Arrival& arrival, catchment::world::Picos at) {
+    if (!arrival.at_switch) {
+      // A reset NIC's link is down.
+      if (!(ending_ && scenario_.hard_reset != 0)) {
+        nics_[arrival.port]->from_net.push_back({*arrival.frame, false});
       }
-      ++outcome_.frames;
-      const std::uint16_t gen = get16(event.frame, kOur + 2);
-      SwitchStream* const stream = gen == up_.generation()     ? &up_
-                                   : gen == down_.generation() ? &down_
-                                                               : nullptr;
-      if (stream == nullptr) continue;
-      for (auto& [port, frame] : stream->frame(event.port, event.frame)) {
-        hop(port, false, addressed(std::move(frame), port));
-      }
+      return;
+    }
+    ++outcome_.frames;
+    const std::uint16_t gen = get16(*arrival.frame, kOur + 2);
+    SwitchStream* const stream = gen == up_.generation()     ? &up_
+                                 : gen == down_.generation() ? &down_
+                                                             : nullptr;
+    if (stream == nullptr) return;
+    for (auto& [port, frame] : stream->frame(arrival.port, *arrival.frame)) {
+      send(port, false, addressed(std::move(frame), port), at);
     }
   }
 
@@ -325,9 +336,9 @@ class TransportNetwork {
   std::vector<std::unique_ptr<Nic>> nics_;
   std::vector<std::uint64_t> got_;
   std::vector<std::uint64_t> pushed_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Event> earlier_;
-  std::uint64_t order_ = 0;
+  catchment::world::World<Arrival> world_;
+  std::vector<Line> to_switch_;
+  std::vector<Line> to_nic_;
   std::uint64_t now_ = 0;
   std::uint32_t generation_ = 0;
   bool waiting_ = false;

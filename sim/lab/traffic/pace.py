@@ -13,6 +13,7 @@ from typing import Self
 from scapy.packet import Packet
 
 from catchment.sim.lab.traffic.raw_port import RawPort
+from catchment.sim.world import Faults, FaultStream
 
 _REPORT_SECONDS = 1.0
 
@@ -30,7 +31,7 @@ class Pace:
         loss: probability that an own frame is not sent, and that one that arrives is not looked at.
         skew: seconds that each new vector comes late: uniform between the two.
         seconds: end after so long, done or not; None: no limit.
-        seed: of everything random.
+        seed: of everything random, 64 bits.
 
     Raises:
         PaceError: a value that cannot be.
@@ -52,6 +53,8 @@ class Pace:
             raise PaceError(f"skew {low:g}..{high:g} is not a range of seconds, 0 or more, the smaller first")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
             raise PaceError(f"{self.seconds:g} seconds are not a positive time")
+        if not 0 <= self.seed < 1 << 64:
+            raise PaceError(f"seed {self.seed} is not a number of 64 bits, 0 or more")
 
 
 def parse_skew(text: str) -> tuple[float, float]:
@@ -98,7 +101,8 @@ class PacedPort(RawPort):
         self._port = port
         self._pace = pace
         self._report = report
-        self._dice = random.Random(f"loss {pace.seed}")
+        self._faults = Faults(loss=pace.loss)
+        self._outward, self._inward = FaultStream(pace.seed, 0), FaultStream(pace.seed, 1)
         self._lateness = random.Random(f"skew {pace.seed}")
         self._clock = _Clock()
         self._end = math.inf if pace.seconds is None else time.monotonic() + pace.seconds
@@ -127,7 +131,7 @@ class PacedPort(RawPort):
             time.sleep(max(0.0, self._clock.next_frame - now))
             self._clock.next_frame = max(self._clock.next_frame, now) + 1 / self._pace.rate
         self._tell()
-        if self._dice.random() < self._pace.loss:
+        if self._outward.next(self._faults).lost:
             self.frames.unsent += 1
             return
         self.frames.sent += 1
@@ -141,10 +145,11 @@ class PacedPort(RawPort):
             self._tell()
             if frame is None:
                 return None
-            if self._dice.random() >= self._pace.loss:
-                self.frames.received += 1
-                return frame
-            self.frames.ignored += 1
+            if self._inward.next(self._faults).lost:
+                self.frames.ignored += 1
+                continue
+            self.frames.received += 1
+            return frame
         return None
 
     def _tell(self) -> None:

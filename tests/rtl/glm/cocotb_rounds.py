@@ -15,6 +15,8 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 from catchment.rtl.harness.glm_worker import ROUNDS as LAYOUT
 from catchment.rtl.harness.glm_worker import Rounds
 from catchment.sim.cosim.glm.network import SlotJob, model_switch
+from catchment.sim.world import Faults, Line, World
+from catchment.sim.world.star import CLOCK_PICOS
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BEAT = 64
@@ -56,16 +58,23 @@ def forged(frame: bytes, way: str, rng: random.Random) -> list[Beat]:
 
 
 class Network:
-    """The switch behind links: every third frame of it comes with a forged one before, some are lost or doubled.
+    """The switch, and a line from it that loses and doubles frames; every third answer has a forged one before it.
 
-    By turns, not by chance: each kind is there for every seed.
+    Forgeries take turns, so that each way is there for every seed.
     """
 
     def __init__(self, job: SlotJob, rng: random.Random) -> None:
         self._inject, self._rng = model_switch(job), rng
         self._turn = 0
-        self.answers: deque[Beat] = deque()
+        self._world = World(rng.getrandbits(64))
+        self._line = Line(self._world, self._arrive, latency=10 * CLOCK_PICOS, faults=Faults(loss=0.15, duplicate=0.2))
+        self._answers: deque[Beat] = deque()
         self.seen = Counter[str]()
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is on its way to the device."""
+        return not self._answers and not self._world.pending
 
     def take(self, frame: bytes) -> None:
         """A frame of the device."""
@@ -74,15 +83,23 @@ class Network:
             if self.seen["sent"] % 3 == 0:
                 way = WAYS[self._turn % len(WAYS)]
                 self._turn += 1
-                self.answers += forged(answer, way, self._rng)
+                self._answers += forged(answer, way, self._rng)
                 self.seen[way] += 1
-            kind = "lost" if self.seen["sent"] % 7 == 0 else "doubled" if self.seen["sent"] % 5 == 0 else "good"
-            self.seen[kind] += 1
-            self.answers += {"lost": 0, "doubled": 2, "good": 1}[kind] * beats_of(answer)
+            self._line.send(answer)
+
+    def _arrive(self, answer: bytes) -> None:
+        self._answers += beats_of(answer)
 
     def next_beat(self) -> Beat | None:
-        """For the device, or a pause."""
-        return self.answers.popleft() if self.answers and self._rng.random() < 0.9 else None
+        """What the device is offered in the next clock, or None in a pause."""
+        self._world.run(self._world.now + CLOCK_PICOS)
+        return self._answers.popleft() if self._answers and self._rng.random() < 0.9 else None
+
+    def counts(self) -> Counter[str]:
+        """Frames by what became of them; answers that arrived are `good`."""
+        line = self._line.counts
+        good = line["frames"] - line["lost"]
+        return self.seen + Counter(lost=line["lost"], doubled=line["duplicated"], good=good)
 
 
 def drive_network(dut: Any, beat: Beat | None) -> None:
@@ -139,7 +156,7 @@ async def every_round_once_in_order(dut: Any) -> None:
     to_send = deque(rng.getrandbits(32 * LANES) for _ in range(ROUNDS))
     expected = to_send.copy()
     frame, clocks, offered = bytearray(), 0, False
-    while expected or not int(dut.idle.value) or network.answers:
+    while expected or not int(dut.idle.value) or not network.empty:
         clocks += 1
         assert clocks < PATIENCE, f"{len(expected)} rounds are left: {dict(network.seen)}"
         await FallingEdge(dut.clk)
@@ -161,8 +178,8 @@ async def every_round_once_in_order(dut: Any) -> None:
             network.take(whole)
     for _ in range(8):
         await RisingEdge(dut.clk)
-    check_counts(int(dut.counts.value), network.seen)
-    dut._log.info("coverage: %s", dict(network.seen))
+    check_counts(int(dut.counts.value), network.counts())
+    dut._log.info("coverage: %s", dict(network.counts()))
 
 
 @cocotb.test()
