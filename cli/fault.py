@@ -138,7 +138,7 @@ def _ports(place: Place, switch: str, wanted: list[str] | None) -> list[int]:
     found = []
     for text in wanted:
         number = int(text) if text.isdecimal() else names.get(text)
-        if number not in plugged:
+        if number is None or number not in plugged:
             have = ", ".join(f"{number} ({name})" for name, number in names.items())
             raise SwitchError(f"switch {switch} has no port {text!r}; it has: {have}")
         found.append(number)

@@ -10,7 +10,7 @@ from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.jobs.allocation import FLOOD_GROUP
-from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.jobs.entries import switch_config
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import SwitchConfig, write
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
@@ -147,7 +147,6 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
     links in a ring do not circulate broadcasts.
     """
     here = topology.switch(switch)
-    plane = topology.plane(topology.rail_of(switch))
     entries = [
         TableEntry(L2, {}, "flood", {"group": FLOOD_GROUP}, is_default=True),
         TableEntry(OWN_ADDRESSES, {"target": str(here.ip)}, "answer", {"mac": here.mac}),
@@ -162,57 +161,23 @@ def forwarding_config(topology: Topology, switch: str) -> SwitchConfig:
         else:
             addresses = {"mac": peer.mac, "ip": str(peer.ip.ip)}
             entries.append(TableEntry(BINDINGS, {"port": port}, "host", addresses))
-    for host, port in routes(plane, switch).items():
-        entries.append(TableEntry(L2, {"dst": plane.host(host).mac}, "forward", {"port": port}))
+    for nic, port in topology.wiring.routes(switch):  # rails have no link between them: its own NICs alone
+        entries.append(TableEntry(L2, {"dst": nic.mac}, "forward", {"port": port}))
     return SwitchConfig(switch, {FLOOD_GROUP: flood_ports(topology, switch)}, tuple(entries))
 
 
 def share_of(switch: str, topology: Topology, jobs: Iterable[JobPlan]) -> list[SwitchConfig]:
     """All that a switch should hold: its forwarding and its share of the jobs."""
-    shares = (config for job in jobs for config in switch_configs(job, topology) if config.switch == switch)
+    shares = (switch_config(job, topology, branch) for job in jobs for branch in job.tree if branch.switch == switch)
     return [forwarding_config(topology, switch), *shares]
-
-
-def tree_links(topology: Topology) -> set[tuple[PortRef, PortRef]]:
-    """The links between switches that a spanning tree keeps, each in both directions."""
-    reached: set[str] = set()
-    kept: set[tuple[PortRef, PortRef]] = set()
-    for start in sorted(topology.switches):
-        if start in reached:
-            continue
-        reached.add(start)
-        queue = [start]
-        for here in queue:
-            for port, peer in topology.ports(here).items():
-                if isinstance(peer, PortRef) and peer.switch not in reached:
-                    reached.add(peer.switch)
-                    queue.append(peer.switch)
-                    kept |= {(PortRef(here, port), peer), (peer, PortRef(here, port))}
-    return kept
 
 
 def flood_ports(topology: Topology, switch: str) -> list[int]:
     """Ports to hosts, and those of the spanning tree."""
-    kept = {a for a, _ in tree_links(topology)}
-    return [
-        port
-        for port, peer in topology.ports(switch).items()
-        if not isinstance(peer, PortRef) or PortRef(switch, port) in kept
-    ]
+    kept = topology.wiring.tree[switch]
+    return [port for port, peer in topology.ports(switch).items() if not isinstance(peer, PortRef) or port in kept]
 
 
 def routes(topology: Topology, switch: str) -> dict[str, int]:
     """Host name -> port towards it on the spanning tree; hosts out of reach are left out."""
-    kept = tree_links(topology)
-    found = {host.name: host.link.port for host in topology.hosts.values() if host.link.switch == switch}
-    for first, entry in ((a, b) for a, b in kept if a.switch == switch):
-        seen, queue = {switch, entry.switch}, [entry.switch]
-        for here in queue:
-            for host in topology.hosts.values():
-                if host.link.switch == here:
-                    found[host.name] = first.port
-            for a, b in kept:
-                if a.switch == here and b.switch not in seen:
-                    seen.add(b.switch)
-                    queue.append(b.switch)
-    return found
+    return {nic.name: port for nic, port in topology.wiring.routes(switch)}

@@ -14,10 +14,11 @@ from catchment.wire.generated.constants import UDP_PORT, Mode
 
 def switch_configs(job: JobPlan, topology: Topology) -> list[SwitchConfig]:
     """The configuration of every switch of a job, top first."""
-    return [_config(job, topology, branch) for branch in job.tree]
+    return [switch_config(job, topology, branch) for branch in job.tree]
 
 
-def _config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchConfig:
+def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchConfig:
+    """The configuration of one switch of a job."""
     groups: dict[int, list[int]] = {}
     entries: list[TableEntry] = []
     for stream in job.streams:

@@ -46,8 +46,7 @@ def _distances(topology: Topology, start: str, load: Load) -> dict[str, PortRef 
     while queue:
         here = queue.popleft()
         rack = topology.rack_of(here)
-        peers = [peer for peer in topology.ports(here).values() if isinstance(peer, PortRef)]
-        for peer in sorted(peers, key=lambda p: (load(p.switch), p)):
+        for peer in sorted(topology.wiring.trunks[here].values(), key=lambda p: (load(p.switch), p)):
             # A rack's own traffic goes through its switch, that of two others does not.
             may_pass = rack in (None, home, topology.rack_of(peer.switch))
             if may_pass and peer.switch not in towards:

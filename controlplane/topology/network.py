@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from catchment.controlplane.topology.errors import TopologyError
-from catchment.controlplane.topology.model import Host, Link, PortRef, Switch
+from catchment.controlplane.topology.model import Host, Link, Switch
 from catchment.controlplane.topology.schema import read_topology
+from catchment.controlplane.topology.wiring import Ports, Wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Topology:
         mtu: of every link, bytes.
         racks: rack -> its switches; the hosts on them are in it. A switch in no rack is a spine.
         rails: rail -> its switches: planes that share hosts and nothing else; empty when there is one plane.
+        wiring: what follows from all this about ports, racks, rails and the spanning tree.
     """
 
     name: str
@@ -33,6 +35,11 @@ class Topology:
     mtu: int = 1500
     racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wiring: Wiring = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        wiring = Wiring(self.switches, self.nics(), self.links, self.racks, self.rails)
+        object.__setattr__(self, "wiring", wiring)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -65,11 +72,11 @@ class Topology:
 
     def rack_of(self, switch: str) -> str | None:
         """The rack that a switch is in; None for a spine."""
-        return next((rack for rack, switches in self.racks.items() if switch in switches), None)
+        return self.wiring.rack_of.get(switch)
 
     def rail_of(self, switch: str) -> str | None:
         """The rail that a switch is in; None where there are no rails."""
-        return next((rail for rail, switches in self.rails.items() if switch in switches), None)
+        return self.wiring.rail_of.get(switch)
 
     def plane(self, rail: str | None) -> Self:
         """One rail as a topology of its own, each host as its NIC there; all of it for None.
@@ -93,11 +100,6 @@ class Topology:
             rails={rail: tuple(switches)},
         )
 
-    def ports(self, switch: str) -> dict[int, Host | PortRef]:
+    def ports(self, switch: str) -> Ports:
         """Port number -> what is plugged in there: a host or another switch's port."""
-        found: dict[int, Host | PortRef] = {nic.link.port: nic for nic in self.nics() if nic.link.switch == switch}
-        for link in self.links:
-            for end, other in ((link.a, link.b), (link.b, link.a)):
-                if end.switch == switch:
-                    found[end.port] = other
-        return dict(sorted(found.items()))
+        return self.wiring.ports[switch]
