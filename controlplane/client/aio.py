@@ -10,12 +10,12 @@ from typing import Any, Self, TypeVar
 import grpc
 from google.rpc import code_pb2
 
+from catchment.controlplane.client import election
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.requests import Batch, batches, selection
-from catchment.controlplane.client.session import new_election_id
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _E = TypeVar("_E", bound=Entity)
@@ -49,7 +49,7 @@ class AsyncSwitchClient:
         self._address = address
         self._device_id = device_id
         self._read_only = read_only
-        self._election_id = new_election_id()
+        self._election_id = election.first_bid()
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._packets: asyncio.Queue[Any] = asyncio.Queue()
         self._stream: Any = None
@@ -149,22 +149,22 @@ class AsyncSwitchClient:
 
     async def _become_primary(self) -> None:
         self._stream = self._stub.StreamChannel()
-        request = p4runtime_pb2.StreamMessageRequest()
-        request.arbitration.device_id = self._device_id
-        request.arbitration.election_id.high, request.arbitration.election_id.low = self._election_id
         try:
-            await self._stream.write(request)
+            await self._stream.write(election.bid(self._device_id, self._election_id))
             while (reply := await self._stream.read()) is not grpc.aio.EOF:
-                answer = reply.arbitration
-                if answer.status.code == code_pb2.OK:
+                if reply.arbitration.status.code == code_pb2.OK:
                     self._listener = asyncio.create_task(self._listen())
                     return
                 # An older notice about another client may still be on its way; the one about this client follows it.
-                if (answer.election_id.high, answer.election_id.low) > self._election_id:
-                    break
+                if election.told(reply) > self._election_id:
+                    self._election_id = election.above(election.told(reply))
+                    await self._stream.write(election.bid(self._device_id, self._election_id))
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(self.where, "the control stream", error) from None
-        raise SwitchError(f"{self.where}: another controller is primary; close it first", code="PERMISSION_DENIED")
+            if self._election_id != election.HIGHEST:
+                raise from_rpc(self.where, "the control stream", error) from None
+        if self._election_id == election.HIGHEST:
+            raise SwitchError(election.locked_out(self.where), code="PERMISSION_DENIED")
+        raise SwitchError(f"{self.where}: it ended the control stream", code="UNAVAILABLE")
 
     async def _listen(self) -> None:
         kinds = {"packet": self._packets, "idle_timeout_notification": self._idle}

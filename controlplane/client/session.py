@@ -13,11 +13,9 @@ from typing import Any
 import grpc
 from google.rpc import code_pb2
 
+from catchment.controlplane.client import election
 from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
-
-ELECTION_HIGH = 1
-"""Upper half of our election ids: with p4runtime-shell's default (1, 0) below all of ours."""
 
 _SLOW_METHODS = {"SetForwardingPipelineConfig": 60.0}
 _STREAM_KINDS = ("arbitration", "packet", "digest", "idle_timeout_notification", "error")
@@ -45,11 +43,6 @@ class _Deadline(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
         return continuation(self._timed(client_call_details), request)
 
 
-def new_election_id() -> tuple[int, int]:
-    """An election id above every earlier one: the newest controller is the primary."""
-    return (ELECTION_HIGH, time.time_ns())
-
-
 class Session:
     """One connection to one switch.
 
@@ -63,6 +56,8 @@ class Session:
 
     Attributes:
         stub: the service; each of its requests has a deadline.
+        election_id: the one that it asked for last.
+        rival: the election id of the client that took the switch over since; None while this one is the primary.
 
     Raises:
         SwitchError: nothing answers at the address in time, or the switch refuses or keeps another primary.
@@ -74,7 +69,11 @@ class Session:
         self.address = address
         self.timeout = timeout
         self.primary = primary
-        self.election_id = new_election_id()
+        self.election_id = election.first_bid()
+        self.rival: election.ElectionId | None = None
+        self._highest = (0, 0)
+        self._elected = False
+        self._on_demotion: Callable[[], None] | None = None
         self._stream: Any = None
         self._receiver: threading.Thread | None = None
         self._stream_error: SwitchError | None = None
@@ -117,6 +116,8 @@ class Session:
         try:
             for message in self._stream:
                 kind = message.WhichOneof("update")
+                if kind == "arbitration":
+                    self._note_arbitration(message)
                 self._inboxes[kind if kind in self._inboxes else "error"].put(message)
         except grpc.RpcError as error:
             if not self._closing:
@@ -133,42 +134,61 @@ class Session:
         if self._ended.is_set():
             callback()
 
+    def call_when_demoted(self, callback: Callable[[], None]) -> None:
+        """Call each time, from another thread, when another client takes the switch over, or such a one leaves."""
+        self._on_demotion = callback
+
+    def _note_arbitration(self, message: Any) -> None:
+        told = election.told(message)
+        self._highest = max(self._highest, told)
+        if message.arbitration.status.code == code_pb2.OK:
+            self.rival, self._elected = None, True
+            return
+        if not self._elected:
+            return
+        self.rival = told if message.arbitration.status.code == code_pb2.ALREADY_EXISTS else None
+        if self._on_demotion is not None:
+            self._on_demotion()
+
     def _handshake(self) -> None:
         """Become the primary controller of the switch.
 
         Raises:
-            SwitchError: the switch does not answer, refuses, or keeps another primary.
+            SwitchError: the switch does not answer or refuses, or another client holds the highest election id.
         """
-        request = p4runtime_pb2.StreamMessageRequest()
-        request.arbitration.device_id = self.device_id
-        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
-        self._outbox.put(request)
+        self._elected = False
+        self._outbox.put(election.bid(self.device_id, self.election_id))
         deadline = time.monotonic() + self.timeout
         while True:
             reply = self._next("arbitration", timeout=max(0.0, deadline - time.monotonic()))
             if reply is None:
-                raise self._stream_error or SwitchError(
-                    f"{self.where}: no answer to the request to become its controller within "
-                    f"{self.timeout:g} s; is device id {self.device_id} right?",
-                    code="DEADLINE_EXCEEDED",
-                )
+                raise self._not_elected()
             if reply.arbitration.status.code == code_pb2.OK:
                 return
-            primary = reply.arbitration.election_id
             # An older notice about another client may still be on its way; the one about this client follows it.
-            if (primary.high, primary.low) > self.election_id:
-                raise SwitchError(
-                    f"{self.where}: another controller with a higher election id is primary "
-                    f"({reply.arbitration.status.message or 'no reason given'}); close it first",
-                    code="PERMISSION_DENIED",
-                )
+            if election.told(reply) > self.election_id:
+                self.election_id = election.above(election.told(reply))
+                self._outbox.put(election.bid(self.device_id, self.election_id))
+
+    def _not_elected(self) -> SwitchError:
+        if self.election_id == election.HIGHEST:  # the switch ends the stream of who asks for an id that is in use
+            return SwitchError(election.locked_out(self.where), code="PERMISSION_DENIED")
+        return self._stream_error or SwitchError(
+            f"{self.where}: no answer to the request to become its controller within {self.timeout:g} s; is device id "
+            f"{self.device_id} right?",
+            code="DEADLINE_EXCEEDED",
+        )
 
     def take_over(self) -> None:
-        """Become primary again after another controller took the switch over."""
+        """Become primary again after another controller took the switch over.
+
+        Raises:
+            SwitchError: the switch does not answer, or another client holds the highest election id.
+        """
         with self._election:
             while not self._inboxes["arbitration"].empty():
                 self._inboxes["arbitration"].get_nowait()
-            self.election_id = new_election_id()
+            self.election_id = election.above(max(self._highest, self.election_id))
             self._handshake()
 
     def _next(self, kind: str, timeout: float | None) -> Any:

@@ -11,6 +11,7 @@ import grpc
 
 from catchment.controlplane.client import pipeline
 from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, RegisterCell
+from catchment.controlplane.client.election import ElectionId, above
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, to_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
@@ -99,7 +100,13 @@ class SwitchClient:
 
     def push_pipeline(self, config: PipelineConfig) -> None:
         """Load a compiled program; everything on the switch starts empty (see `pipeline.push`)."""
-        self._p4info = pipeline.push(self._session, config)
+        try:
+            self._p4info = pipeline.push(self._session, config)
+        except SwitchError as error:
+            if error.code != "PERMISSION_DENIED":
+                raise
+            self._session.take_over()  # another controller has been here since
+            self._p4info = pipeline.push(self._session, config)
 
     def runs(self, config: PipelineConfig) -> bool:
         """Whether the switch runs this very program, as far as it was loaded by `push_pipeline`."""
@@ -108,6 +115,21 @@ class SwitchClient:
     def call_when_lost(self, callback: Callable[[], None]) -> None:
         """Call once, from another thread, when the switch ends its control stream: it died or was cut off."""
         self._session.call_at_end(callback)
+
+    def call_when_demoted(self, callback: Callable[[], None]) -> None:
+        """Call each time, from another thread, when another client takes the switch over, or such a one leaves."""
+        self._session.call_when_demoted(callback)
+
+    @property
+    def rival(self) -> str:
+        """The client that has taken the switch over from this one, in words; empty while this one is the primary."""
+        held = self._session.rival
+        return "" if held is None else f"another client, with election id {held[0]}:{held[1]}, is its primary"
+
+    @property
+    def next_election_id(self) -> ElectionId:
+        """An id that is above that of this client."""
+        return above(self._session.election_id)
 
     # Any entity
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from catchment.checkout import SHELL
-from catchment.controlplane.client.session import new_election_id
+from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.errors import ControlPlaneError
 
 _SESSION = Path(__file__).with_name("session.py")
@@ -33,9 +33,10 @@ def run(address: str, device_id: int) -> int:
         device_id: its P4Runtime device id.
 
     Raises:
-        ControlPlaneError: p4runtime-shell's environment is missing.
+        ControlPlaneError: p4runtime-shell's environment is missing, or the switch does not answer.
     """
-    high, low = new_election_id()
+    with SwitchClient.connect(address, device_id) as client:  # the shell knows no other ids, and cannot bid again
+        high, low = client.next_election_id
     command = [
         str(python()), "-P", str(_SESSION), "--grpc-addr", address, "--device-id", str(device_id),
         "--election-id", f"{high},{low}",

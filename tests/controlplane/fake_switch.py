@@ -65,40 +65,53 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     counters: dict[int, int] = field(default_factory=dict)
     direct: dict[bytes, int] = field(default_factory=dict)
     primary: tuple[int, int] = (0, 0)
+    holder: queue.Queue[Any] | None = None
     notices: Iterable[Any] = ()
     release: threading.Event = field(default_factory=threading.Event)
 
     def StreamChannel(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
-        replies: queue.Queue[Any] = queue.Queue()
+        events: queue.Queue[Any] = queue.Queue()
 
         def read() -> None:
             try:
                 for request in requests:
-                    replies.put(request)
+                    events.put(request)
             except grpc.RpcError:
                 pass
-            replies.put(None)
+            events.put(None)
 
         threading.Thread(target=read, daemon=True).start()
-        while (request := replies.get()) is not None:
-            if self.no_arbitration:
-                continue
-            asked = (request.arbitration.election_id.high, request.arbitration.election_id.low)
-            if request.arbitration.device_id != self.device_id:
-                context.abort(grpc.StatusCode.NOT_FOUND, f"no device {request.arbitration.device_id}")
-            reply = p4runtime_pb2.StreamMessageResponse()
-            reply.arbitration.device_id = self.device_id
-            if asked > self.primary:
-                if self.stale_notice:
-                    old = p4runtime_pb2.StreamMessageResponse()
-                    old.arbitration.status.code = code_pb2.NOT_FOUND
-                    yield old
-                self.primary = asked
-            else:
-                reply.arbitration.status.code = code_pb2.ALREADY_EXISTS
-            reply.arbitration.election_id.high, reply.arbitration.election_id.low = self.primary
-            yield reply
-            yield from self.notices
+        try:
+            while (event := events.get()) is not None:
+                if isinstance(event, p4runtime_pb2.StreamMessageResponse):
+                    yield event
+                elif not self.no_arbitration:
+                    yield from self._arbitrate(event, events, context)
+                    yield from self.notices
+        finally:
+            if self.holder is events:
+                self.holder = None
+
+    def _arbitrate(self, request: Any, events: queue.Queue[Any], context: Any) -> Iterator[Any]:
+        asked = (request.arbitration.election_id.high, request.arbitration.election_id.low)
+        if request.arbitration.device_id != self.device_id:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"no device {request.arbitration.device_id}")
+        code = code_pb2.ALREADY_EXISTS
+        if asked == self.primary and self.holder not in (None, events):
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"election id {asked} is in use")
+        if asked >= self.primary:
+            if self.stale_notice:
+                yield self._notice(code_pb2.NOT_FOUND, (0, 0))
+            loser, self.primary, self.holder, code = self.holder, asked, events, code_pb2.OK
+            if loser not in (None, events):
+                loser.put(self._notice(code_pb2.ALREADY_EXISTS, asked))
+        yield self._notice(code, self.primary)
+
+    def _notice(self, code: int, election_id: tuple[int, int]) -> Any:
+        notice = p4runtime_pb2.StreamMessageResponse()
+        notice.arbitration.device_id, notice.arbitration.status.code = self.device_id, code
+        notice.arbitration.election_id.high, notice.arbitration.election_id.low = election_id
+        return notice
 
     def _enter(self, name: str, context: Any) -> None:
         self.log.append(name)

@@ -84,17 +84,6 @@ def test_nobody_there_is_said_in_time() -> None:
         asyncio.run(use())
 
 
-def test_another_primary_with_a_higher_id_is_named(fake: RunningFake) -> None:
-    fake.switch.primary = (1 << 40, 0)
-
-    async def use() -> None:
-        async with AsyncSwitchClient(fake.address, timeout=PATIENCE):
-            pass
-
-    with pytest.raises(SwitchError, match="another controller is primary"):
-        asyncio.run(use())
-
-
 def test_notices_come_by_kind_and_end_with_the_switch() -> None:
     packets = [p4runtime_pb2.StreamMessageResponse(packet={"payload": payload}) for payload in (b"one", b"two")]
     idle = p4runtime_pb2.StreamMessageResponse()
