@@ -14,7 +14,7 @@ from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane import shell
 from catchment.controlplane.client import P4Info, TableEntry
-from catchment.controlplane.client.requests import batches
+from catchment.controlplane.client.requests import batches, write_request
 from catchment.softswitch.build import build
 from catchment.wire.generated import p4info_pb2
 
@@ -66,13 +66,39 @@ def receivers() -> list[TableEntry]:
     ]
 
 
+def admissions() -> list[TableEntry]:
+    """Entries of `jobs`, with two key fields and twelve parameters: what a job of 32 workers puts on a switch."""
+    return [
+        TableEntry(
+            "jobs",
+            {"gen": 1 + n // 32, "port": n % 32},
+            "worker",
+            {
+                "mode": 1,
+                "job": n // 32,
+                "group": 1 + n // 32,
+                "wid": n % 32,
+                "own": 1 << n % 32,
+                "base": 64 * (n // 32),
+                "mask": 63,
+                "full": (1 << 32) - 1,
+                "up_port": 33,
+                "up_wid": 0,
+                "src_ip": f"10.0.1.{n % 32}",
+                "src_udp": 51836 + n % 3,
+            },
+        )
+        for n in range(ENTRIES)
+    ]
+
+
 def per_second(entries: Sequence[TableEntry], p4info: P4Info) -> float:
     """The best of some rounds: other load on the machine only ever takes away."""
     best = 0.0
     for _ in range(ROUNDS):
         began = time.process_time()
         for batch in batches((+entry for entry in entries), p4info):
-            batch.request.SerializeToString()
+            write_request(1, (1, 1), batch.serialized)
         best = max(best, len(entries) / (time.process_time() - began))
     return best
 
@@ -87,11 +113,12 @@ def figures() -> list[Figure]:
     """Entries per second beside the old protobuf, and beside what is aimed for."""
     built = build(ROOT / "p4src" / "luwu.p4", [], {}).p4info
     p4info = P4Info(p4info_pb2.P4Info.FromString(built.SerializeToString()))
-    simple, addresses = per_second(forwarding(), p4info), per_second(receivers(), p4info)
+    simple = per_second(forwarding(), p4info)
     return [
         Figure("entries of 1 key, 1 parameter", simple, "entries/s", "protobuf 3.20", old_per_second()),
         Figure("entries of 1 key, 1 parameter", simple, "entries/s", "aim", GOAL, 1.0),
-        Figure("entries of 2 keys, 5 parameters", addresses, "entries/s", "aim", GOAL, 1.0),
+        Figure("entries of 2 keys, 5 parameters", per_second(receivers(), p4info), "entries/s", "aim", GOAL, 1.0),
+        Figure("entries of 2 keys, 12 parameters", per_second(admissions(), p4info), "entries/s", "aim", GOAL, 1.0),
     ]
 
 

@@ -22,7 +22,7 @@ class Link:
         self._line = BareLine(byte=max(1, round(1e12 / rate)))
 
     def arrival(self, size: int, ready: float) -> float:
-        """When `size` bytes that are offered at `ready` have arrived; both are times of the monotonic clock."""
+        """The time at which `size` bytes that are offered at `ready` have arrived; both of the monotonic clock."""
         return self._begin + self._line.send(size, round((ready - self._begin) * 1e12)) / 1e12
 
 

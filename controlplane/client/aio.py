@@ -15,7 +15,7 @@ from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
 from catchment.controlplane.client.p4info import P4Info
-from catchment.controlplane.client.requests import Batch, batches, selection
+from catchment.controlplane.client.requests import WRITE, Batch, batches, selection, write_request
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _E = TypeVar("_E", bound=Entity)
@@ -59,6 +59,7 @@ class AsyncSwitchClient:
     async def __aenter__(self) -> Self:
         self._channel = grpc.aio.insecure_channel(self._address)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         try:
             async with asyncio.timeout(self.timeout):
                 await self._channel.channel_ready()
@@ -140,10 +141,9 @@ class AsyncSwitchClient:
                 yield from_message(entry, p4info)
 
     async def _write_batch(self, batch: Batch) -> None:
-        batch.request.device_id = self._device_id
-        batch.request.election_id.high, batch.request.election_id.low = self._election_id
+        request = write_request(self._device_id, self._election_id, batch.serialized)
         try:
-            await self._stub.Write(batch.request, timeout=self.timeout)
+            await self._write(request, timeout=self.timeout)
         except grpc.aio.AioRpcError as error:
             raise from_write(self.where, batch.words(), error) from None
 

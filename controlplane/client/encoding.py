@@ -1,14 +1,16 @@
-"""Table entries as P4Runtime messages, made quickly: entries of one shape share everything but their values.
+"""Table entries as serialized P4Runtime messages, made quickly: entries of one shape share all but their values.
 
 A shape is a table, the names of the key fields and parameters that an entry gives, and its action. The first entry of
 a shape is checked name by name, and leaves the serialized message in pieces, cut where a value stands. The others put
-their values between the pieces, and protobuf's parser makes the message: concatenated messages merge, nested ones too.
+their values between the pieces. Serialized messages that follow each other are one: protobuf merges them, nested ones
+too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import getitem, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from catchment.controlplane.client.errors import SwitchError
@@ -20,32 +22,33 @@ if TYPE_CHECKING:
     from catchment.controlplane.client.entries import TableEntry
 
 _MatchType = p4info_pb2.MatchField
-_KNOWN = 1024  # values that a slot remembers
+_REMEMBERED = 1024  # values of one key field or parameter
+_Picker = Callable[[Mapping[str, Value]], tuple[Value, ...]]
 _Adder = Callable[[Any, Value], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of a value in an encoded entry.
+class _Place(dict[Value, bytes]):
+    """The place of a value in an encoded entry: value -> the key field or parameter, serialized.
 
-    Attributes:
+    It remembers some values: most parameters have few.
+
+    Args:
         name: what the entry calls the key field or parameter.
         encode: makes the value's byte string.
         heads: what precedes a byte string of each length in a serialized `p4.v1.TableEntry`.
-        known: value -> its piece of the message; most parameters have few values.
     """
 
-    name: str
-    encode: Encoder
-    heads: tuple[bytes, ...]
-    known: dict[Value, bytes] = field(default_factory=dict)
+    __slots__ = ("encode", "heads", "name")
 
-    def piece(self, value: Value) -> bytes:
-        """The key field or parameter, serialized."""
+    def __init__(self, name: str, encode: Encoder, heads: tuple[bytes, ...]) -> None:
+        super().__init__()
+        self.name, self.encode, self.heads = name, encode, heads
+
+    def __missing__(self, value: Value) -> bytes:
         encoded = self.encode(value)
         made = self.heads[len(encoded)] + encoded
-        if len(self.known) < _KNOWN:
-            self.known[value] = made
+        if len(self) < _REMEMBERED:
+            self[value] = made
         return made
 
 
@@ -56,18 +59,37 @@ class _Shape:
     Attributes:
         start: serialized, everything but values.
         exact: the exact key fields.
+        exact_values: their values in an entry's match, in this order.
         others: the other key fields: name, and what adds the field unless the value stands for any.
         params: the action's parameters.
+        param_values: their values in an entry's parameters, in this order.
     """
 
     start: bytes
     exact: tuple[_Place, ...]
+    exact_values: _Picker
     others: tuple[tuple[str, _Adder], ...]
     params: tuple[_Place, ...]
+    param_values: _Picker
+
+
+def _picker(places: Sequence[_Place]) -> _Picker:
+    match [place.name for place in places]:
+        case []:
+            return lambda _: ()
+        case [name]:
+            return lambda values: (values[name],)
+        case names:
+            return itemgetter(*names)
 
 
 def fill_entry(entry: TableEntry, out: Any, p4info: P4Info, *, with_action: bool) -> None:
-    """Fill an empty `p4.v1.TableEntry`.
+    """Fill an empty `p4.v1.TableEntry`; errors as `serialized_entry`."""
+    out.MergeFromString(serialized_entry(entry, p4info, with_action=with_action))
+
+
+def serialized_entry(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> bytes:
+    """The `p4.v1.TableEntry` of an entry, serialized.
 
     Raises:
         SwitchError: a name that the program does not have, a missing key field or parameter, or a value that does not
@@ -80,34 +102,42 @@ def fill_entry(entry: TableEntry, out: Any, p4info: P4Info, *, with_action: bool
     shape: _Shape | None = p4info.shapes.get(name)
     if shape is None:
         shape = p4info.shapes[name] = _shape(entry, p4info, with_action=with_action)
-    pieces = [slot.known.get(value := match[slot.name]) or slot.piece(value) for slot in shape.exact]
-    if shape.params:
-        pieces += _params(entry, shape)
-    out.MergeFromString(shape.start + b"".join(pieces))
-    for key, add in shape.others:
-        add(out.match, match[key])
-    if entry.priority:
-        out.priority = entry.priority
-    if with_action:
-        _fill_rest(entry, out, p4info)
-
-
-def _params(entry: TableEntry, shape: _Shape) -> list[bytes]:
-    params = entry.params
+    exact = b"".join(map(getitem, shape.exact, shape.exact_values(match)))
     try:
-        return [slot.known.get(value := params[slot.name]) or slot.piece(value) for slot in shape.params]
+        params = b"".join(map(getitem, shape.params, shape.param_values(entry.params)))
     except SwitchError as error:
         raise SwitchError(f"{entry.key()} {error}") from None
+    made = shape.start + exact + params
+    if shape.others or entry.priority or (with_action and _is_unusual(entry)):
+        return made + _rest(entry, shape, p4info, with_action=with_action)
+    return made
 
 
-def _fill_rest(entry: TableEntry, out: Any, p4info: P4Info) -> None:
-    """What few entries have."""
-    if not entry.action or entry.member is not None or entry.group is not None or entry.choices:
-        _fill_indirect(entry, out.action, p4info)
-    if entry.meter is not None:
-        out.meter_config.CopyFrom(p4runtime_pb2.MeterConfig(**entry.meter))
-    if entry.idle_timeout_ns or entry.metadata:
+def _is_unusual(entry: TableEntry) -> bool:
+    """Whether an entry has more than a key and an action with parameters."""
+    return bool(
+        not entry.action
+        or entry.member is not None
+        or entry.group is not None
+        or entry.choices
+        or entry.meter is not None
+        or entry.idle_timeout_ns
+        or entry.metadata
+    )
+
+
+def _rest(entry: TableEntry, shape: _Shape, p4info: P4Info, *, with_action: bool) -> bytes:
+    """What is in a serialized entry beside exact key fields, an action and its parameters."""
+    out = p4runtime_pb2.TableEntry(priority=entry.priority)
+    for key, add in shape.others:
+        add(out.match, entry.match[key])
+    if with_action:
+        if not entry.action or entry.member is not None or entry.group is not None or entry.choices:
+            _fill_indirect(entry, out.action, p4info)
+        if entry.meter is not None:
+            out.meter_config.CopyFrom(p4runtime_pb2.MeterConfig(**entry.meter))
         out.idle_timeout_ns, out.metadata = entry.idle_timeout_ns, entry.metadata
+    return bytes(out.SerializeToString())
 
 
 def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
@@ -134,7 +164,9 @@ def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
         info = _checked(entry.action, entry.params, table, p4info, entry.key())
         start.action.action.action_id = info.preamble.id
         params = [_param_place(param, f"{entry.action}.{param.name}") for param in info.params]
-    return _Shape(start.SerializeToString(), tuple(exact), tuple(others), tuple(params))
+    return _Shape(
+        start.SerializeToString(), tuple(exact), _picker(exact), tuple(others), tuple(params), _picker(params)
+    )
 
 
 def _key_place(name: str, key: Any, what: str) -> _Place:

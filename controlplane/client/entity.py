@@ -18,6 +18,30 @@ NUMBERS: dict[UpdateKind, int] = {
 """P4Runtime's numbers of the kinds of update."""
 
 
+def field_tag(message: Any, name: str) -> bytes:
+    """What precedes the length of a nested message, the field `name` of a message type, in serialized form."""
+    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | _LENGTH_DELIMITED)
+
+
+def nested(tag: bytes, message: bytes) -> bytes:
+    """A serialized message as a field of another one, by the tag that `field_tag` gives."""
+    size = len(message)
+    return tag + (_SIZES[size] if size < len(_SIZES) else _varint(size)) + message
+
+
+def _varint(number: int) -> bytes:
+    groups = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+
+
+_LENGTH_DELIMITED = 2
+_SIZES = tuple(_varint(size) for size in range(1024))
+_IN_UPDATE = field_tag(p4runtime_pb2.Update, "entity")
+_HEADS: dict[UpdateKind, bytes] = {
+    kind: p4runtime_pb2.Update(type=number).SerializeToString() for kind, number in NUMBERS.items()
+}
+
+
 class Entity(ABC):
     """A frozen value that stands for one P4Runtime entity; also a pattern that selects what is read."""
 
@@ -38,6 +62,12 @@ class Entity(ABC):
         Raises:
             SwitchError: a name that the program does not have, or a value that does not fit.
         """
+
+    def serialized(self, p4info: P4Info, kind: UpdateKind) -> bytes:
+        """The `p4.v1.Entity` for an update, serialized; errors as `fill`."""
+        message = p4runtime_pb2.Entity()
+        self.fill(message, p4info, kind)
+        return bytes(message.SerializeToString())
 
     @abstractmethod
     def select(self, message: Any, p4info: P4Info) -> None:
@@ -72,6 +102,14 @@ class Update:
 
     kind: UpdateKind
     entity: Entity
+
+    def serialized(self, p4info: P4Info) -> bytes:
+        """The `p4.v1.Update`, serialized.
+
+        Raises:
+            SwitchError: a name that the program does not have, or a value that does not fit.
+        """
+        return _HEADS[self.kind] + nested(_IN_UPDATE, self.entity.serialized(p4info, self.kind))
 
     def __str__(self) -> str:
         return f"{self.kind} {self.entity.key()}"

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from catchment.controlplane.client.encoding import fill_entry, port_of
-from catchment.controlplane.client.entity import Entity, UpdateKind
+from catchment.controlplane.client.encoding import fill_entry, port_of, serialized_entry
+from catchment.controlplane.client.entity import Entity, UpdateKind, field_tag, nested
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.values import Value, decode, readable
 from catchment.wire.generated import p4runtime_pb2
+
+_IN_ENTITY = field_tag(p4runtime_pb2.Entity, "table_entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,9 @@ class TableEntry(Entity):
 
     def fill(self, message: Any, p4info: P4Info, kind: UpdateKind) -> None:
         fill_entry(self, message.table_entry, p4info, with_action=kind != "delete")
+
+    def serialized(self, p4info: P4Info, kind: UpdateKind) -> builtins.bytes:
+        return nested(_IN_ENTITY, serialized_entry(self, p4info, with_action=kind != "delete"))
 
     def select(self, message: Any, p4info: P4Info) -> None:
         info = p4info.find("table", self.table)

@@ -89,6 +89,6 @@ def clear_replication(session: Session) -> None:
     if not updates:
         return
     try:
-        session.write(p4runtime_pb2.WriteRequest(updates=updates))
+        session.write(p4runtime_pb2.WriteRequest(updates=updates).SerializeToString())
     except grpc.RpcError as error:
         raise from_rpc(session.where, "clearing the replication engine", error) from None

@@ -15,6 +15,7 @@ from google.rpc import code_pb2
 
 from catchment.controlplane.client import election
 from catchment.controlplane.client.errors import SwitchError, from_rpc
+from catchment.controlplane.client.requests import WRITE, write_request
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _SLOW_METHODS = {"SetForwardingPipelineConfig": 60.0}
@@ -85,7 +86,9 @@ class Session:
         self._inboxes: dict[str, queue.Queue[Any]] = {kind: queue.Queue() for kind in _STREAM_KINDS}
         self._channel = grpc.insecure_channel(address)
         self._wait_until_ready()
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(grpc.intercept_channel(self._channel, _Deadline(timeout)))
+        timed = grpc.intercept_channel(self._channel, _Deadline(timeout))
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(timed)
+        self._write = timed.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         if primary:
             self._open_stream()
 
@@ -198,11 +201,9 @@ class Session:
         except queue.Empty:
             return None
 
-    def write(self, request: Any) -> None:
-        """Send a write; the caller reads the refused updates out of the `grpc.RpcError`."""
-        request.device_id = self.device_id
-        request.election_id.high, request.election_id.low = self.election_id
-        self.stub.Write(request)
+    def write(self, updates: bytes) -> None:
+        """Send a serialized `p4.v1.WriteRequest` that has updates alone; a broken request is a `grpc.RpcError`."""
+        self._write(write_request(self.device_id, self.election_id, updates))
 
     def read(self, query: Any) -> Iterator[Any]:
         """The entities that a query selects, as they arrive; a broken request is a `grpc.RpcError`."""

@@ -286,10 +286,10 @@ class SwitchClient:
 
     def _write_once(self, batch: Batch) -> None:
         try:
-            self._session.write(batch.request)
+            self._session.write(batch.serialized)
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.PERMISSION_DENIED:
                 raise
             # Another controller (a person's shell, say) has been here since: the newest wins.
             self._session.take_over()
-            self._session.write(batch.request)
+            self._session.write(batch.serialized)

@@ -6,6 +6,7 @@ import contextlib
 import random
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from google.rpc import code_pb2
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import from_message, to_message
+from catchment.controlplane.client.requests import batches, write_request
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
@@ -61,6 +63,23 @@ def test_thousands_of_values_of_one_shape_are_encoded_each_by_itself(rng: random
         assert (field.field_id, param.param_id) == (1, 1)
         for encoded, meant in ((field.exact.value, number), (param.value, number % 500)):
             assert encoded == meant.to_bytes(max(1, (meant.bit_length() + 7) // 8), "big")
+
+
+def test_a_request_has_its_updates_whatever_their_size(rng: random.Random) -> None:
+    """Entities of other kinds among entries, and messages whose lengths take one, two and three bytes."""
+    sizes = (0, 40, 99, 100, 127, 128, 200, 900, 1000, 1023, 1024, 1025, 2000, 16_300, 16_384, 70_000)
+    entries = [replace(l2_entry(n), metadata=rng.randbytes(size)) for n, size in enumerate(sizes)]
+    group = MulticastGroup(7, (Replica(1), Replica(2)))
+    updates = (*(+entry for entry in entries), ~entries[1], -entries[2], +group)
+    [batch] = batches(updates, INFO)
+    request = p4runtime_pb2.WriteRequest.FromString(write_request(3, (1, 1 << 60), batch.serialized))
+    assert (request.device_id, request.election_id.high, request.election_id.low) == (3, 1, 1 << 60)
+    assert [update.type for update in request.updates] == [1] * len(entries) + [2, 3, 1]
+    written = [update.entity.table_entry for update in request.updates[:-1]]
+    assert written[: len(entries)] == [to_message(entry, INFO) for entry in entries]
+    assert written[len(entries)] == to_message(entries[1], INFO)
+    assert written[-1] == to_message(entries[2], INFO, with_action=False)
+    assert MulticastGroup.decode(request.updates[-1].entity, INFO) == group
 
 
 # Entries and values
