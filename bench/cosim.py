@@ -15,7 +15,7 @@ from bench.cosim_plots import plot_flows, plot_latency, plot_speed
 from bench.report import RESULTS, Figure, publish
 from catchment.sim.cosim.machine import Machine
 from catchment.sim.cosim.rounds import gradients, parameters
-from catchment.sim.cosim.timing import FRAME_OVERHEAD
+from catchment.sim.performance.models import FRAME_OVERHEAD
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import DataType, PacketType
 

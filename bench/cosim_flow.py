@@ -10,7 +10,7 @@ import numpy as np
 from catchment.rtl.generated import nic_regs as regs
 from catchment.sim.cosim.machine import Machine
 from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO
-from catchment.sim.cosim.timing import FRAME_OVERHEAD
+from catchment.sim.performance.models import FRAME_OVERHEAD
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import LANE_BYTES, DataType, PacketType
 

@@ -40,6 +40,7 @@ class Verbs(LazyGroup):
         "traffic": Verb("traffic", "traffic"),
         "shell": Verb("shell", "shell"),
         "cosim": Verb("cosim", "cosim"),
+        "simulate": Verb("simulate", "simulate"),
         "demo": Verb("demo", "demo", _PASS_THROUGH),
     }
 

@@ -21,9 +21,9 @@ os.environ["CATCHMENT_SEED"] = str(SEED)
 # Tests here compute alone: they open no port that others know, no namespace, and wait for nobody. A parallel run
 # spreads their files over the processors, and keeps all other tests in one process, one after another.
 ALONE = (
-    "bench", "common", "hls", "p4src", "rtl", "sim/cosim", "sim/golden", "sim/protocol", "sim/world",
-    "softswitch/backend", "softswitch/compiler", "softswitch/interpreter", "softswitch/random_programs", "structure",
-    "wire",
+    "bench", "common", "hls", "p4src", "rtl", "sim/cosim", "sim/golden", "sim/performance", "sim/protocol",
+    "sim/world", "softswitch/backend", "softswitch/compiler", "softswitch/interpreter", "softswitch/random_programs",
+    "structure", "wire",
 )  # fmt: skip
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catchment.sim.cosim.models import CLOCK_NS, LinkModel, SwitchModel
-from catchment.sim.world import GAP_BYTES
-from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
-
-FRAME_OVERHEAD = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES
+from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, LinkModel, SwitchModel
+from catchment.sim.performance.models import Timers, frame_bytes
+from catchment.wire.generated.constants import LANE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,11 @@ class Timing:
 
         max(4 round trips, 2 heartbeats), as the endpoint in software begins.
         """
-        frame = (FRAME_OVERHEAD + lanes * LANE_BYTES + GAP_BYTES) * link.byte_picos / 1000
-        way = (depth + 1) * (link.latency_ns + frame) + depth * switch.pipeline_ns
-        heartbeat = max(64, int(slots * frame / 4 / CLOCK_NS))
-        rto = max(int(4 * 2 * way / CLOCK_NS), 2 * heartbeat)
-        return Timing(heartbeat, rto, 8 * rto, max(1, int(frame / CLOCK_NS)))
+        frame = frame_bytes(lanes * LANE_BYTES) * link.byte_picos
+        hop, pipeline = round(link.latency_ns * PICOS_PER_NANO), round(switch.pipeline_ns * PICOS_PER_NANO)
+        way = (depth + 1) * (hop + frame) + depth * pipeline
+        clock = CLOCK_NS * PICOS_PER_NANO
+        timers = Timers.of(frame=frame, way=way, slots=slots, clock=clock)
+        return Timing(
+            timers.heartbeat // clock, timers.rto // clock, timers.rto_most // clock, timers.resend_delay // clock
+        )

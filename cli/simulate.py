@@ -1,0 +1,47 @@
+"""`catchment simulate`: what a workload takes on a cluster that is described in a file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from catchment.cli.output import JsonOption, print_json, print_table
+
+
+def simulate(
+    workload: Annotated[str, typer.Argument(help="allreduce or luwu.")],
+    *,
+    cluster: Annotated[Path, typer.Option(help="Cluster file (docs/performance.md).", dir_okay=False)],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE: of the workload (size, rounds, slots), or a dotted key of the cluster."),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a workload on a cluster of up to thousands of hosts (docs/performance.md)."""
+    from catchment.sim.performance.requests import Request, run_all  # noqa: PLC0415  only this verb needs it
+
+    requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed)
+    with Progress(transient=True, disable=as_json) as bar:
+        task = bar.add_task(f"simulate {workload}", total=1.0)
+        outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share))
+    if as_json:
+        print_json([{"settings": dict(request.varied), **asdict(outcome)} for request, outcome in outcomes])
+        return
+    rows = []
+    for request, outcome in outcomes:
+        what = ", ".join(f"{key}={value}" for key, value in request.varied) or workload
+        times = ", ".join(f"{1e6 * seconds:,.2f}" for seconds in outcome.rounds[:4])
+        rows.append((what, times, outcome.lost, outcome.resent, outcome.dropped, f"{100 * outcome.busiest:.1f} %",
+                     f"{outcome.events:,}", f"{outcome.events_per_second / 1e6:.1f}"))  # fmt: skip
+    columns = ("settings", "rounds, us", "lost", "resent", "dropped", "busiest line", "events", "M events/s")
+    print_table(f"{workload} on {cluster}", columns, rows)

@@ -1,0 +1,253 @@
+"""Reads cluster files.
+
+```yaml
+fabric: {kind: rack-spine, racks: 4, per_rack: 8, spines: 1, oversubscription: 1, optimizers: 1}
+# or {kind: one-switch, hosts: 8}, or instead of it  topology: two-racks.yaml
+links: {host: 100gbps, up: 400gbps, latency: 265ns, loss: 0.001}
+switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 32}
+node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0}}
+nic: {push: 759ns, pull: 1293ns, respond: 33ns}
+failures:
+  - {what: host, name: r0h1, at: 1ms, until: 3ms}
+```
+
+Every key but `fabric` or `topology` may be left out; sizes, times and rates have units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from catchment.controlplane.documents import Kind, Section, Tree, read
+from catchment.controlplane.topology import Topology
+from catchment.sim.performance.cluster import Cluster, Failure, Node, Straggle, rack_spine
+from catchment.sim.performance.errors import ClusterError, PerformanceError
+from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, SwitchModel
+from catchment.sim.performance.quantities import Dimension, quantity
+from catchment.sim.world import Faults
+from catchment.wire.generated.constants import SUPPORTED_LANES
+
+_KIND = Kind("cluster", ClusterError)
+_KEYS = ("fabric", "topology", "links", "switch", "node", "nic", "failures")
+_MOST = 1 << 16
+
+
+def load_cluster(path: Path, overrides: Mapping[str, str] | None = None) -> Cluster:
+    """Read a cluster file.
+
+    Args:
+        overrides: dotted key -> text that stands there instead, as `links.loss` -> `0.01`.
+
+    Raises:
+        ClusterError: with file and line of what is wrong.
+        TopologyError: of its topology file, the same.
+    """
+    tree = read(path, _KIND)
+    for key, value in (overrides or {}).items():
+        _override(tree, key, value)
+    root = Section.root(tree, "`fabric` or `topology`")
+    root.finish(_KEYS)
+    return _Reader(root, path.parent).cluster()
+
+
+def _override(tree: Tree, key: str, value: str) -> None:
+    """Put a text in the place of a dotted key, with the mappings above it if they are missing."""
+    node = tree.root
+    *way, last = key.split(".")
+    for part in way:
+        node = _below(tree, node, key, part)
+    if not isinstance(node, yaml.MappingNode):
+        raise ClusterError(f"{tree.source}: {key} cannot be set: what is above it is no mapping")
+    node.value = [pair for pair in node.value if pair[0].value != last]
+    mark = node.start_mark
+    node.value.append((_text(last, mark), _text(value, mark)))
+
+
+def _below(tree: Tree, node: yaml.Node | None, key: str, part: str) -> yaml.Node:
+    if not isinstance(node, yaml.MappingNode):
+        raise ClusterError(f"{tree.source}: {key} cannot be set: what is above it is no mapping")
+    for name, value in node.value:
+        if name.value == part:
+            return value  # type: ignore[no-any-return]
+    mark = node.start_mark
+    made = yaml.MappingNode("tag:yaml.org,2002:map", [], mark, mark)
+    node.value.append((_text(part, mark), made))
+    return made
+
+
+def _text(value: str, mark: yaml.Mark) -> yaml.ScalarNode:
+    return yaml.ScalarNode("tag:yaml.org,2002:str", value, mark, mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    root: Section
+    folder: Path
+
+    def cluster(self) -> Cluster:
+        root = self.root
+        if ("fabric" in root) == ("topology" in root):
+            raise root.error_at("fabric", "give either `fabric` or `topology`")
+        switch = self._switch()
+        host_byte = self._byte(self._part("links"), "host", 80)
+        if "topology" in root:
+            topology, up_byte = Topology.load(self.folder / root.text("topology")), host_byte
+        else:
+            topology, up_byte = self._fabric(switch, host_byte)
+        links = self._links(host_byte, up_byte)
+        node = self._node(topology)
+        return Cluster(topology, links, switch, self._nic(), node, self._failures(topology))
+
+    def _part(self, key: str) -> Section | None:
+        return self.root.section(key) if key in self.root else None
+
+    def _fabric(self, switch: SwitchModel, host_byte: int) -> tuple[Topology, int]:
+        """The generated topology, and the time of a byte on links between switches."""
+        section = self.root.section("fabric")
+        kind = section.text("kind", None, ("rack-spine", "one-switch"))
+        optimizers = [f"opt{at or ''}" for at in range(section.integer("optimizers", 0, 0, 64))]
+        if kind == "one-switch":
+            section.finish(("kind", "hosts", "optimizers"))
+            names = [f"h{at}" for at in range(section.integer("hosts", None, 1, 500))]
+            return rack_spine(racks=[names], spines=0, above=optimizers, slots=switch.slots), host_byte
+        section.finish(("kind", "racks", "per_rack", "spines", "oversubscription", "optimizers"))
+        racks, per_rack = section.integer("racks", None, 1, 4096), section.integer("per_rack", None, 1, 500)
+        spines = section.integer("spines", 1, 1, 256)
+        if racks * per_rack > _MOST:
+            raise section.error_at("racks", f"{racks * per_rack} hosts: at most {_MOST} are simulated")
+        if "oversubscription" in section and "up" in (self._part("links") or ()):
+            raise section.error_at("oversubscription", "says the same as `links.up`: give one of them")
+        over = _number(section, "oversubscription", 1.0, 0.01, 1000)
+        names_by_rack = [[f"r{k}h{at}" for at in range(per_rack)] for k in range(racks)]
+        topology = rack_spine(racks=names_by_rack, spines=spines, above=optimizers, slots=switch.slots)
+        return topology, max(1, round(host_byte * spines * over / per_rack))
+
+    def _links(self, host_byte: int, up_byte: int) -> LinkModel:
+        section = self._part("links")
+        if section is None:
+            return LinkModel(host_byte, up_byte)
+        section.finish(("host", "up", "latency", "loss", "duplicate", "reorder"))
+        loss, duplicate, reorder = (_number(section, key, 0.0, 0, 1) for key in ("loss", "duplicate", "reorder"))
+        faults = Faults(loss=loss, duplicate=duplicate, reorder=reorder)
+        latency = _quantity(section, "latency", Dimension.TIME, 265_000)
+        return LinkModel(host_byte, self._byte(section, "up", up_byte), round(latency), faults)
+
+    @staticmethod
+    def _byte(section: Section | None, key: str, default: int) -> int:
+        """The time of a byte at a rate."""
+        if section is None or key not in section:
+            return default
+        rate = _quantity(section, key, Dimension.BIT_RATE, 0)
+        picos = 8 * PICOS_PER_SECOND / rate if rate > 0 else 0
+        if picos < 1 or abs(picos - round(picos)) > 1e-9:
+            raise section.error_at(
+                key, "give a rate at which a byte takes whole picoseconds, as 25, 100, 400 or 800gbps"
+            )
+        return round(picos)
+
+    def _switch(self) -> SwitchModel:
+        section = self._part("switch")
+        if section is None:
+            return SwitchModel()
+        section.finish(("pipeline", "queue", "sram", "lanes", "slots", "pps", "max_workers"))
+        default = SwitchModel()
+        lanes = section.integer("lanes", default.lanes, 1, 65535)
+        if lanes not in SUPPORTED_LANES:
+            raise section.error_at("lanes", f"{lanes} is not one of {', '.join(map(str, SUPPORTED_LANES))}")
+        slots = section.integer("slots", default.slots, 1, 1 << 20)
+        if slots & (slots - 1):
+            raise section.error_at("slots", f"{slots} is not a power of two")
+        rate = _quantity(section, "pps", Dimension.FRAME_RATE, 0)
+        made = SwitchModel(
+            round(_quantity(section, "pipeline", Dimension.TIME, default.pipeline)),
+            round(_quantity(section, "queue", Dimension.SIZE, default.queue_bytes)),
+            round(PICOS_PER_SECOND / rate) if rate else 0,
+            round(_quantity(section, "sram", Dimension.SIZE, default.sram_bytes)),
+            lanes, slots, section.integer("max_workers", default.max_workers, 1, 4096),
+        )  # fmt: skip
+        try:
+            Cluster(Topology("", {}, {}), switch=made).check_slots(slots)
+        except PerformanceError as error:
+            raise section.error_at("slots", str(error)) from None
+        return made
+
+    def _node(self, topology: Topology) -> Node:
+        section = self._part("node")
+        default = Node()
+        if section is None:
+            return default
+        section.finish(("gpus", "scale_up", "memory", "peak", "mfu", "straggle", "slow"))
+        flops = _quantity(section, "peak", Dimension.FLOPS, 125e12) * _number(section, "mfu", 0.5, 0.001, 1)
+        slow = {}
+        if "slow" in section:
+            below = section.section("slow")
+            for host in below:
+                if host not in topology.hosts:
+                    raise below.error_at(host, f"no host {host!r}; there are {_some(list(topology.hosts))}")
+                slow[host] = _number(below, host, 1.0, 0.01, 1000)
+        return Node(
+            section.integer("gpus", default.gpus, 1, 64),
+            _quantity(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
+            _quantity(section, "memory", Dimension.SIZE, default.memory), flops,
+            Straggle(_number(section, "straggle", 0.0, 0, 5), slow),
+        )  # fmt: skip
+
+    def _nic(self) -> NicModel:
+        section = self._part("nic")
+        default = NicModel()
+        if section is None:
+            return default
+        section.finish(("push", "pull", "respond", "fifo"))
+        times = {
+            key: round(_quantity(section, key, Dimension.TIME, getattr(default, key)))
+            for key in ("push", "pull", "respond")
+        }
+        return NicModel(**times, fifo_bytes=round(_quantity(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
+
+    def _failures(self, topology: Topology) -> tuple[Failure, ...]:
+        if "failures" not in self.root:
+            return ()
+        found = []
+        for section in self.root.sections("failures"):
+            section.finish(("what", "name", "at", "until"))
+            what = section.text("what", None, ("link", "switch", "host"))
+            name = section.text("name")
+            there = topology.switches if what == "switch" else topology.hosts
+            if name not in there:
+                raise section.error_at("name", f"no such {what}; there are {_some(list(there))}")
+            at = round(_quantity(section, "at", Dimension.TIME, None))
+            until = round(_quantity(section, "until", Dimension.TIME, None)) if "until" in section else None
+            if until is not None and until <= at:
+                raise section.error_at("until", "comes before it fails")
+            found.append(Failure(what, name, at, until))
+        return tuple(found)
+
+
+def _quantity(section: Section, key: str, dimension: Dimension, default: float | None) -> float:
+    if key not in section and default is not None:
+        return default
+    try:
+        return quantity(section.text(key), dimension)
+    except ValueError as error:
+        raise section.error_at(key, str(error)) from None
+
+
+def _number(section: Section, key: str, default: float, low: float, high: float) -> float:
+    if key not in section:
+        return default
+    text = section.text(key)
+    try:
+        value = float(text)
+    except ValueError:
+        raise section.error_at(key, f"{text} is not a number") from None
+    if not low <= value <= high:
+        raise section.error_at(key, f"{text} is not between {low:g} and {high:g}")
+    return value
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

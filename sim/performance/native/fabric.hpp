@@ -1,0 +1,63 @@
+// The lines of a cluster, and the clock that frames on them move by.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "happening.hpp"
+#include "sim/world/native/line.hpp"
+
+namespace catchment::performance {
+
+inline constexpr std::size_t kTypes = 16;
+
+// What was put on a line, lost or not, by packet type.
+struct TypeCounts {
+  std::array<std::uint64_t, kTypes> frames{};
+  std::array<std::uint64_t, kTypes> resent{};
+};
+
+// A way out: the line, and what a frame on it happens to.
+struct Outlet {
+  std::uint32_t line = 0;
+  What what = What::kAtSwitch;
+  std::uint32_t target = 0;
+};
+
+class Fabric {
+ public:
+  explicit Fabric(std::uint64_t seed) : world(seed) {}
+
+  World world;
+
+  // queue_bytes: what may wait for the line; more is dropped.
+  std::uint32_t add_line(world::LineTiming timing, std::size_t queue_bytes);
+  [[nodiscard]] world::Line& line(std::uint32_t which) { return lines_[which]; }
+  [[nodiscard]] const std::vector<world::Line>& lines() const { return lines_; }
+  [[nodiscard]] const TypeCounts& counts(std::uint32_t which) const { return counts_[which]; }
+
+  // Puts a frame of so many bytes (without FCS) behind those before it, no earlier than `ready`.
+  void send(const Outlet& out, const Frame& frame, std::size_t bytes, Picos ready) {
+    world::Line& line = lines_[out.line];
+    const auto type = static_cast<std::uint8_t>(frame.type);
+    const world::Transit transit = line.send(bytes, type, ready, ready);
+    if (transit.dropped) return;
+    TypeCounts& counts = counts_[out.line];
+    ++counts.frames[type];
+    if (frame.type != wire::PacketType::kHB && wire::has(frame.flags, wire::Flag::kRETX)) {
+      ++counts.resent[type];
+    }
+    for (std::size_t i = 0; i < transit.copies; ++i) {
+      if (transit.copy[i].damaged) continue;
+      world.schedule(line.number(), transit.copy[i].last, {out.what, out.target, frame});
+    }
+  }
+
+ private:
+  std::vector<world::Line> lines_;
+  std::vector<TypeCounts> counts_;
+};
+
+}  // namespace catchment::performance

@@ -1,0 +1,223 @@
+#include "nic_model.hpp"
+
+#include <algorithm>
+
+namespace catchment::performance {
+
+using wire::Flag;
+using wire::PacketType;
+
+std::uint32_t NicModel::add_host(const NicTiming& timing) {
+  hosts_.push_back({timing, fabric_.world.add_node(), {}});
+  return static_cast<std::uint32_t>(hosts_.size() - 1);
+}
+
+std::uint32_t NicModel::add_member(std::uint32_t host, Part part, const StreamShape& shape,
+                                   const StreamTimers& timers, PacketType type,
+                                   std::uint32_t identity) {
+  const auto which = static_cast<std::uint32_t>(members_.size());
+  Member& member = members_.emplace_back();
+  member.host = host;
+  member.data_bytes = shape.data_bytes;
+  if (part != Part::kReceives) member.sender.emplace(shape, timers, type, identity);
+  if (part != Part::kSends) member.receiver.emplace(shape, timers);
+  hosts_[host].members.push_back(which);
+  return which;
+}
+
+void NicModel::start() {
+  for (std::uint32_t which = 0; which < members_.size(); ++which) {
+    if (members_[which].receiver) watch_heartbeat(hosts_[members_[which].host], which);
+  }
+}
+
+void NicModel::push(std::uint32_t member, std::uint32_t frames, std::uint32_t operation) {
+  const Host& host = hosts_[members_[member].host];
+  Frame carried;
+  carried.seq = frames;
+  carried.ack = operation;
+  fabric_.world.schedule(host.source, fabric_.world.now() + host.timing.push,
+                         {What::kVectors, member, carried});
+}
+
+void NicModel::pull(std::uint32_t which, std::uint32_t operation) {
+  Member& member = members_[which];
+  Host& host = hosts_[member.host];
+  member.receiver->pull(operation, done_);
+  finish_pulls(host, host.timing.pull);
+  pump(host);
+}
+
+void NicModel::fail(std::uint32_t which, bool down) {
+  Host& host = hosts_[which];
+  host.down = down;
+  if (down) return;
+  pump(host);
+  for (const std::uint32_t member : host.members) {
+    if (members_[member].sender) watch_timer(host, member);
+  }
+}
+
+void NicModel::on_frame(std::uint32_t which, const Frame& frame) {
+  Member& member = members_[which];
+  Host& host = hosts_[member.host];
+  if (host.down) return;
+  const Picos now = fabric_.world.now();
+  if (member.sender) {
+    NicSender& sender = *member.sender;
+    if (wire::has(frame.flags, Flag::kACKV)) {
+      sender.on_ack(frame.ack, frame.credit, now, done_);
+      finish_pulls(host, 0);
+    }
+    const bool asked = frame.type == PacketType::kMH && wire::has(frame.flags, Flag::kRETX);
+    if (asked) sender.on_missing(frame.seq);
+  }
+  if (member.receiver && frame.type != PacketType::kMH) {
+    NicReceiver& receiver = *member.receiver;
+    if (receiver.on_data(frame, done_)) progressed_at_ = now;
+    finish_pulls(host, host.timing.pull);
+    if (member.sender) {
+      // A peer asks the switch for a sum by sending its own part again.
+      while (const auto missing = receiver.next_missing()) member.sender->on_missing(*missing);
+    }
+  }
+  pump(host);
+}
+
+void NicModel::on_vectors(std::uint32_t which, std::uint32_t frames, std::uint32_t operation) {
+  Member& member = members_[which];
+  member.sender->queue(frames, operation);
+  pump(hosts_[member.host]);
+}
+
+void NicModel::on_heartbeat(std::uint32_t which) {
+  Member& member = members_[which];
+  Host& host = hosts_[member.host];
+  if (member.heartbeat_at != fabric_.world.now()) return;
+  member.heartbeat_at = -1;
+  if (member.receiver->deadline() > fabric_.world.now()) return watch_heartbeat(host, which);
+  member.receiver->on_interval();
+  pump(host);
+}
+
+void NicModel::on_timeout(std::uint32_t which) {
+  Member& member = members_[which];
+  Host& host = hosts_[member.host];
+  const Picos now = fabric_.world.now();
+  if (member.timeout_at != now) return;
+  member.timeout_at = -1;
+  if (host.down) return;
+  if (member.sender->deadline() <= now) {
+    member.sender->on_timeout(now);
+    pump(host);
+  }
+  watch_timer(host, which);
+}
+
+void NicModel::on_pump(std::uint32_t which) {
+  Host& host = hosts_[which];
+  if (host.pump_at != fabric_.world.now()) return;
+  host.pump_at = -1;
+  pump(host);
+}
+
+// Sends while the MAC takes frames; each member in turn.
+void NicModel::pump(Host& host) {
+  if (host.down || host.members.empty()) return;
+  const Picos now = fabric_.world.now();
+  world::Line& line = fabric_.line(members_[host.members.front()].out.line);
+  const std::size_t count = host.members.size();
+  for (std::size_t idle = 0; idle < count;) {
+    if (line.backlog(now) > host.timing.fifo_bytes) {
+      const Picos at =
+          line.free_at() - static_cast<Picos>(host.timing.fifo_bytes) * line.timing().byte;
+      if (host.pump_at < 0 || host.pump_at > at) {
+        host.pump_at = at;
+        const auto which = static_cast<std::uint32_t>(&host - hosts_.data());
+        fabric_.world.schedule(host.source, at, {What::kPump, which, {}});
+      }
+      return;
+    }
+    const std::uint32_t which = host.members[host.turn];
+    if (++host.turn == count) host.turn = 0;
+    if (send_one(host, members_[which])) {
+      if (members_[which].sender) watch_timer(host, which);
+      idle = 0;
+    } else {
+      ++idle;
+    }
+  }
+}
+
+bool NicModel::send_one(Host& host, Member& member) {
+  const Picos now = fabric_.world.now();
+  if (member.receiver) {
+    NicReceiver& receiver = *member.receiver;
+    if (!member.sender) {
+      if (const auto missing = receiver.next_missing()) {
+        send_heartbeat(host, member, missing);
+        return true;
+      }
+    }
+    const bool instead = member.sender && receiver.optional();
+    if (receiver.due() && !instead) {
+      send_heartbeat(host, member, std::nullopt);
+      return true;
+    }
+  }
+  if (member.sender) {
+    if (auto frame = member.sender->take(now)) {
+      if (member.receiver) {
+        member.receiver->write_window(*frame);
+        member.receiver->on_carried();
+      }
+      fabric_.send(member.out, *frame, member.data_bytes, now + host.timing.respond);
+      return true;
+    }
+  }
+  if (member.receiver && member.receiver->due()) {
+    send_heartbeat(host, member, std::nullopt);
+    return true;
+  }
+  return false;
+}
+
+void NicModel::send_heartbeat(Host& host, Member& member, std::optional<Seq> missing) {
+  const Picos now = fabric_.world.now();
+  NicReceiver& receiver = *member.receiver;
+  Frame frame;
+  frame.type = PacketType::kHB;
+  frame.seq = missing.value_or(receiver.window().ack());
+  receiver.write_window(frame);
+  if (missing) frame.flags |= static_cast<std::uint8_t>(Flag::kRETX);
+  receiver.on_heartbeat(now);
+  watch_heartbeat(host, static_cast<std::uint32_t>(&member - members_.data()));
+  fabric_.send(member.out, frame, kHeaderFrame, now + host.timing.respond);
+}
+
+// Sees to it that an event comes no later than the timer runs out.
+void NicModel::watch_timer(Host& host, std::uint32_t which) {
+  Member& member = members_[which];
+  const Picos due = member.sender->deadline();
+  if (due == world::kForever) return;
+  if (member.timeout_at >= 0 && member.timeout_at <= due) return;
+  member.timeout_at = std::max(due, fabric_.world.now());
+  fabric_.world.schedule(host.source, member.timeout_at, {What::kTimeout, which, {}});
+}
+
+// As watch_timer(), for the interval between heartbeats.
+void NicModel::watch_heartbeat(Host& host, std::uint32_t which) {
+  Member& member = members_[which];
+  if (member.heartbeat_at >= 0) return;  // that event looks again
+  member.heartbeat_at = member.receiver->deadline();
+  fabric_.world.schedule(host.source, member.heartbeat_at, {What::kHeartbeat, which, {}});
+}
+
+void NicModel::finish_pulls(const Host& host, Picos delay) {
+  for (const std::uint32_t operation : done_) {
+    fabric_.world.schedule(host.source, fabric_.world.now() + delay, {What::kDone, operation, {}});
+  }
+  done_.clear();
+}
+
+}  // namespace catchment::performance

@@ -1,0 +1,35 @@
+// For how long how many slots were in use: a histogram by time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/world/native/time.hpp"
+
+namespace catchment::performance {
+
+class Occupancy {
+ public:
+  static constexpr std::size_t kBins = 64;
+
+  // slots: that there are. `used` of them are in use from `now` on.
+  void note(std::size_t used, std::size_t slots, world::Picos now) {
+    time_[bin_] += now - since_;
+    since_ = now;
+    bin_ = used == 0 ? 0 : 1 + (used - 1) * (kBins - 1) / slots;
+    most_ = used > most_ ? used : most_;
+  }
+
+  // Picoseconds by share of the slots: bin 0 is none, bin i is up to i / 63 of them.
+  [[nodiscard]] const std::array<world::Picos, kBins>& time() const { return time_; }
+  [[nodiscard]] std::size_t most() const { return most_; }
+
+ private:
+  std::array<world::Picos, kBins> time_{};
+  world::Picos since_ = 0;
+  std::size_t bin_ = 0;
+  std::size_t most_ = 0;
+};
+
+}  // namespace catchment::performance

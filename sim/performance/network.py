@@ -1,0 +1,238 @@
+"""A cluster in frame mode: its lines, switches and NICs, and the streams of jobs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catchment.controlplane.jobs.tree import Branch
+from catchment.sim.performance._performance import Simulation
+from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import FRAME_OVERHEAD, Timers, frame_bytes
+from catchment.sim.performance.planning import IndexedTopology, path_tree, plan_tree
+from catchment.sim.world import GAP_BYTES
+from catchment.wire.generated.constants import Mode, PacketType
+
+_SENDS, _RECEIVES, _BOTH = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream of a job.
+
+    Attributes:
+        senders, receivers: members of the simulation, in the order of the hosts; of an all-reduce they are the same.
+        payload: bytes of a frame.
+        branches: of the simulation, top first; empty where nothing is added up.
+    """
+
+    senders: tuple[int, ...]
+    receivers: tuple[int, ...]
+    payload: int
+    branches: tuple[int, ...] = ()
+
+    def frames(self, size: int) -> int:
+        """Frames of a message of so many bytes."""
+        return max(1, -(-size // self.payload))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    mode: Mode
+    tree: Sequence[Branch]
+    payload: int
+    slots: int
+    window: int
+
+
+class Network:
+    """Lines and nodes of a cluster, and the streams that jobs add.
+
+    Attributes:
+        simulation: the compiled part.
+        host_lines: host -> its line up and its line down.
+        switch_lines: (switch, port) -> the line that leaves there.
+    """
+
+    def __init__(self, cluster: Cluster, *, seed: int = 1) -> None:
+        self.cluster = cluster
+        self.topology = IndexedTopology.of(cluster.topology)
+        self.simulation = Simulation(seed)
+        self.switches = {
+            name: self.simulation.add_switch(pipeline=cluster.switch.pipeline, frame=cluster.switch.frame)
+            for name in self.topology.switches
+        }
+        self.hosts = {
+            name: self.simulation.add_host(
+                push=cluster.nic.push, pull=cluster.nic.pull, respond=cluster.nic.respond,
+                fifo_bytes=cluster.nic.fifo_bytes,
+            )
+            for name in self.topology.hosts
+        }  # fmt: skip
+        self.host_lines: dict[str, tuple[int, int]] = {}
+        self.switch_lines: dict[tuple[str, int], int] = {}
+        for name, host in self.topology.hosts.items():
+            down = self._line(cluster.links.host_byte, cluster.switch.queue_bytes)
+            self.host_lines[name] = (self._line(cluster.links.host_byte, 0), down)
+            self.switch_lines[host.link.switch, host.link.port] = down
+        for link in self.topology.links:
+            for end in (link.a, link.b):
+                self.switch_lines[end.switch, end.port] = self._line(cluster.links.up_byte, cluster.switch.queue_bytes)
+        self._identities = 0
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are; they are numbered from 0."""
+        return 2 * (len(self.topology.hosts) + len(self.topology.links))
+
+    def frames_by_type(self, lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        """Frames on all lines, by the name of their type."""
+        sums = {kind: sum(line["frames"].get(int(kind), 0) for line in lines) for kind in PacketType}
+        return {kind.name: count for kind, count in sums.items() if count}
+
+    def busiest(self, lines: Sequence[Mapping[str, Any]], now: int) -> float:
+        """The largest share of the time until `now` that a line was busy."""
+        hosts = {line for pair in self.host_lines.values() for line in pair}
+        links = self.cluster.links
+
+        def busy(at: int) -> float:
+            frames = sum(lines[at]["frames"].values())
+            byte = links.host_byte if at in hosts else links.up_byte
+            return float((lines[at]["bytes"] + GAP_BYTES * frames) * byte / now)
+
+        return max(busy(at) for at in range(self.lines))
+
+    def slots_used(self, streams: Sequence[Stream]) -> dict[str, float]:
+        """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for somebody; the worst."""
+        worst = {"10%": 0.0, "50%": 0.0, "90%": 0.0}
+        for branch in (one for stream in streams for one in stream.branches):
+            time = self.simulation.occupancy(branch)
+            total = sum(time) or 1
+            for key, before in worst.items():
+                first = 1 + int(int(key[:-1]) / 100 * (len(time) - 1))
+                worst[key] = max(before, sum(time[first:]) / total)
+        return worst
+
+    def allreduce(self, workers: Sequence[str], *, slots: int | None = None, window: int | None = None) -> Stream:
+        """An all-reduce in switches: every worker's sum goes back to all of them.
+
+        Raises:
+            PerformanceError: it does not fit the switches.
+            JobError: a worker cannot be reached.
+        """
+        shape = self._sums(Mode.ALLREDUCE, plan_tree(self.topology, workers, None), slots, window)
+        return self._stream(shape, workers, None)
+
+    def reduce(
+        self, workers: Sequence[str], root: str, *, slots: int | None = None, window: int | None = None
+    ) -> Stream:
+        """Sums of the workers' vectors go to the root; errors as of `allreduce`."""
+        shape = self._sums(Mode.REDUCE, plan_tree(self.topology, workers, root), slots, window)
+        return self._stream(shape, workers, root)
+
+    def broadcast(
+        self, root: str, workers: Sequence[str], *, payload: int | None = None, window: int | None = None
+    ) -> Stream:
+        """What the root sends goes to every worker; `payload`: bytes of a frame."""
+        tree = plan_tree(self.topology, workers, root)
+        depth = window or self.cluster.switch.slots
+        return self._stream(
+            _Shape(Mode.BCAST, tree, payload or self.cluster.switch.vector_bytes, depth, depth), workers, root
+        )
+
+    def send(self, start: str, end: str, *, payload: int, window: int, spine: int = 0) -> Stream:
+        """Frames from one host to another, under the same protocol; `spine`: which way, where there are several."""
+        tree = path_tree(self.topology, start, end, spine)
+        return self._stream(_Shape(Mode.BCAST, tree, payload, window, window), [end], start)
+
+    def _sums(self, mode: Mode, tree: Sequence[Branch], slots: int | None, window: int | None) -> _Shape:
+        slots = slots or self.cluster.switch.slots
+        self.cluster.check_slots(slots)
+        for branch in tree:
+            if len(branch.members) > self.cluster.switch.max_workers:
+                raise PerformanceError(
+                    f"switch {branch.switch} has {len(branch.members)} members of the job, its program takes "
+                    f"{self.cluster.switch.max_workers}: set `switch.max_workers`, or make smaller racks"
+                )
+        if window is not None and not 1 <= window <= slots:
+            raise PerformanceError(f"a window of {window} frames: give 1 to {slots}, the slots")
+        return _Shape(mode, tree, self.cluster.switch.vector_bytes, slots, window or slots)
+
+    def _line(self, byte: int, queue_bytes: int) -> int:
+        links = self.cluster.links
+        return self.simulation.add_line(byte=byte, latency=links.latency, queue_bytes=queue_bytes, faults=links.faults)
+
+    def _timers(self, shape: _Shape) -> Timers:
+        """The timers of a NIC as the co-simulation sets them, for the rate of host links."""
+        parents = {branch.switch: branch.parent for branch in shape.tree}
+        depth = 0
+        for parent in parents.values():
+            hops, at = 1, parent
+            while at is not None:
+                hops, at = hops + 1, parents[at.switch]
+            depth = max(depth, hops)
+        links = self.cluster.links
+        frame = frame_bytes(shape.payload) * links.host_byte
+        way = (depth + 1) * (links.latency + frame) + depth * self.cluster.switch.pipeline
+        return Timers.of(frame=frame, way=way, slots=shape.slots)
+
+    def _stream(self, shape: _Shape, workers: Sequence[str], root: str | None) -> Stream:
+        timers = self._timers(shape)
+        sums = shape.mode is not Mode.BCAST
+        part = _BOTH if root is None else _SENDS if sums else _RECEIVES
+        members = {name: self._member(name, shape, timers, part, wid) for wid, name in enumerate(workers)}
+        top = None
+        if root is not None:
+            part = _RECEIVES if sums else _SENDS
+            top = self._member(root, shape, timers, part, 0)
+        branches = self._branches(shape, members, root, top)
+        outer = tuple(members.values())
+        if root is None or top is None:
+            return Stream(outer, outer, shape.payload, branches)
+        return Stream(outer, (top,), shape.payload, branches) if sums else Stream((top,), outer, shape.payload)
+
+    def _member(self, host: str, shape: _Shape, timers: Timers, part: int, wid: int) -> int:
+        kind = PacketType.PARAM if shape.mode is Mode.BCAST else PacketType.PA
+        self._identities += 1
+        return self.simulation.add_member(
+            self.hosts[host], part=part, carries=int(kind), identity=self._identities - 1, window=shape.window,
+            slots=shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload, heartbeat=timers.heartbeat, rto=timers.rto,
+            rto_most=timers.rto_most, resend_delay=timers.resend_delay * wid,
+        )  # fmt: skip
+
+    def _branches(self, shape: _Shape, members: dict[str, int], root: str | None, top: int | None) -> tuple[int, ...]:
+        """Wire a stream's rows and ways through its switches."""
+        simulation = self.simulation
+        ids = {
+            branch.switch: simulation.add_branch(
+                self.switches[branch.switch],
+                mode=int(Mode.LEAF if branch.parent else shape.mode), members=len(branch.members),
+                slots=0 if shape.mode is Mode.BCAST else shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload,
+            )
+            for branch in shape.tree
+        }  # fmt: skip
+        ups = {branch.switch: branch.up_port for branch in shape.tree}
+        for branch in shape.tree:
+            here = ids[branch.switch]
+            for wid, (port, name) in enumerate(branch.members):
+                row = simulation.add_row(here, wid=wid, from_root=False)
+                line = self.switch_lines[branch.switch, port]
+                if name in members:
+                    simulation.add_down(here, line=line, to_switch=False, target=members[name])
+                    simulation.plug_in(members[name], line=self.host_lines[name][0], to_switch=True, target=row)
+                    continue
+                below = simulation.add_row(ids[name], wid=0, from_root=True)
+                simulation.add_down(here, line=line, to_switch=True, target=below)
+                up = ups[name]
+                assert up is not None
+                simulation.set_up(ids[name], line=self.switch_lines[name, up], to_switch=True, target=row)
+        if root is not None and top is not None:
+            first = shape.tree[0]
+            assert first.up_port is not None
+            row = simulation.add_row(ids[first.switch], wid=0, from_root=True)
+            line = self.switch_lines[first.switch, first.up_port]
+            simulation.set_up(ids[first.switch], line=line, to_switch=False, target=top)
+            simulation.plug_in(top, line=self.host_lines[root][0], to_switch=True, target=row)
+        return tuple(ids.values())

@@ -1,0 +1,91 @@
+"""Trees of switches for jobs: the control plane's own planner, on topologies of thousands of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from catchment.controlplane.jobs.tree import Branch, tree_of
+from catchment.controlplane.topology import Host, PortRef, Topology
+from catchment.sim.performance.errors import PerformanceError
+
+
+@dataclass(frozen=True)
+class IndexedTopology(Topology):
+    """A topology that knows what is on which port without looking at every host."""
+
+    @classmethod
+    def of(cls, topology: Topology) -> IndexedTopology:
+        """The same topology with an index."""
+        return cls(**{each.name: getattr(topology, each.name) for each in fields(Topology)})
+
+    @cached_property
+    def _index(self) -> dict[str, dict[int, Host | PortRef]]:
+        found: dict[str, dict[int, Host | PortRef]] = {name: {} for name in self.switches}
+        for nic in self.nics():
+            found[nic.link.switch][nic.link.port] = nic
+        for link in self.links:
+            for end, other in ((link.a, link.b), (link.b, link.a)):
+                found[end.switch][end.port] = other
+        return found
+
+    @cached_property
+    def _racks(self) -> dict[str, str]:
+        return {switch: rack for rack, switches in self.racks.items() for switch in switches}
+
+    def ports(self, switch: str) -> dict[int, Host | PortRef]:
+        """Port number -> what is plugged in there."""
+        return self._index[switch]
+
+    def rack_of(self, switch: str) -> str | None:
+        """The rack that a switch is in; None for a spine."""
+        return self._racks.get(switch)
+
+
+def plan_tree(topology: IndexedTopology, workers: Sequence[str], root: str | None) -> list[Branch]:
+    """The branches of a job, top first.
+
+    Raises:
+        PerformanceError: no worker, or one twice.
+        JobError: a worker cannot reach the top.
+    """
+    if not workers or len({*workers, *([root] if root else [])}) != len(workers) + (root is not None):
+        raise PerformanceError("a job needs workers, each once, and a root that is none of them")
+    return tree_of(topology, [topology.host(name) for name in workers], topology.host(root) if root else None)
+
+
+def path_tree(topology: IndexedTopology, start: str, end: str, spine: int = 0) -> list[Branch]:
+    """The switches of a way from host `start`, which sends, to host `end`, as the tree of a job with one worker.
+
+    Args:
+        spine: of the switches that both ends' switches are on, which one.
+
+    Raises:
+        PerformanceError: they are further apart than over one switch between theirs.
+    """
+    first, last = topology.host(start).link, topology.host(end).link
+    if first.switch == last.switch:
+        return [Branch(first.switch, ((last.port, end),), first.port, None, 0)]
+    ups = {p.switch: port for port, p in topology.ports(first.switch).items() if isinstance(p, PortRef)}
+    downs = {p.switch: port for port, p in topology.ports(last.switch).items() if isinstance(p, PortRef)}
+    if last.switch in ups:
+        middle: list[str] = []
+    else:
+        common = [name for name in ups if name in downs]
+        if not common:
+            raise PerformanceError(f"no switch joins that of {start} ({first.switch}) to that of {end} ({last.switch})")
+        middle = [common[spine % len(common)]]
+    chain = [first.switch, *middle, last.switch]
+    branches = [Branch(chain[0], ((_port(topology, chain[0], chain[1]), chain[1]),), first.port, None, 0)]
+    for at in range(1, len(chain)):
+        here = chain[at]
+        up = PortRef(chain[at - 1], _port(topology, chain[at - 1], here))
+        below = chain[at + 1] if at + 1 < len(chain) else None
+        member = (_port(topology, here, below), below) if below else (last.port, end)
+        branches.append(Branch(here, (member,), _port(topology, here, chain[at - 1]), up, 0))
+    return branches
+
+
+def _port(topology: IndexedTopology, switch: str, peer: str) -> int:
+    return next(port for port, p in topology.ports(switch).items() if isinstance(p, PortRef) and p.switch == peer)

@@ -1,0 +1,56 @@
+"""Quantities as people write them, each with its unit: 400ns, 1MiB, 100gbps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+_WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+_BINARY = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_DECIMAL = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+class Dimension(Enum):
+    """What a quantity measures, and its units as multiples of the one that is used inside."""
+
+    TIME = ("time", {"ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12})
+    SIZE = ("size", {**_BINARY, **_DECIMAL})
+    BIT_RATE = ("rate", {"mbps": 1e6, "gbps": 1e9, "tbps": 1e12})
+    BYTE_RATE = ("rate", {"MBps": 1e6, "GBps": 1e9, "TBps": 1e12})
+    FLOPS = ("speed", {"gflops": 1e9, "tflops": 1e12, "pflops": 1e15})
+    FRAME_RATE = ("rate", {"pps": 1, "mpps": 1e6, "gpps": 1e9})
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return str(self.value[0])
+
+    @property
+    def units(self) -> Mapping[str, float]:
+        """Unit -> how many of the inner unit it is (ps, bytes, bits or bytes a second, operations a second)."""
+        units: Mapping[str, float] = self.value[1]
+        return units
+
+
+def quantity(text: str, dimension: Dimension) -> float:
+    """The number that a text stands for, in the inner unit of its dimension.
+
+    Raises:
+        ValueError: no number, or no unit of this dimension; the message says which there are.
+    """
+    match = _WRITTEN.fullmatch(text)
+    units = ", ".join(dimension.units)
+    if match is None:
+        raise ValueError(f"{text!r} is no {dimension.title}: give a number and a unit ({units})")
+    number, unit = match.groups()
+    if unit not in dimension.units:
+        what = f"{unit!r} is no unit of a {dimension.title}" if unit else f"{text!r} has no unit"
+        raise ValueError(f"{what}: give one of {units}")
+    return float(number) * dimension.units[unit]
+
+
+def size_text(size: int) -> str:
+    """Bytes in the largest binary unit that they are a whole number of."""
+    unit = max((u for u, n in _BINARY.items() if size and size % n == 0), key=_BINARY.__getitem__, default="B")
+    return f"{size // _BINARY[unit]}{unit}"

@@ -1,0 +1,112 @@
+"""What the command line asks for: a workload on a cluster with settings, and sweeps over them in processes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.quantities import Dimension, quantity
+from catchment.sim.performance.run import Outcome, Progress, Rounds, simulate_allreduce, simulate_luwu
+
+_RUNS = {"allreduce": simulate_allreduce, "luwu": simulate_luwu}
+_OF_THE_WORKLOAD = ("size", "rounds", "slots")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One simulation.
+
+    Attributes:
+        settings: key -> text; keys with a dot are the cluster's.
+        varied: those of them that a sweep varies.
+    """
+
+    workload: str
+    cluster: Path
+    settings: tuple[tuple[str, str], ...]
+    varied: tuple[tuple[str, str], ...]
+    seed: int
+
+    @classmethod
+    def all_of(
+        cls, workload: str, cluster: Path, settings: Sequence[str], sweeps: Sequence[str], seed: int
+    ) -> list[Request]:
+        """The requests of a command line, each checked before anything runs.
+
+        Raises:
+            PerformanceError: a workload, key or value that there is not.
+        """
+        if workload not in _RUNS:
+            raise PerformanceError(f"no workload {workload!r}; there are: {', '.join(_RUNS)}")
+        fixed = tuple(_pair(each) for each in settings)
+        choices = [[(key, value) for value in values.split(",")] for key, values in map(_pair, sweeps)]
+        made = []
+        for varied in itertools.product(*choices):
+            request = cls(workload, cluster, (*fixed, *varied), varied, seed)
+            request.check()
+            made.append(request)
+        return made
+
+    def check(self) -> None:
+        """See that it can be run.
+
+        Raises:
+            PerformanceError: it cannot.
+        """
+        self._rounds()
+        load_cluster(self.cluster, self._overrides())
+
+    def run(self, progress: Progress | None = None) -> Outcome:
+        """Run it."""
+        return _RUNS[self.workload](
+            load_cluster(self.cluster, self._overrides()), self._rounds(), seed=self.seed, progress=progress
+        )
+
+    def _overrides(self) -> dict[str, str]:
+        return {key: value for key, value in self.settings if "." in key}
+
+    def _rounds(self) -> Rounds:
+        own = {key: value for key, value in self.settings if "." not in key}
+        unknown = [key for key in own if key not in _OF_THE_WORKLOAD]
+        if unknown:
+            raise PerformanceError(
+                f"{self.workload} has no {unknown[0]!r}; it has {', '.join(_OF_THE_WORKLOAD)}, and keys with a dot "
+                "are the cluster's, as links.loss"
+            )
+        try:
+            return Rounds(
+                round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), int(own.get("rounds", "1")),
+                int(own["slots"]) if "slots" in own else None,
+            )  # fmt: skip
+        except ValueError as error:
+            raise PerformanceError(f"{self.workload}: {error}") from None
+
+
+def run_all(
+    requests: Sequence[Request], processes: int, progress: Callable[[float], None]
+) -> list[tuple[Request, Outcome]]:
+    """Run them, several in as many processes; `progress` is told the share that is done."""
+    if len(requests) == 1:
+        return [(requests[0], requests[0].run(lambda done, of: progress(done / of)))]
+    outcomes = []
+    with ProcessPoolExecutor(min(processes, len(requests))) as pool:
+        for outcome in pool.map(_run, requests):
+            outcomes.append(outcome)
+            progress(len(outcomes) / len(requests))
+    return list(zip(requests, outcomes, strict=True))
+
+
+def _run(request: Request) -> Outcome:
+    return request.run()
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise PerformanceError(f"{text!r} is not KEY=VALUE")
+    return key, value

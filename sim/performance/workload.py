@@ -1,0 +1,93 @@
+"""Operations on a network, in the order that depends on what each waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.network import Network, Stream
+
+_EVENTS_A_TURN = 500_000
+_LONGEST = 10**16
+"""Nothing runs longer than ten thousand simulated seconds."""
+_PATIENCE = 20_000_000_000
+"""A time without progress, in ps, after which nothing is going to move: a hundred of the longest timeouts."""
+
+
+class Action(IntEnum):
+    """What an operation does; as in native/operations.hpp."""
+
+    JOIN = 0
+    DELAY = 1
+    COMPUTE = 2
+    PUSH = 3
+    PULL = 4
+
+
+class Workload:
+    """Operations that wait for one another."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, int, int]] = []
+        self._order: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, action: Action, target: int = 0, amount: int = 0, after: Iterable[int] = ()) -> int:
+        """An operation that begins when all of `after` have ended; gives its number."""
+        number = len(self._rows)
+        self._rows.append((action, target, amount))
+        self._order += [(first, number) for first in after]
+        return number
+
+    def transfer(
+        self, stream: Stream, size: int, after: Sequence[int] = (), each_after: Sequence[Sequence[int]] = ()
+    ) -> tuple[list[int], list[int]]:
+        """A message of `size` bytes of each sender: pushes, and pulls that begin with them.
+
+        Args:
+            after: what every push waits for; pulls wait for nothing.
+            each_after: what each sender's push waits for besides, in the order of the senders.
+        """
+        frames = stream.frames(size)
+        own = each_after or [()] * len(stream.senders)
+        pushes = [
+            self.add(Action.PUSH, member, frames, (*after, *waits))
+            for member, waits in zip(stream.senders, own, strict=True)
+        ]
+        return pushes, [self.add(Action.PULL, member) for member in stream.receivers]
+
+    def run(self, network: Network, progress: Callable[[int, int], None] | None = None) -> NDArray[np.int64]:
+        """Run them to their end; began and ended of each, in ps.
+
+        Args:
+            progress: told of operations that are over, and of all.
+
+        Raises:
+            PerformanceError: nothing moves any more, or it takes too long.
+        """
+        if not self._rows:
+            raise PerformanceError("a workload needs operations")
+        simulation = network.simulation
+        simulation.add_operations(np.array(self._rows, np.int64))
+        simulation.add_order(np.array(self._order, np.int64).reshape(-1, 2))
+        simulation.start()
+        while not simulation.run(_EVENTS_A_TURN, _LONGEST):
+            if progress is not None:
+                progress(len(self) - simulation.left, len(self))
+            if simulation.idle > _PATIENCE:
+                break
+        times = simulation.times()
+        if simulation.left:
+            stuck = [at for at, (_, ended) in enumerate(times) if ended < 0]
+            first = Action(self._rows[stuck[0]][0]).name.lower()
+            raise PerformanceError(
+                f"nothing has moved for {simulation.idle / 1e9:.0f} ms: {len(stuck)} of {len(self)} operations have "
+                f"not ended after {simulation.now / 1e12:.3f} s, first a {first}; see what fails and does not come back"
+            )
+        return times

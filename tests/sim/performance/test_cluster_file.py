@@ -1,0 +1,112 @@
+"""Cluster files: what they say, and what is said of a wrong one before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from catchment.checkout import ROOT
+from catchment.sim.performance.cluster import Failure
+from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.errors import ClusterError, PerformanceError
+from catchment.sim.performance.requests import Request
+from catchment.sim.performance.run import Rounds, simulate_allreduce
+
+FOUR_RACKS = ROOT / "sim" / "clusters" / "four-racks.yaml"
+FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "cluster.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_what_a_file_says(tmp_path: Path) -> None:
+    cluster = load_cluster(
+        write(
+            tmp_path,
+            "fabric: {kind: rack-spine, racks: 2, per_rack: 4, spines: 2, oversubscription: 2}\n"
+            "links: {host: 25gbps, latency: 1us, loss: 0.5}\n"
+            "switch: {pipeline: 0.5us, queue: 2MB, slots: 64, lanes: 256, pps: 500mpps}\n"
+            "node: {gpus: 4, peak: 100tflops, mfu: 0.4, slow: {r1h3: 2}}\n"
+            "failures: [{what: host, name: r0h0, at: 1ms, until: 2ms}, {what: switch, name: s1, at: 5us}]\n",
+        )
+    )
+    assert cluster.hosts == tuple(f"r{k}h{at}" for k in range(2) for at in range(4))
+    assert (cluster.links.host_byte, cluster.links.up_byte, cluster.links.latency) == (320, 320, 1_000_000)
+    assert cluster.links.faults.loss == 0.5
+    switch = cluster.switch
+    assert (switch.pipeline, switch.queue_bytes, switch.slots, switch.lanes, switch.frame) == (
+        500_000, 2_000_000, 64, 256, 2000,
+    )  # fmt: skip
+    assert cluster.node.flops == pytest.approx(40e12) and cluster.node.straggle.slow == {"r1h3": 2.0}
+    assert [(f.kind, f.at, f.until) for f in cluster.failures] == [
+        ("host", 10**9, 2 * 10**9), ("switch", 5_000_000, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (FABRIC + "links: {latency: 265}\n", 2, "has no unit"),
+        (FABRIC + "links: {latency: 265gbps}\n", 2, "is no unit of a time"),
+        (FABRIC + "links: {host: 300gbps}\n", 2, "whole picoseconds"),
+        (FABRIC + "\nlinks: {loss: 2}\n", 3, "is not between 0 and 1"),
+        (FABRIC + "switch: {slots: 1000}\n", 2, "power of two"),
+        (FABRIC + "switch: {slots: 1024,\n  sram: 1KiB}\n", 2, "more than there are"),
+        (FABRIC + "switches: {}\n", 2, "is unknown"),
+        (FABRIC + "node: {slow: {r7h0: 2}}\n", 2, "no host 'r7h0'"),
+        (FABRIC + "failures: [{what: host, name: r0h0, at: 2ms, until: 1ms}]\n", 2, "before it fails"),
+        ("fabric: {kind: rack-spine, racks: 0, per_rack: 2}\n", 1, "is not between 1"),
+        ("fabric: {kind: ring}\n", 1, "is not one of"),
+        (
+            "fabric: {kind: rack-spine, racks: 2, per_rack: 2, oversubscription: 2}\nlinks: {up: 100gbps}\n",
+            1,
+            "same as",
+        ),
+        ("links: {}\n", 1, "give either"),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, line: int, says: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ClusterError, match=says) as raised:
+        load_cluster(path)
+    assert str(raised.value).startswith(f"{path}:{line}: ")
+
+
+def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
+    requests = Request.all_of("allreduce", FOUR_RACKS, ["size=64KiB"], ["links.loss=0,0.01", "fabric.racks=1,2"], 1)
+    assert [request.varied for request in requests] == [
+        (("links.loss", loss), ("fabric.racks", racks)) for loss in ("0", "0.01") for racks in ("1", "2")
+    ]
+    assert len(load_cluster(FOUR_RACKS, {"fabric.racks": "2", "node.gpus": "8"}).hosts) == 17
+    for settings, says in (
+        (["size=64"], "has no unit"), (["colour=red"], "no 'colour'"), (["size"], "KEY=VALUE"),
+        (["links.loss=many"], "not a number"), (["slots=no"], "invalid literal"),
+    ):  # fmt: skip
+        with pytest.raises(PerformanceError, match=says):
+            Request.all_of("allreduce", FOUR_RACKS, settings, [], 1)
+    with pytest.raises(PerformanceError, match="no workload"):
+        Request.all_of("chess", FOUR_RACKS, [], [], 1)
+
+
+def test_a_job_that_no_switch_takes_is_refused() -> None:
+    cluster = load_cluster(FOUR_RACKS, {"fabric.per_rack": "33"})
+    with pytest.raises(PerformanceError, match="switch r0 has 33 members"):
+        simulate_allreduce(cluster, Rounds(1024))
+
+
+@pytest.mark.parametrize("kind", ["host", "link", "switch"])
+def test_what_comes_back_is_waited_for_and_what_stays_away_is_reported(kind: str) -> None:
+    name = "r1" if kind == "switch" else "r1h2"
+    calm = load_cluster(FOUR_RACKS, {"fabric.per_rack": "3"})
+    gone = replace(calm, failures=(Failure(kind, name, 20_000_000),))
+    with pytest.raises(PerformanceError, match="nothing has moved"):
+        simulate_allreduce(gone, Rounds(1 << 20))
+    back = replace(calm, failures=(Failure(kind, name, 20_000_000, 70_000_000),))
+    before, after = (simulate_allreduce(each, Rounds(1 << 20)) for each in (calm, back))
+    assert after.rounds[0] > before.rounds[0] + 40e-6
+    assert before.resent == 0 < after.resent
