@@ -163,13 +163,13 @@ def _members(start: Start, tasks: dict[str, dict[str, Any]], lose: Lose | None =
 def our_tasks(api: str, job: JobPlan, folder: Path, ports: dict[str, str]) -> dict[str, dict[str, Any]]:
     """What the ranks of a job are to do, each on its port (``udp`` or ``shm:PATH``)."""
     if api == "communicator":
-        return {name: {"told": job.describe(name), "port": port} for name, port in ports.items()}
-    told = job.describe_all()
+        return {name: {"description": job.describe(name), "port": port} for name, port in ports.items()}
+    description = job.describe_all()
     for name, port in ports.items():
         if port != "udp":
-            told["members"][name]["port"] = port
+            description["members"][name]["port"] = port
     file = folder / "job.json"
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(description))
     return torch_tasks("catchment", list(ports), folder, {"CATCHMENT_JOB": str(file), "CATCHMENT_COMPANION": "0"})
 
 

@@ -27,7 +27,7 @@ def main() -> None:
     """Run as `python -m bench.allreduce_member TASK`."""
     task = json.loads(sys.argv[1])
     torch.set_num_threads(1)
-    all_reduce = _communicator(task) if "told" in task else _torch(task)
+    all_reduce = _communicator(task) if "description" in task else _torch(task)
     print("ready", flush=True)
     for line in sys.stdin:
         order = json.loads(line)
@@ -62,7 +62,7 @@ def _torch(task: dict[str, Any]) -> AllReduce:
 
 def _communicator(task: dict[str, Any]) -> AllReduce:
     """The Python binding of the collectives, without torch.distributed."""
-    ranks = Communicator.of_job(task["told"], port=task["port"], timeout=60.0)
+    ranks = Communicator.of_job(task["description"], port=task["port"], timeout=60.0)
     ranks.barrier().wait()
     return lambda tensor: ranks.all_reduce(tensor.numpy()).wait()
 

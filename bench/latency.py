@@ -76,7 +76,9 @@ def shared_memory(workers: int, options: dict[str, object]) -> Latency:
     with ShmLab(names, program=PROGRAM, lanes=8, slots=SLOTS) as lab:
         job = JobPlan.slots_job(lab.topology, name="latency", workers=names, slots=SLOTS)
         deploy(job, lab.topology, lab.fabric.clients)
-        tasks = {n: {"kind": "slots", "told": job.describe(n), "port": f"shm:{lab.path(n)}", **options} for n in names}
+        tasks = {
+            n: {"kind": "slots", "description": job.describe(n), "port": f"shm:{lab.path(n)}", **options} for n in names
+        }
         return _run(_local, tasks)
 
 
@@ -96,7 +98,7 @@ def udp(workers: int, options: dict[str, object]) -> Latency:
         def start(host: str, command: list[str]) -> subprocess.Popen[str]:
             return network.popen(host, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
-        tasks = {n: {"kind": "slots", "told": job.describe(n), "port": None, **options} for n in names}
+        tasks = {n: {"kind": "slots", "description": job.describe(n), "port": None, **options} for n in names}
         return _run(start, tasks)
 
 

@@ -32,21 +32,21 @@ def _timed(run: Callable[[], object], warmup: int, rounds: int) -> list[float]:
 def _slots(task: dict[str, Any]) -> list[float]:
     from catchment.host import AllReducer, Stream  # noqa: PLC0415  gloo's processes do without
 
-    told = task["told"]
+    description = task["description"]
     array = np.zeros(LANES, np.int32)
     with AllReducer(
-        stream=Stream(**told["sums"]),
-        wid=told["wid"],
-        local=tuple(told["local"]),
-        switch=tuple(told["switch"]),
+        stream=Stream(**description["sums"]),
+        wid=description["wid"],
+        local=tuple(description["local"]),
+        switch=tuple(description["switch"]),
         port=task["port"],
         timeout=20.0,
         spin=task["spin"],
     ) as reducer:
         reduction = reducer.prepare(array)
-        first = np.full(LANES, told["wid"] + 1, np.int32)
+        first = np.full(LANES, description["wid"] + 1, np.int32)
         reducer.all_reduce(first)
-        workers = told["sums"]["workers"]
+        workers = description["sums"]["workers"]
         if first.tolist() != [workers * (workers + 1) // 2] * LANES:
             raise SystemExit(f"a wrong sum: {first.tolist()}")
         return _timed(reduction.run, task["warmup"], task["rounds"])

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBatch = 64;
 constexpr int kAttachMs = 10'000;
-constexpr std::int64_t kPatienceUs = 100'000;
+constexpr std::int64_t kTimeoutUs = 100'000;
 constexpr int kMostStalls = 50;
 
 struct Detach {
@@ -123,7 +123,7 @@ class Generator {
   }
   bool wait() {
     return checked(load_.output,
-                   catchment_shm_wait(load_.output.get(), CATCHMENT_SHM_FRAMES, kPatienceUs)) > 0;
+                   catchment_shm_wait(load_.output.get(), CATCHMENT_SHM_FRAMES, kTimeoutUs)) > 0;
   }
 
  private:

@@ -25,7 +25,7 @@ namespace {
 
 using namespace catchment::bench;
 
-constexpr double kPatience = 0.1;
+constexpr double kTimeout = 0.1;
 constexpr int kMostStalls = 50;
 
 std::vector<std::string> read_frames(const std::string& path) {
@@ -106,7 +106,7 @@ int rate(Load& load) {
     if (next + burst <= done + load.window) {
       generator.send(next, burst, load.inputs.size());
       next += burst;
-    } else if (now - progress > kPatience) {
+    } else if (now - progress > kTimeout) {
       if (++stalls > kMostStalls) {
         throw std::runtime_error("nothing returns any more, after " + std::to_string(returned) +
                                  " frames");
@@ -144,7 +144,7 @@ int drain(Load& load) {
       if (const std::size_t count = generator.receive(); count > 0) {
         got += count;
         progress = now;
-      } else if (now - progress > kPatience) {
+      } else if (now - progress > kTimeout) {
         if (++stalls > kMostStalls) {
           throw std::runtime_error("nothing returns any more");
         }
@@ -170,11 +170,11 @@ int ping(Load& load) {
     const double sent = seconds(CLOCK_MONOTONIC);
     generator.send(next++, 1, 1);
     double now = sent;
-    while (generator.receive() == 0 && now - sent < kPatience) {
+    while (generator.receive() == 0 && now - sent < kTimeout) {
       now = seconds(CLOCK_MONOTONIC);
     }
     now = seconds(CLOCK_MONOTONIC);
-    if (now - sent < kPatience) {
+    if (now - sent < kTimeout) {
       trips.push_back(now - sent);
     } else if (++stalls > kMostStalls) {
       throw std::runtime_error("nothing returns");

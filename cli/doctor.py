@@ -42,10 +42,10 @@ def doctor(
             except SwitchError:
                 continue  # `examine` says so
         for job in jobs:
-            told = _told(place, job.name)
-            absent = {m.host: m.state for m in told.members if m.state != "joined"} if told is not None else {}
+            report = _report(place, job.name)
+            absent = {m.host: m.state for m in report.members if m.state != "joined"} if report is not None else {}
             findings = examine(job, place.topology, clients, interval=seconds, absent=absent)
-            found[job.name] = [*findings, *_damaged_ports(place, job), *_reported(told)]
+            found[job.name] = [*findings, *_damaged_ports(place, job), *_reported(report)]
     if as_json:
         print_json({job: [asdict(finding) for finding in findings] for job, findings in found.items()})
     elif not found:
@@ -60,7 +60,7 @@ def doctor(
         raise typer.Exit(3)
 
 
-def _told(place: Place, job: str) -> Any | None:
+def _report(place: Place, job: str) -> Any | None:
     """What the controller knows of a job, where one runs."""
     presence = place.controller()
     if presence is None:
@@ -69,14 +69,14 @@ def _told(place: Place, job: str) -> Any | None:
         return controller.job(job)
 
 
-def _reported(told: Any | None) -> list[Finding]:
+def _reported(report: Any | None) -> list[Finding]:
     """What the members themselves complain of to the controller."""
-    if told is None or EVERYBODY_SENDS not in told.trouble:
+    if report is None or EVERYBODY_SENDS not in report.trouble:
         return []
     todo = "the member that it waits for is listed above"
-    if _NO_ROOM in told.trouble:
-        todo = f"whoever receives does not pull: look where the program on {told.root or 'the other workers'} stands"
-    return [Finding(told.trouble.split()[0], f"a member reports: {told.trouble}", todo)]
+    if _NO_ROOM in report.trouble:
+        todo = f"whoever receives does not pull: look where the program on {report.root or 'the other workers'} stands"
+    return [Finding(report.trouble.split()[0], f"a member reports: {report.trouble}", todo)]
 
 
 def _damaged_ports(place: Place, job: JobPlan) -> list[Finding]:

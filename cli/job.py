@@ -207,8 +207,8 @@ def _of_message(job: Any) -> dict[str, Any]:
 
 
 def _generations(job: dict[str, Any]) -> str:
-    told = next(iter(job["members"].values()))
-    return ", ".join(f"{name} {stream['gen']}" for name, stream in told.items() if isinstance(stream, dict))
+    description = next(iter(job["members"].values()))
+    return ", ".join(f"{name} {stream['gen']}" for name, stream in description.items() if isinstance(stream, dict))
 
 
 def _way(job: dict[str, Any]) -> str:
@@ -221,9 +221,9 @@ def _way(job: dict[str, Any]) -> str:
 def _print_job(job: dict[str, Any]) -> None:
     presence = job.get("presence", {})
     rows = [
-        (host, told["role"], told["wid"], ":".join(map(str, told["local"])), ":".join(map(str, told["switch"])),
+        (host, member["role"], member["wid"], ":".join(map(str, member["local"])), ":".join(map(str, member["switch"])),
          presence.get(host, "-"))
-        for host, told in job["members"].items()
+        for host, member in job["members"].items()
     ]  # fmt: skip
     title = (
         f"job {job['name']} ({job['kind']} over {_way(job)}, {job['lanes']} lanes, {job['slots']} slots, "

@@ -94,7 +94,7 @@ def traffic(
     if host not in place.network.hosts:
         raise TrafficError(f"no host {host!r}; there are: {', '.join(place.network.hosts)}")
     described = find_job(place, job)
-    told = _told(role, kind, job, host, described)
+    description = _description(role, kind, job, host, described)
     nic = place.topology.plane(described["rail"]).host(host)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     if not as_json:
@@ -107,7 +107,7 @@ def traffic(
     }  # fmt: skip
     words = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-        json.dump(told, file)
+        json.dump(description, file)
         file.flush()
         command = ["mnexec", "-a", str(place.network.hosts[host]), sys.executable, "-m",
                    "catchment.sim.lab.traffic.play",
@@ -135,8 +135,8 @@ def _finish(process: subprocess.Popen[str]) -> str:
             continue
 
 
-def _told(role: Role, kind: str, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the player is told: its own place in the job, or that of the member it attacks."""
+def _description(role: Role, kind: str, job: str, host: str, described: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The description of the player in the job, or of the member that it attacks."""
     members: Mapping[str, Mapping[str, Any]] = described["members"]
     from catchment.sim.lab.traffic.attack_kind import AttackKind  # noqa: PLC0415  only this verb needs the lab
 

@@ -156,8 +156,8 @@ class AsyncSwitchClient:
                     self._listener = asyncio.create_task(self._listen())
                     return
                 # An older notice about another client may still be on its way; the one about this client follows it.
-                if election.told(reply) > self._election_id:
-                    self._election_id = election.above(election.told(reply))
+                if election.highest_in(reply) > self._election_id:
+                    self._election_id = election.above(election.highest_in(reply))
                     await self._stream.write(election.bid(self._device_id, self._election_id))
         except grpc.aio.AioRpcError as error:
             if self._election_id != election.HIGHEST:

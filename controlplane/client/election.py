@@ -40,7 +40,7 @@ def bid(device_id: int, election_id: ElectionId) -> Any:
     return request
 
 
-def told(message: Any) -> ElectionId:
+def highest_in(message: Any) -> ElectionId:
     """The highest id so far, as a `p4.v1.StreamMessageResponse` of arbitration says."""
     return message.arbitration.election_id.high, message.arbitration.election_id.low
 

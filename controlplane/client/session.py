@@ -142,14 +142,14 @@ class Session:
         self._on_demotion = callback
 
     def _note_arbitration(self, message: Any) -> None:
-        told = election.told(message)
-        self._highest = max(self._highest, told)
+        highest = election.highest_in(message)
+        self._highest = max(self._highest, highest)
         if message.arbitration.status.code == code_pb2.OK:
             self.rival, self._elected = None, True
             return
         if not self._elected:
             return
-        self.rival = told if message.arbitration.status.code == code_pb2.ALREADY_EXISTS else None
+        self.rival = highest if message.arbitration.status.code == code_pb2.ALREADY_EXISTS else None
         if self._on_demotion is not None:
             self._on_demotion()
 
@@ -169,8 +169,8 @@ class Session:
             if reply.arbitration.status.code == code_pb2.OK:
                 return
             # An older notice about another client may still be on its way; the one about this client follows it.
-            if election.told(reply) > self.election_id:
-                self.election_id = election.above(election.told(reply))
+            if election.highest_in(reply) > self.election_id:
+                self.election_id = election.above(election.highest_in(reply))
                 self._outbox.put(election.bid(self.device_id, self.election_id))
 
     def _not_elected(self) -> SwitchError:

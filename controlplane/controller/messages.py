@@ -12,18 +12,18 @@ from catchment.wire.generated import controller_pb2 as pb
 
 def description(plan: JobPlan, host: str) -> Any:
     """What the endpoint of a host needs: `JobPlan.describe` as a message."""
-    told = plan.describe(host)
-    streams = [pb.Stream(name=stream.name, **told[stream.name]) for stream in plan.streams]
+    description = plan.describe(host)
+    streams = [pb.Stream(name=stream.name, **description[stream.name]) for stream in plan.streams]
     return pb.Description(
-        job=told["job"],
-        kind=told["kind"],
+        job=description["job"],
+        kind=description["kind"],
         host=host,
-        role=told["role"],
-        wid=told["wid"],
-        local=_address(told["local"]),
-        switch=_address(told["switch"]),
+        role=description["role"],
+        wid=description["wid"],
+        local=_address(description["local"]),
+        switch=_address(description["switch"]),
         streams=streams,
-        port=told.get("port", ""),
+        port=description.get("port", ""),
     )
 
 

@@ -160,20 +160,20 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
 
         listening = asyncio.create_task(listen())
         news: asyncio.Task[Any] = listening
-        told = None
+        sent = None
         try:
             while not listening.done():
-                news = asyncio.create_task(watch.news(told))
+                news = asyncio.create_task(watch.news(sent))
                 await asyncio.wait((news, listening), return_when=asyncio.FIRST_COMPLETED)
                 if not news.done():
                     news.cancel()
                     break
-                told = news.result()
+                sent = news.result()
                 if seat.session != session or seat.presence is not Presence.JOINED:
                     # It must not learn the new generations: it has missed what happened.
                     await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{seat.host} was given up for lost")
-                yield messages.notice(told, seat.host)
-                if told.removed:
+                yield messages.notice(sent, seat.host)
+                if sent.removed:
                     break
         finally:
             for task in (listening, news):

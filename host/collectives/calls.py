@@ -77,7 +77,7 @@ class Operation:
         )
 
     def __str__(self) -> str:
-        return f"{_NAMES[self.kind]}({'' if self.source is NOTHING else told(self.source)})"
+        return f"{_NAMES[self.kind]}({'' if self.source is NOTHING else in_words(self.source)})"
 
 
 def elements(array: Any, *, writable: bool) -> Buffer:
@@ -104,7 +104,7 @@ def raw(array: Any, *, writable: bool) -> Buffer:
         raise wrong(error.message, error.hint) from error
 
 
-def told(buffer: Buffer) -> str:
+def in_words(buffer: Buffer) -> str:
     """A buffer in words."""
     if buffer.dtype == DataType.BYTES:
         return f"{buffer.elements} bytes"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from catchment.host.collectives import calls
-from catchment.host.collectives.calls import CallOptions, Numbers, Operation, told, wrong
+from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
@@ -119,13 +119,13 @@ class Communicator:
         self._local = (local[0], int(self._library.catchment_group_port(self._handle)))
 
     @classmethod
-    def of_job(cls, told: Mapping[str, Any], **options: Any) -> Self:
+    def of_job(cls, description: Mapping[str, Any], **options: Any) -> Self:
         """Make a rank from `JobPlan.describe` of a member, or its JSON; `options` as for the constructor."""
         return cls(
-            Stream(**told["sums"]),
-            rank=told["wid"],
-            announced=told.get("port", ""),
-            **{"local": tuple(told["local"]), "switch": tuple(told["switch"]), **options},
+            Stream(**description["sums"]),
+            rank=description["wid"],
+            announced=description.get("port", ""),
+            **{"local": tuple(description["local"]), "switch": tuple(description["switch"]), **options},
         )
 
     @classmethod
@@ -238,7 +238,7 @@ class Communicator:
         source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
         if source.dtype != target.dtype or source.elements != self.size * target.elements:
             raise wrong(
-                f"reduce_scatter of {told(source)} into {told(target)}",
+                f"reduce_scatter of {in_words(source)} into {in_words(target)}",
                 f"give the same type, and {self.size} times as many elements as out has",
             )
         return self._reduce(calls.REDUCE_SCATTER, (source, target), CallOptions(priority, timeout, tag), op, scaling)
@@ -266,7 +266,8 @@ class Communicator:
         source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
         if target.elements != self.size * source.elements:
             raise wrong(
-                f"all_gather of {told(source)} into {told(target)}", f"out has {self.size} times the bytes of array"
+                f"all_gather of {in_words(source)} into {in_words(target)}",
+                f"out has {self.size} times the bytes of array",
             )
         return self._start(Operation(calls.ALL_GATHER, source, target, CallOptions(priority, timeout, tag)))
 
@@ -337,7 +338,7 @@ class Communicator:
             return source, source
         target = calls.elements(out, writable=True)
         if (target.dtype, target.elements) != (source.dtype, source.elements):
-            raise wrong(f"{told(source)} into {told(target)}", "give an out of the same type and length")
+            raise wrong(f"{in_words(source)} into {in_words(target)}", "give an out of the same type and length")
         return source, target
 
     def _root(self, root: int) -> int:

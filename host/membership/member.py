@@ -169,7 +169,7 @@ class Membership:
             MembershipError: the membership has ended.
             EndpointError: as `Endpoint.worker`.
         """
-        return self.take(lambda told: told.open(timeout=timeout, window=window))
+        return self.take(lambda description: description.open(timeout=timeout, window=window))
 
     def reducer(self, *, timeout: float = 10.0, window: int | None = None, **options: Any) -> AllReducer:
         """Make an `AllReducer` of this member in a job of kind slots; further arguments as `AllReducer` (port, spin).
@@ -180,7 +180,7 @@ class Membership:
             MembershipError: the membership has ended, or the job is of another kind.
             EndpointError: as `AllReducer`.
         """
-        return self.take(lambda told: told.open_reducer(timeout=timeout, window=window, **options))
+        return self.take(lambda description: description.open_reducer(timeout=timeout, window=window, **options))
 
     def take(self, make: Callable[[Description], _Port]) -> _Port:
         """Attach anything else that takes part: `make` gives what is closed when the generations change.

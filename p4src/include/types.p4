@@ -11,7 +11,7 @@ typedef bit<32> worker_bits_t;
 // newer(a, b): 0 < a - b mod 2^32 < 2^31, in one comparison.
 #define NEWER(a, b) (((b) - (a)) > 32w0x80000000)
 
-// How a frame leaves, told to egress.
+// How a frame leaves, as ingress says to egress.
 enum bit<2> Route {
     PLAIN = 0,   // layer 2 traffic, unchanged
     ANSWER = 1,  // an ARP reply of the switch itself

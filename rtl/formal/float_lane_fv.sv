@@ -73,7 +73,7 @@ module float_lane_fv
 
   always_ff @(posedge clk) begin
     if (started_reg) begin
-      told : assert (nonfinite == infinite_reg);
+      reported : assert (nonfinite == infinite_reg);
       cut : assert (saturated == (infinite_reg || too_large));
       if (saturated) begin
         to_the_end : assert (lane == (sign_reg ? -limit_reg : limit_reg));

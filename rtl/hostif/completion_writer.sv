@@ -97,26 +97,26 @@ module completion_writer
     logic [31:0] saturated;
     logic [31:0] nonfinite;
     logic [31:0] latency;
-  } told_t;
+  } outcome_t;
 
-  told_t                          told;
-  logic                           told_valid;
+  outcome_t                       outcome;
+  logic                           outcome_valid;
   logic                           lost;
   logic                           answered;
   logic                           answer_room;
   logic                           tells;
   logic [$clog2(TellClocks+1)-1:0] wait_reg;
 
-  assign tells = told_valid && answered && wait_reg == '0;
+  assign tells = outcome_valid && answered && wait_reg == '0;
 
-  sync_fifo #(.WIDTH($bits(told_t)), .DEPTH(Records), .RAM_STYLE("distributed")) waiting (
+  sync_fifo #(.WIDTH($bits(outcome_t)), .DEPTH(Records), .RAM_STYLE("distributed")) waiting (
       .clk,
       .rst,
       .s_data({choose_pull, taken.status, taken.bytes, taken.saturated, taken.nonfinite, now - taken.started}),
       .s_valid(takes),
       .s_ready(room),
-      .m_data(told),
-      .m_valid(told_valid),
+      .m_data(outcome),
+      .m_valid(outcome_valid),
       .m_ready(tells),
       .level()
   );
@@ -135,12 +135,12 @@ module completion_writer
 
   always_ff @(posedge clk) begin
     done_lost      <= lost;
-    done_is_pull   <= told.is_pull;
-    done_status    <= told.status;
-    done_bytes     <= told.bytes;
-    done_saturated <= told.saturated;
-    done_nonfinite <= told.nonfinite;
-    done_latency   <= told.latency;
+    done_is_pull   <= outcome.is_pull;
+    done_status    <= outcome.status;
+    done_bytes     <= outcome.bytes;
+    done_saturated <= outcome.saturated;
+    done_nonfinite <= outcome.nonfinite;
+    done_latency   <= outcome.latency;
     if (rst) begin
       done     <= 1'b0;
       wait_reg <= '0;

@@ -93,14 +93,15 @@ class MemberHost:
 
     def join(self, job: JobPlan, *, timeout: float = 1.0) -> None:
         """Start this host's streams of a job; without progress for `timeout` seconds it fails."""
-        told = job.describe(self.name)
-        streams: dict[str, Any] = {name: told[name] for name in ("gradients", "parameters") if name in told}
-        if "sums" in told:
-            streams["stream"] = told["sums"]
+        description = job.describe(self.name)
+        ours = {"gradients", "parameters"} & description.keys()
+        streams: dict[str, Any] = {name: description[name] for name in ours}
+        if "sums" in description:
+            streams["stream"] = description["sums"]
         self.device.join(
             self._world,
-            {"role": told["role"], "wid": told["wid"], "window": 0, "streams": streams, "timeout": timeout,
-             "local": tuple(told["local"]), "switch": tuple(told["switch"])},
+            {"role": description["role"], "wid": description["wid"], "window": 0, "streams": streams,
+             "local": tuple(description["local"]), "switch": tuple(description["switch"]), "timeout": timeout},
         )  # fmt: skip
 
     def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> MemberTransfer:

@@ -116,37 +116,38 @@ class NicHost:
 
     def join(self, job: JobPlan, switch: Switch, timing: Timing) -> None:
         """Start this host's streams of a job."""
-        told = job.describe(self.name)
-        wants = {"worker": Role.WORKER, "peer": Role.WORKER, "root": Role.ROOT}.get(told["role"])
+        description = job.describe(self.name)
+        wants = {"worker": Role.WORKER, "peer": Role.WORKER, "root": Role.ROOT}.get(description["role"])
         if wants != self.role:
             raise CosimError(
-                f"{self.name} is {told['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
+                f"{self.name} is {description['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
             )
         streams = {
-            name: StreamSettings(told[name]["gen"], told[name]["base_seq"], told[name]["slots"])
+            name: StreamSettings(description[name]["gen"], description[name]["base_seq"], description[name]["slots"])
             for name in (_GRADIENTS, _PARAMETERS, _SUMS)
-            if name in told
+            if name in description
         }
-        if told["role"] == "peer":
+        if description["role"] == "peer":
             tx = rx = streams[_SUMS]
-        elif told["role"] == "worker":
+        elif description["role"] == "worker":
             tx, rx = streams[_GRADIENTS], streams[_PARAMETERS]
         else:
             tx, rx = streams[_PARAMETERS], streams[_GRADIENTS]
         lanes = self.driver.vector_bytes // 4
         if job.lanes != lanes:
             raise CosimError(f"job {job.name} has {job.lanes} lanes, the NIC of {self.name} is built for {lanes}")
+        wid, (local_ip, local_port), (switch_ip, switch_port) = (description[it] for it in ("wid", "local", "switch"))
         self.driver.configure(
             NicSettings(
                 tx, rx, len(job.workers),
-                local_mac=to_int(self.where.mac, 48, "mac"), local_ip=to_int(told["local"][0], 32, "ip"),
-                local_port=told["local"][1], peer_mac=to_int(switch.mac, 48, "mac"),
-                peer_ip=to_int(told["switch"][0], 32, "ip"), peer_port=told["switch"][1], wid=told["wid"],
-                rto=timing.rto, rto_most=timing.rto_most, resend_delay=timing.resend_delay * told["wid"],
+                local_mac=to_int(self.where.mac, 48, "mac"), local_ip=to_int(local_ip, 32, "ip"),
+                local_port=local_port, peer_mac=to_int(switch.mac, 48, "mac"),
+                peer_ip=to_int(switch_ip, 32, "ip"), peer_port=switch_port, wid=wid,
+                rto=timing.rto, rto_most=timing.rto_most, resend_delay=timing.resend_delay * wid,
                 heartbeat_interval=timing.heartbeat,
             )
         )  # fmt: skip
-        self.driver.start(all_reduce=told["role"] == "peer")
+        self.driver.start(all_reduce=description["role"] == "peer")
 
     def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> NicTransfer:
         """Copy `values` to pinned memory and send them; `exponent`: the shared E of floats."""

@@ -44,7 +44,7 @@ class LabKind(StrEnum):
 class Lab(Protocol):
     """A running switch with a job of all workers on it; a context manager."""
 
-    def told(self, wid: int) -> dict[str, Any]:
+    def description(self, wid: int) -> dict[str, Any]:
         """A worker's part in the job."""
 
     def port(self, wid: int) -> str | None:
@@ -115,7 +115,7 @@ class _ShmLab:
     ) -> None:
         self._exits.close()
 
-    def told(self, wid: int) -> dict[str, Any]:
+    def description(self, wid: int) -> dict[str, Any]:
         return self._job.describe(self._hosts[wid])
 
     def port(self, wid: int) -> str | None:
@@ -165,7 +165,7 @@ class _MininetLab:
     ) -> None:
         self._exits.close()
 
-    def told(self, wid: int) -> dict[str, Any]:
+    def description(self, wid: int) -> dict[str, Any]:
         return self._job.describe(self._hosts[wid])
 
     def port(self, wid: int) -> str | None:

@@ -34,12 +34,12 @@ def run_member(task: Task) -> None:
     """All epochs of a task."""
     share = task.open_share()
     progress = _Progress(len(share.ends) * len(task.steps))
-    told = task.told
+    description = task.description
     with AllReducer(
-        stream=Stream(**told["sums"]),
-        wid=told["wid"],
-        local=tuple(told["local"]),
-        switch=tuple(told["switch"]),
+        stream=Stream(**description["sums"]),
+        wid=description["wid"],
+        local=tuple(description["local"]),
+        switch=tuple(description["switch"]),
         port=task.port,
         timeout=task.timeout,
         spin=task.spin,
@@ -70,13 +70,13 @@ class _Progress:
     def __init__(self, batches: int) -> None:
         self._batches = batches
         self._done = 0
-        self._told = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def batch_done(self) -> None:
         self._done += 1
         now = time.monotonic()
-        if now - self._told >= _PROGRESS_SECONDS:
-            self._told = now
+        if now - self._reported_at >= _PROGRESS_SECONDS:
+            self._reported_at = now
             events.tell(PROGRESS, done=self._done, of=self._batches)
 
 

@@ -93,7 +93,7 @@ class NetworkRunner:
         oversubscribed = training.workers + 1 > len(os.sched_getaffinity(0))
         return Task(
             wid=wid,
-            told=lab.told(wid),
+            description=lab.description(wid),
             port=lab.port(wid),
             share=str(share),
             weights=str(folder),
@@ -117,7 +117,7 @@ class NetworkRunner:
 
 
 class _Collector:
-    """Makes epochs of what the workers tell: one is done when all have told of it."""
+    """Makes epochs of what the workers tell: one is done when all have reported it."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Collector:
         self._tasks = tasks
         self._on_epoch = on_epoch
         self._on_progress = on_progress
-        self._told: dict[int, list[dict[str, Any]]] = {}
+        self._reports: dict[int, list[dict[str, Any]]] = {}
         self._before = {"sums": 0, "sum_seconds": 0.0, "resent": 0}
 
     def hear(self, name: str, event: dict[str, Any]) -> None:
@@ -139,29 +139,29 @@ class _Collector:
             if name == "w0" and self._on_progress is not None:
                 self._on_progress(event["done"] / event["of"])
         elif event["event"] == EPOCH:
-            told = self._told.setdefault(event["epoch"], [])
-            told.append(event)
-            if len(told) == len(self._tasks):
-                self._on_epoch(self._epoch(event["epoch"], self._told.pop(event["epoch"])))
+            reports = self._reports.setdefault(event["epoch"], [])
+            reports.append(event)
+            if len(reports) == len(self._tasks):
+                self._on_epoch(self._epoch(event["epoch"], self._reports.pop(event["epoch"])))
 
-    def _epoch(self, number: int, told: list[dict[str, Any]]) -> Epoch:
+    def _epoch(self, number: int, reports: list[dict[str, Any]]) -> Epoch:
         parts = []
         for task in self._tasks:
             path = task.weights_after(number)
             parts.append(np.load(path, allow_pickle=False))
             path.unlink()
         data_parallel = self._prepared.training.parallel == Parallel.DATA
-        totals = {key: sum(event[key] for event in told) for key in self._before}
+        totals = {key: sum(event[key] for event in reports) for key in self._before}
         new = {key: totals[key] - before for key, before in self._before.items()}
         self._before = totals
         facts = {
-            "all_reduces": new["sums"] // len(told),
+            "all_reduces": new["sums"] // len(reports),
             "all_reduce_seconds": new["sum_seconds"] / max(1, new["sums"]),
             "retransmissions": new["resent"],
         }
         return Epoch(
             parts[0] if data_parallel else np.concatenate(parts),
-            max(event["seconds"] for event in told),
-            sum(event["saturated"] for event in told),
+            max(event["seconds"] for event in reports),
+            sum(event["saturated"] for event in reports),
             facts,
         )

@@ -1,4 +1,4 @@
-"""What a worker's process is told: a file of its share of the samples, and one of everything else."""
+"""The task of a worker's process: a file of its share of the samples, and one of everything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Task:
 
     Attributes:
         wid: which.
-        told: its part in the job, as `JobPlan.describe` has it.
+        description: its part in the job, as `JobPlan.describe` has it.
         port: "shm:PATH", or None for UDP.
         share: .npz of `write_share`.
         weights: folder that takes its weights after each epoch.
@@ -30,7 +30,7 @@ class Task:
     """
 
     wid: int
-    told: dict[str, Any]
+    description: dict[str, Any]
     port: str | None
     share: str
     weights: str

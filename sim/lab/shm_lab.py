@@ -121,24 +121,36 @@ class ShmLab:
 
     def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
         """A member of a slots job on its port; `options` as for `host.AllReducer` (timeout, window, spin)."""
-        told = job.describe(host)
-        return AllReducer(stream=Stream(**told["sums"]), wid=told["wid"], **{**self._where(host, told), **options})
+        description = job.describe(host)
+        return AllReducer(
+            stream=Stream(**description["sums"]),
+            wid=description["wid"],
+            **{**self._where(host, description), **options},
+        )
 
     def endpoint(self, job: JobPlan, host: str, **options: Any) -> Endpoint:
         """A member's endpoint on its port; `options` as for `host.Endpoint` (timeout, window)."""
-        told = job.describe(host)
-        where = {**self._where(host, told), **options}
-        if told["role"] == "peer":
-            return Endpoint.peer(stream=Stream(**told["sums"]), wid=told["wid"], **where)
-        where |= {"gradients": Stream(**told["gradients"]), "parameters": Stream(**told["parameters"])}
-        return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
+        description = job.describe(host)
+        where = {**self._where(host, description), **options}
+        if description["role"] == "peer":
+            return Endpoint.peer(stream=Stream(**description["sums"]), wid=description["wid"], **where)
+        where |= {"gradients": Stream(**description["gradients"]), "parameters": Stream(**description["parameters"])}
+        return (
+            Endpoint.root(**where)
+            if description["role"] == "root"
+            else Endpoint.worker(wid=description["wid"], **where)
+        )
 
     def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
         """A rank of an all-reduce job on its port; `options` as for `catchment.host.collectives.Communicator`."""
         return Communicator.of_job(job.describe(host), **{"port": f"shm:{self.path(host)}", **options})
 
-    def _where(self, host: str, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "port": f"shm:{self.path(host)}"}
+    def _where(self, host: str, description: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "local": tuple(description["local"]),
+            "switch": tuple(description["switch"]),
+            "port": f"shm:{self.path(host)}",
+        }
 
     def port(self, host: str, *, timeout: float | None = _PATIENCE) -> Port:
         """A host's port itself, for frames of one's own making."""

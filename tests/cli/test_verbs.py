@@ -23,7 +23,7 @@ def test_a_job_is_renewed_for_its_next_run(run: Run, client: SwitchClient) -> No
     entries = client.read("jobs")
     second = as_json(run, "job", "renew", "train")
     assert second["epoch"] == first["epoch"] + 1
-    gens = [{told[s]["gen"] for told in job["members"].values() for s in ("gradients", "parameters")}
+    gens = [{member[s]["gen"] for member in job["members"].values() for s in ("gradients", "parameters")}
             for job in (first, second)]  # fmt: skip
     assert len(gens[0] | gens[1]) == 4
     assert as_json(run, "job", "show", "train") == second

@@ -52,14 +52,14 @@ def test_the_result_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> No
 )
 def test_a_wrong_option_is_named(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(*words) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert message in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
 
 
 def test_the_docstring_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert status("-h") == 0
-    told = capsys.readouterr().out
-    assert told.startswith("Usage: paint [OPTIONS]")
-    assert "Paint places." in told
-    assert "[default: red, blue]" in told
+    printed = capsys.readouterr().out
+    assert printed.startswith("Usage: paint [OPTIONS]")
+    assert "Paint places." in printed
+    assert "[default: red, blue]" in printed

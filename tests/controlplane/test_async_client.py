@@ -93,11 +93,14 @@ def test_notices_come_by_kind_and_end_with_the_switch() -> None:
 
     async def use(running: RunningFake) -> tuple[list[bytes], list[TableEntry]]:
         async with AsyncSwitchClient(running.address, timeout=PATIENCE) as client:
-            told, came = client.idle_timeouts(), client.packets()
-            entries = [await anext(told), await anext(told)]
-            payloads = [await anext(came), await anext(came)]
+            idle_entries, packets_in = client.idle_timeouts(), client.packets()
+            entries = [await anext(idle_entries), await anext(idle_entries)]
+            payloads = [await anext(packets_in), await anext(packets_in)]
             await asyncio.to_thread(running.stop)
-            return [*payloads, *[packet async for packet in came]], [*entries, *[entry async for entry in told]]
+            return [*payloads, *[packet async for packet in packets_in]], [
+                *entries,
+                *[entry async for entry in idle_entries],
+            ]
 
     with RunningFake(switch) as running:
         assert asyncio.run(use(running)) == ([b"one", b"two"], [l2_entry(1), l2_entry(2)])

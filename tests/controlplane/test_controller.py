@@ -81,7 +81,7 @@ def test_a_job_on_a_switch_that_is_down_is_refused_and_named(place: Place) -> No
 
 def test_a_controller_that_restarts_finds_its_jobs_and_disturbs_nothing(place: Place) -> None:
     with place.controller.operator() as operator:
-        told = operator.create(request()).job
+        first = operator.create(request()).job
     before = place.all_contents()
     place.controller.stop()
     for fake in place.fakes.values():
@@ -90,7 +90,7 @@ def test_a_controller_that_restarts_finds_its_jobs_and_disturbs_nothing(place: P
     place.until_up()
     with place.controller.operator() as operator:
         again = operator.job("train")
-    assert again.members == told.members
+    assert again.members == first.members
     assert place.all_contents() == before
     assert all("pipeline" not in fake.switch.log and "write" not in fake.switch.log for fake in place.fakes.values())
 

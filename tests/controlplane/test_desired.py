@@ -84,9 +84,9 @@ def test_receivers_are_told_their_own_job_s_port() -> None:
     allocator = Allocator(TOPOLOGY)
     (first, _), (second, config) = part(allocator), part(allocator)
     assert first.ports["w0"] != second.ports["w0"]
-    told = {entry.match["port"]: entry.params["dst_udp"] for entry in config.entries if entry.table == "receivers"}
+    written = {entry.match["port"]: entry.params["dst_udp"] for entry in config.entries if entry.table == "receivers"}
     ports = {TOPOLOGY.host(host).link.port: port for host, port in second.ports.items()}
-    assert told == ports
+    assert written == ports
 
 
 @pytest.mark.parametrize("slots", [128, 1024])

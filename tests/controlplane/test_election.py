@@ -91,12 +91,12 @@ def test_the_highest_id_of_all_is_said_and_taken_when_its_holder_leaves(fake: Ru
 
 
 def test_a_client_is_told_that_another_has_taken_its_switch(fake: RunningFake) -> None:
-    told = threading.Event()
+    demoted = threading.Event()
     with SwitchClient.connect(fake.address, name="s1", timeout=PATIENCE) as client:
-        client.call_when_demoted(told.set)
+        client.call_when_demoted(demoted.set)
         assert client.rival == ""
         with SwitchClient.connect(fake.address, name="s1", timeout=PATIENCE):
-            assert told.wait(PATIENCE)
+            assert demoted.wait(PATIENCE)
             assert "another client, with election id" in client.rival
         client.insert(entry(1))
         assert client.rival == ""

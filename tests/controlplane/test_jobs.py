@@ -122,14 +122,14 @@ def test_a_plan_survives_json() -> None:
 def test_what_members_are_told() -> None:
     order = GenerationOrder(5)
     job = luwu(one_switch(), workers=3, slots=32, allocator=Allocator(one_switch(), next_generation=7, order=order))
-    told = job.describe("w2")
+    description = job.describe("w2")
     stream = {"workers": 3, "slots": 32, "base_seq": 0, "lanes": 64, "param_bytes": 1408}
-    assert told == {
+    assert description == {
         "job": "job", "kind": "luwu", "host": "w2", "role": "worker", "wid": 2,
         "local": ["10.0.0.3", 51836], "switch": ["10.0.0.254", 51836],
         "gradients": {"gen": order.at(7), **stream}, "parameters": {"gen": order.at(8), **stream},
     }  # fmt: skip
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(description)) == description
     assert job.describe("opt")["role"] == "root"
     with pytest.raises(JobError, match="host w3 is not in job job; in it are: w0, w1, w2, opt"):
         job.describe("w3")

@@ -151,10 +151,10 @@ def test_attacks_die_of_what_they_say(rng: random.Random) -> None:
     fabric = ModelFabric(topology)
     job = JobPlan.luwu(topology, name="a", workers=["w0", "w1"], root="opt", slots=4)
     fabric.deploy(job)
-    told = job.describe("w0")
+    description = job.describe("w0")
     outsider = topology.host("out")
-    attacker = Sender(outsider.mac, str(outsider.ip.ip), UDP_PORT, topology.switch("s1").mac, told["switch"][0])
-    attacks = [*malformed(attacker, told["gradients"]["gen"], LANES, rng), *spoofed(attacker, told, rng)]
+    attacker = Sender(outsider.mac, str(outsider.ip.ip), UDP_PORT, topology.switch("s1").mac, description["switch"][0])
+    attacks = [*malformed(attacker, description["gradients"]["gen"], LANES, rng), *spoofed(attacker, description, rng)]
     reasons = {attack.reason for attack in attacks}
     assert reasons >= {
         DropReason.PARSE_ERROR, DropReason.BAD_IPV4, DropReason.BAD_LENGTH, DropReason.BAD_VERSION, DropReason.BAD_TYPE,
@@ -163,6 +163,8 @@ def test_attacks_die_of_what_they_say(rng: random.Random) -> None:
     attack_all(fabric, "out", attacks)
     member = sender(topology, job, "w1")
     attack_all(
-        fabric, "w1", [*malformed(member, told["gradients"]["gen"], LANES, rng), *wrong_direction(member, told, rng)]
+        fabric,
+        "w1",
+        [*malformed(member, description["gradients"]["gen"], LANES, rng), *wrong_direction(member, description, rng)],
     )
     assert all(not slot.contributions for slot in fabric.switches["s1"].slots.slots)

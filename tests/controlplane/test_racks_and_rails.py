@@ -204,9 +204,9 @@ def test_jobs_spread_over_rails_and_can_ask_for_one() -> None:
     plans = [JobPlan.luwu(topology, name=f"j{i}", workers=workers, root="opt", allocator=allocator) for i in range(4)]
     assert [plan.rail for plan in plans] == ["a", "b", "a", "b"]
     assert [b.switch for b in plans[1].tree] == ["spb", "b1", "b2"]
-    told = plans[1].describe("w2")
-    assert told["local"][0] == "10.2.2.1"
-    assert told["switch"][0] == "10.2.2.254"
+    description = plans[1].describe("w2")
+    assert description["local"][0] == "10.2.2.1"
+    assert description["switch"][0] == "10.2.2.254"
     assert JobPlan.allreduce(topology, name="x", workers=workers, rail="b", allocator=allocator).rail == "b"
     assert JobPlan.from_json(plans[1].to_json()) == plans[1]
     assert {c.switch for c in switch_configs(plans[1], topology)} == {"spb", "b1", "b2"}

@@ -42,9 +42,9 @@ def test_the_example_takes_a_job_whose_entries_the_program_knows() -> None:
 
 def test_what_a_member_is_told() -> None:
     job = JobPlan.slots_job(topology(), name="fast", workers=["w3", "w1"], slots=16)
-    told = job.describe("w1")
-    assert (told["kind"], told["role"], told["wid"]) == ("slots", "slots", 1)
-    assert {key: told["sums"][key] for key in ("gen", "workers", "slots", "lanes")} == {
+    description = job.describe("w1")
+    assert (description["kind"], description["role"], description["wid"]) == ("slots", "slots", 1)
+    assert {key: description["sums"][key] for key in ("gen", "workers", "slots", "lanes")} == {
         "gen": job.stream("sums").gen, "workers": 2, "slots": 16, "lanes": 8
     }  # fmt: skip
     assert JobPlan.from_json(json.loads(json.dumps(job.to_json()))) == job

@@ -163,16 +163,16 @@ def test_it_says_why_it_cannot_go_on(whole: tuple[TrainingOptions, Outcome], tmp
 
 def test_a_journal_forgets_what_runs_again_and_a_line_that_was_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
-    told = [("w0", {"event": events.PASS, "index": index, "loss": index / 3}) for index in range(4)]
+    sent = [("w0", {"event": events.PASS, "index": index, "loss": index / 3}) for index in range(4)]
     with Journal(path) as journal:
-        for name, event in told:
+        for name, event in sent:
             journal.note(name, event)
         journal.note("w0", {"event": events.STALLED})
     with path.open("a") as file:
         file.write('["w0", {"eve')
     heard: list[Any] = []
     Journal(path).replay(3, lambda name, event: heard.append((name, event)))
-    assert heard == told[:3]
+    assert heard == sent[:3]
     Journal(path).replay(0, lambda name, event: heard.append((name, event)))
-    assert heard == told[:3]
+    assert heard == sent[:3]
     assert path.read_text() == ""

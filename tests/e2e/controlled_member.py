@@ -29,10 +29,10 @@ def input_closed() -> bool:
 
 def until_done(task: dict[str, Any], member: Membership) -> None:
     """Push and pull everything in one epoch, then stay for the others."""
-    told = member.description
-    task = {**task, "told": {"role": told.role, "wid": told.wid}}
+    description = member.description
+    task = {**task, "description": {"role": description.role, "wid": description.wid}}
     with contextlib.ExitStack() as exits:
-        if told.role == "slots":
+        if description.role == "slots":
             wrong = all_reduce(task, exits.enter_context(member.reducer(timeout=task["timeout"], spin=0.0)))
         else:
             wrong = run(task, exits.enter_context(member.endpoint(timeout=task["timeout"])))

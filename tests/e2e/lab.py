@@ -168,7 +168,7 @@ class Lab:
         script = SLOTS_MEMBER if job.kind is JobKind.SLOTS else MEMBER
         for host in hosts if hosts is not None else job.ports:
             task = {
-                "told": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
+                "description": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),
                 "dtype": dtype, "exponent": exponent, "timeout": timeout, "patience": 3 * timeout,
             }  # fmt: skip
             path = self.write(task)

@@ -45,13 +45,17 @@ def wanted_sum(task: Mapping[str, Any], message: int) -> NDArray[Any]:
     return formats.dequantize(formats.add_lanes(lanes), dtype, exponent, workers)
 
 
-def endpoint(told: Mapping[str, Any], timeout: float) -> Endpoint:
+def endpoint(description: Mapping[str, Any], timeout: float) -> Endpoint:
     """The endpoint that a job describes."""
-    where: dict[str, Any] = {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "timeout": timeout}
-    if told["role"] == "peer":
-        return Endpoint.peer(stream=Stream(**told["sums"]), wid=told["wid"], **where)
-    where |= {"gradients": Stream(**told["gradients"]), "parameters": Stream(**told["parameters"])}
-    return Endpoint.root(**where) if told["role"] == "root" else Endpoint.worker(wid=told["wid"], **where)
+    where: dict[str, Any] = {
+        "local": tuple(description["local"]),
+        "switch": tuple(description["switch"]),
+        "timeout": timeout,
+    }
+    if description["role"] == "peer":
+        return Endpoint.peer(stream=Stream(**description["sums"]), wid=description["wid"], **where)
+    where |= {"gradients": Stream(**description["gradients"]), "parameters": Stream(**description["parameters"])}
+    return Endpoint.root(**where) if description["role"] == "root" else Endpoint.worker(wid=description["wid"], **where)
 
 
 @functools.cache
@@ -63,7 +67,7 @@ def line_up() -> None:
 
 def run(task: Mapping[str, Any], end: Endpoint) -> list[str]:
     """Push and pull every message at once; returns what was wrong."""
-    role, wid = task["told"]["role"], task["told"]["wid"]
+    role, wid = task["description"]["role"], task["description"]["wid"]
     numbers = range(len(task["sizes"]))
     exponent = None if task["dtype"] == "int32" else task["exponent"]
     pushed = [parameters(task, m) if role == "root" else vector(task, m, wid) for m in numbers]
@@ -87,7 +91,7 @@ def main() -> None:
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     result: dict[str, Any] = {}
     try:
-        with endpoint(task["told"], task["timeout"]) as end:
+        with endpoint(task["description"], task["timeout"]) as end:
             result["wrong"] = run(task, end)
             result["stats"] = end.stats()
     except EndpointError as error:

@@ -17,7 +17,7 @@ from catchment.host import AllReducer, EndpointError, Stream
 def run(task: Mapping[str, Any], reducer: AllReducer) -> list[str]:
     """All-reduce every message, one after another; returns what was wrong."""
     exponent = None if task["dtype"] == "int32" else task["exponent"]
-    arrays = [vector(task, message, task["told"]["wid"]) for message in range(len(task["sizes"]))]
+    arrays = [vector(task, message, task["description"]["wid"]) for message in range(len(task["sizes"]))]
     line_up()
     for message, array in enumerate(arrays):
         reducer.all_reduce(array, exponent)
@@ -34,11 +34,16 @@ def run(task: Mapping[str, Any], reducer: AllReducer) -> list[str]:
 
 def main() -> None:
     task = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    told = task["told"]
-    where = {"local": tuple(told["local"]), "switch": tuple(told["switch"]), "timeout": task["timeout"], "spin": 0.0}
+    description = task["description"]
+    where = {
+        "local": tuple(description["local"]),
+        "switch": tuple(description["switch"]),
+        "timeout": task["timeout"],
+        "spin": 0.0,
+    }
     result: dict[str, Any] = {}
     try:
-        with AllReducer(stream=Stream(**told["sums"]), wid=told["wid"], **where) as reducer:
+        with AllReducer(stream=Stream(**description["sums"]), wid=description["wid"], **where) as reducer:
             result["wrong"] = run(task, reducer)
             result["stats"] = reducer.stats()
     except EndpointError as error:

@@ -10,10 +10,10 @@ from lab import Lab, all_exact
 from test_sums import luwu, some_sizes
 
 
-def attack(lab: Lab, host: str, told: dict[str, object], seed: int, *options: str) -> Counter[str]:
+def attack(lab: Lab, host: str, description: dict[str, object], seed: int, *options: str) -> Counter[str]:
     """Frames that were sent, by the reason they must die of."""
     own = str(lab.topology.host(host).ip.ip)
-    argv = [lab.write(told), "--ip", own, "--seed", str(seed), *options]
+    argv = [lab.write(description), "--ip", own, "--seed", str(seed), *options]
     with lab.python(host, *argv, module="catchment.sim.lab.traffic.attacker") as process:
         output, _ = process.communicate(timeout=200)
     assert process.returncode == 0, lab.complaints(host).read_text()
@@ -33,12 +33,12 @@ def test_every_attack_is_counted_under_its_reason(lab: Lab, rng: random.Random) 
 
 def test_a_job_under_attack_is_exact(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
-        told = job.describe("w0")
+        description = job.describe("w0")
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2, dtype="fp32")
         for member in members.values():
             member.wait_started()
-        outside = attack(lab, "out", told, rng.randrange(1 << 32), "--repeat", "10", "--noise", "500")
-        inside = attack(lab, "w1", told, rng.randrange(1 << 32), "--repeat", "10", "--member")
+        outside = attack(lab, "out", description, rng.randrange(1 << 32), "--repeat", "10", "--noise", "500")
+        inside = attack(lab, "w1", description, rng.randrange(1 << 32), "--repeat", "10", "--member")
         assert outside.total() + inside.total() > 500
         all_exact({host: member.result() for host, member in members.items()})
 

@@ -72,8 +72,8 @@ def test_from_an_empty_machine_to_a_sum_and_back(
         (tmp_path / f"{host}.json").write_text(json.dumps(shown["members"][host]))
     running = []
     for host in hosts:
-        told = tmp_path / f"{host}.json"
-        play = ("catchment.sim.lab.traffic.play", "root" if host == "opt" else "worker", str(told))
+        description = tmp_path / f"{host}.json"
+        play = ("catchment.sim.lab.traffic.play", "root" if host == "opt" else "worker", str(description))
         command = [sys.executable, "-m", "catchment.cli", "net", "exec", host, sys.executable, "-m", *play]
         running.append(
             subprocess.Popen(

@@ -28,12 +28,14 @@ PATIENCE = 120.0
 
 def start(lab: Lab, job: JobPlan, port: str = "udp", **task: Any) -> dict[str, Any]:
     """A process for every rank, in its host's namespace."""
-    told = {name: {"told": job.describe(name), "port": port, "timeout": 30.0, **task} for name in job.workers}
+    description = {
+        name: {"description": job.describe(name), "port": port, "timeout": 30.0, **task} for name in job.workers
+    }
     return {
         name: lab.network.popen(
             name, [sys.executable, str(MEMBER), json.dumps(one)], stdout=-1, stderr=-1, text=True, cwd=ROOT
         )
-        for name, one in told.items()
+        for name, one in description.items()
     }
 
 

@@ -106,14 +106,14 @@ def test_scapy_members_meet_and_a_straggler_only_delays(lab: Lab) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"], slots=8)) as job, lab.loss(0.01):
         started = []
         for host in job.ports:
-            told = lab.write(job.describe(host))
+            description = lab.write(job.describe(host))
             role = "root" if host == "opt" else "worker"
             late = ("--skew", "0.01") if host == "w1" else ()
             started.append(
                 lab.python(
                     host,
                     role,
-                    told,
+                    description,
                     "--count",
                     "40",
                     "--patience",

@@ -39,13 +39,13 @@ from pathlib import Path
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.raw_port import RawPort
 from catchment.wire.generated.constants import Flag, PacketType
-told, own, parent, parent_mac, seed = json.loads(Path(sys.argv[1]).read_text()), *sys.argv[2:5], int(sys.argv[5])
+description, own, parent, parent_mac, seed = json.loads(Path(sys.argv[1]).read_text()), *sys.argv[2:5], int(sys.argv[5])
 rng = random.Random(seed)
 sent = 0
 with RawPort() as port:
     sender = Sender(port.mac, own, 51836, parent_mac, parent)
     for name in ("gradients", "parameters"):
-        stream = told[name]
+        stream = description[name]
         for seq in range(200):
             values = [rng.randrange(1 << 31) for _ in range(stream["lanes"])]
             for frame in (
@@ -59,10 +59,23 @@ print(sent)
 """
 
 
-def attack(lab: Lab, host: str, kind: AttackKind, told: Mapping[str, Any], *, count: int, seed: int) -> Counter[str]:
+def attack(
+    lab: Lab, host: str, kind: AttackKind, description: Mapping[str, Any], *, count: int, seed: int
+) -> Counter[str]:
     """Play an attacker of a kind to its end; how many of its frames must have died of which reason."""
     own = str(lab.topology.host(host).ip.ip)
-    argv = ["attacker", lab.write(dict(told)), "--ip", own, "--kind", str(kind), "--count", count, "--seed", seed]
+    argv = [
+        "attacker",
+        lab.write(dict(description)),
+        "--ip",
+        own,
+        "--kind",
+        str(kind),
+        "--count",
+        count,
+        "--seed",
+        seed,
+    ]
     with lab.python(host, *map(str, argv), module="catchment.sim.lab.traffic.play") as process:
         output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, (output, lab.complaints(host).read_text())
@@ -103,8 +116,8 @@ def test_a_host_of_a_rack_cannot_speak_for_it_at_the_parent(tree: Lab, rng: rand
             member.wait_started()
         before = tree.drops()
         own = str(tree.topology.host("w1").ip.ip)
-        told = tree.write(job.describe("w0"))
-        sent = play(tree, "w1", INTRUDE, told, own, parent.ip, parent.mac, rng.randrange(1 << 32))
+        description = tree.write(job.describe("w0"))
+        sent = play(tree, "w1", INTRUDE, description, own, parent.ip, parent.mac, rng.randrange(1 << 32))
         assert (tree.drops() - before)["OTHER_SWITCH"] == sent > 0
         all_exact({host: member.result() for host, member in members.items()})
         # Nor may it say that it is the parent.
@@ -128,9 +141,9 @@ with RawPort() as port:
 
 def test_a_flood_only_costs_time(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1"])) as job:
-        told = lab.write(job.describe("w0"))
+        description = lab.write(job.describe("w0"))
         own = str(lab.topology.host("out").ip.ip)
-        flood = lab.python("out", told, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--noise", "2000",
+        flood = lab.python("out", description, "--ip", own, "--seed", str(rng.randrange(1 << 32)), "--noise", "2000",
                            module="catchment.sim.lab.traffic.attacker")  # fmt: skip
         members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
         all_exact({host: member.result() for host, member in members.items()})
@@ -206,9 +219,9 @@ def test_the_slots_of_a_small_reduction_have_the_same_guards(slots_lab: Lab, rng
         members = slots_lab.start(job, seed=rng.randrange(1 << 32), sizes=[400] * 8)
         for member in members.values():
             member.wait_started()
-        before, told = slots_lab.drops(), job.describe("w0")
-        forged = attack(slots_lab, "w5", AttackKind.SWITCH, told, count=200, seed=rng.randrange(1 << 32))
-        local = attack(slots_lab, "w0", AttackKind.LOCAL, told, count=200, seed=rng.randrange(1 << 32))
+        before, description = slots_lab.drops(), job.describe("w0")
+        forged = attack(slots_lab, "w5", AttackKind.SWITCH, description, count=200, seed=rng.randrange(1 << 32))
+        local = attack(slots_lab, "w0", AttackKind.LOCAL, description, count=200, seed=rng.randrange(1 << 32))
         all_exact({host: member.result() for host, member in members.items()})
         counted = slots_lab.drops() - before
         assert counted["FORGED_SOURCE"] == forged.total() and counted["WRONG_UDP_PORT"] == local.total()

@@ -140,5 +140,5 @@ def test_a_machine_that_dies_is_named(controlled: ControlledLab, tmp_path: Path)
     for host in hosts[:2]:
         code, output, complaint = ended[host]
         assert code == 0, complaint
-        for told in json.loads(output.splitlines()[-1])["told"]:
-            assert "w3" in told["error"] or "rank 2" in told["error"], told
+        for report in json.loads(output.splitlines()[-1])["errors"]:
+            assert "w3" in report["error"] or "rank 2" in report["error"], report

@@ -293,13 +293,13 @@ def test_closed(seed: int) -> None:
 def test_an_interrupt_lets_go_of_who_waits_and_closing_gives_the_port_back() -> None:
     with job(2, timeout=60.0) as (_, members):
         member = members[0]
-        told: list[str] = []
+        kinds: list[str] = []
 
         def work() -> None:
             try:
                 member.all_reduce(np.ones(8, np.int32))
             except EndpointError as error:
-                told.append(error.kind)
+                kinds.append(error.kind)
 
         waiting = threading.Thread(target=work)
         waiting.start()
@@ -312,7 +312,7 @@ def test_an_interrupt_lets_go_of_who_waits_and_closing_gives_the_port_back() -> 
         member.interrupt()
         waiting.join(120)
         member.close(0.0)
-        assert told == ["closed"]
+        assert kinds == ["closed"]
         assert member.stalled() == ()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
             again.bind(member.local)

@@ -98,8 +98,8 @@ def test_all_reduce_of_floats(lab: ShmLab, numbers: np.random.Generator) -> None
 def test_a_killed_worker_comes_back_on_its_port(lab: ShmLab, numbers: np.random.Generator) -> None:
     """The port is free at once, and the next job on it adds as if nothing had been."""
     job = lab.luwu(HOSTS[:2], root="opt", slots=64)
-    told = job.describe("w0")
-    arguments = [f"shm:{lab.path('w0')}", str(told["gradients"]["gen"]), str(told["local"][1])]
+    description = job.describe("w0")
+    arguments = [f"shm:{lab.path('w0')}", str(description["gradients"]["gen"]), str(description["local"][1])]
     with lab.endpoint(job, "w1", timeout=120.0) as w1, lab.endpoint(job, "opt", timeout=120.0) as root:
         w1.push(np.ones(64 * 1_000_000, np.int32))
         root.pull(np.zeros(64 * 1_000_000, np.int32))

@@ -47,7 +47,7 @@ BUGS = [
         "|| (hdr.catchment.flags & FLAG_RETX) != 0) {\n                meta.event",
         ") {\n                meta.event",
     ),
-    Bug("who is silent is not told", "heartbeat.p4", "meta.job.mode == Mode.ALLREDUCE &&", "false &&"),
+    Bug("a silent worker is not answered", "heartbeat.p4", "meta.job.mode == Mode.ALLREDUCE &&", "false &&"),
     Bug("next_exp is unsigned", "exponent.p4", "(mine ^ 8w0x80) > (held ^ 8w0x80)", "mine > held"),
     Bug("EXPV is an OR", "exponent.p4", "(hdr.catchment.flags ^ FLAG_EXPV)", "(hdr.catchment.flags)"),
     Bug("the packet's wid is believed", "emissions.p4", "hdr.catchment.wid = meta.job.wid;", ""),

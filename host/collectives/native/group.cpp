@@ -18,7 +18,7 @@ constexpr Nanos kLongest = 50 * kMillisecond;
 constexpr Nanos kShared = kMillisecond;
 // How long the group's own thread leaves the protocol to a caller that has just waited and may wait
 // again soon.
-constexpr Nanos kHabit = kMillisecond;
+constexpr Nanos kCallerGrace = kMillisecond;
 // What a thread looks out for that is not the group's own: nothing but the port.
 const std::atomic<int> kNothing{0};
 // A thread that has had the engine lets others in, once each; more of them may come.
@@ -64,8 +64,8 @@ std::shared_ptr<Operation> Group::start(Call call) {
     engine_.start(operation, now);
     engine_.turn(now);
   }
-  const bool habit = monotonic_now() - waited_at_.load() < kHabit;
-  if (!operation->done.load() && waiters_.load() == 0 && !habit) wake();
+  const bool waited_lately = monotonic_now() - waited_at_.load() < kCallerGrace;
+  if (!operation->done.load() && waiters_.load() == 0 && !waited_lately) wake();
   return operation;
 }
 
@@ -126,9 +126,9 @@ void Group::run() {
   Nanos quiet_since = monotonic_now();
   while (!stop_.load()) {
     Nanos now = monotonic_now();
-    if (waiters_.load() != 0 || (now - waited_at_.load() < kHabit && stirred_.load() == 0)) {
+    if (waiters_.load() != 0 || (now - waited_at_.load() < kCallerGrace && stirred_.load() == 0)) {
       std::unique_lock lock(resting_);
-      rested_.wait_for(lock, std::chrono::nanoseconds(kHabit));
+      rested_.wait_for(lock, std::chrono::nanoseconds(kCallerGrace));
       continue;
     }
     stirred_.store(0);

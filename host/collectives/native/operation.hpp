@@ -65,8 +65,8 @@ struct Operation : std::enable_shared_from_this<Operation> {
   std::uint32_t tables = 0;
 
   // The schedule keeps these.
-  bool begun = false;       // its first vector has a place
-  std::uint32_t told = 0;   // of the tables, sent
+  bool begun = false;  // its first vector has a place
+  std::uint32_t tables_sent = 0;
   std::uint32_t tried = 0;  // data vectors sent on the guess
   std::uint32_t next = 0;   // data vector to be sent next
 

@@ -54,10 +54,10 @@ std::optional<Place> Schedule::next() {
     return place;
   }
   if (!operation.agreed && operation.cancelled) return std::nullopt;
-  if (operation.told < operation.tables) {
+  if (operation.tables_sent < operation.tables) {
     ++position_;
     return Place{
-        .content = Content::kTable, .operation = running_.get(), .index = operation.told++};
+        .content = Content::kTable, .operation = running_.get(), .index = operation.tables_sent++};
   }
   if (operation.tried < operation.trial) {
     ++position_;
@@ -125,7 +125,7 @@ void Schedule::on_mismatch(std::uint64_t position, const Operation& operation,
       std::uint32_t& next = place->trial ? place->operation->tried : place->operation->next;
       next = std::min(next, place->index);
     } else if (place->content == Content::kTable) {
-      place->operation->told = std::min(place->operation->told, place->index);
+      place->operation->tables_sent = std::min(place->operation->tables_sent, place->index);
     } else {
       place->operation->begun = false;
     }

@@ -10,7 +10,7 @@ namespace catchment::host {
 namespace {
 
 // A rank that has waited for so long asks which ranks are there.
-constexpr Nanos kPatience = 30'000'000;
+constexpr Nanos kRollCallAfter = 30'000'000;
 // A pause between two looks that is longer than this is the process's own, not the network's.
 constexpr Nanos kPause = kSecond / 2;
 // So many frames in a row, with nothing received for a second, come from no forger or faulty link.
@@ -42,7 +42,7 @@ void Engine::supervise(Nanos now) {
     absent_since_ = kNever;
   }
   supervised_at_ = now;
-  if (now - progressed_at_ >= kPatience) roll_call_.on_waiting(now);
+  if (now - progressed_at_ >= kRollCallAfter) roll_call_.on_waiting(now);
   if (abandoned(now)) {
     fail({.kind = "unreachable",
           .message = "the switch at " + config_.peer + " has gone",
@@ -140,7 +140,7 @@ Nanos Engine::deadline() const {
   Nanos soonest = std::min(resend_at(), silence_.deadline());
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
-  if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kPatience);
+  if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kRollCallAfter);
   return soonest;
 }
 

@@ -89,8 +89,8 @@ def _written_to(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        told = re.search(r"os error (\d+)", str(error))
-        number = getattr(error, "errno", None) or int(told[1] if told else errno.EIO)
+        found = re.search(r"os error (\d+)", str(error))
+        number = getattr(error, "errno", None) or int(found[1] if found else errno.EIO)
         raise StoreError(
             f"cannot be written: {os.strerror(number)}", kind="full" if number in NO_SPACE else "device",
             path=str(folder), hint="the store is as it was; name a folder that has room",
@@ -204,9 +204,9 @@ def _take_moments(store: Store, source: Source, layer: LayerSpec) -> None:
             torch.from_numpy(as_type(memory, np.float32))[: flat.numel()].copy_(flat)
         else:
             torch.from_numpy(as_type(memory, np.int16)).view(torch.bfloat16)[: flat.numel()].copy_(flat)
-    told = source.facts["layers"][layer.index]
+    facts = source.facts["layers"][layer.index]
     plane = store.place(layer.index)
-    store.put(layer.index, store.write_layer(plane, layer.index, sections, tuple(told["steps"]), told["notes"]))
+    store.put(layer.index, store.write_layer(plane, layer.index, sections, tuple(facts["steps"]), facts["notes"]))
 
 
 def _files_of(path: Path) -> tuple[dict[str, Path], dict[str, Any]]:

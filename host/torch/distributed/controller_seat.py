@@ -38,16 +38,16 @@ class ControllerSeat:
             )
         except MembershipError as error:
             raise _unavailable(error) from None
-        told = self._member.description
-        if told.role != "peer" or any(stream.workers != size for stream in told.streams.values()):
+        description = self._member.description
+        if description.role != "peer" or any(stream.workers != size for stream in description.streams.values()):
             self._member.leave()
+            workers = max(stream.workers for stream in description.streams.values())
             raise CollectiveError(
-                f"job {told.job} is of kind {told.kind} with {max(s.workers for s in told.streams.values())} workers, "
-                f"the group has {size} ranks",
+                f"job {description.job} is of kind {description.kind} with {workers} workers, the group has {size}",
                 kind="argument",
                 hint=f"create it with --kind allreduce and {size} workers",
             )
-        self.address = told.local[0]
+        self.address = description.local[0]
         self._left = threading.Event()
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
@@ -56,7 +56,7 @@ class ControllerSeat:
         try:
             while True:
                 communicator = self._member.take(
-                    lambda told: Communicator.of_description(told, timeout=timeout, scaling=scaling)
+                    lambda description: Communicator.of_description(description, timeout=timeout, scaling=scaling)
                 )
                 while not self._member.superseded():
                     try:

@@ -87,16 +87,16 @@ def _has_job(settings: Settings, global_ranks: list[int]) -> bool:
 def _open(agreement: Agreement, settings: Settings, timeout: timedelta) -> tuple[SwitchGroup, str | None]:
     """The group's switch, and this host's address in its network; None: one machine."""
     failure: CollectiveError | None = None
-    told: dict[str, Any] = {}
+    place: dict[str, Any] = {}
     seat = communicator = None
     try:
         seat = _seat(agreement, settings)
         communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
-        told = {"worker": communicator.rank}
+        place = {"worker": communicator.rank}
     except CollectiveError as error:
         failure = error
-        told = {"failed": str(error)}
-    everybody = agreement.of_all("places", told)
+        place = {"failed": str(error)}
+    everybody = agreement.of_all("places", place)
     if seat is None or communicator is None or failure is not None:
         agreement.await_readers("places")
         raise failure or AssertionError

@@ -54,21 +54,21 @@ class LocalSeat:
             self._connection.connect(path)
             self._send({"rank": rank})
             self._messages = self._connection.makefile("rb")
-            told = self._next()
+            message = self._next()
         except OSError as error:
             self._connection.close()
             raise _unavailable(f"the switch of this group at {path} does not answer", str(error)) from None
-        if told is None or "member" not in told:
+        if message is None or "member" not in message:
             self._connection.close()
-            raise _unavailable(f"the switch of this group refuses rank {rank}", str((told or {}).get("refused")))
-        self._member: dict[str, Any] = told["member"]
+            raise _unavailable(f"the switch of this group refuses rank {rank}", str((message or {}).get("refused")))
+        self._member: dict[str, Any] = message["member"]
         self._left = threading.Event()
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        told = dict(self._member)
+        description = dict(self._member)
         communicator = Communicator.of_job(
-            told, port=told.pop("port"), timeout=timeout, scaling=scaling, absent=_ABSENT
+            description, port=description.pop("port"), timeout=timeout, scaling=scaling, absent=_ABSENT
         )
         self._send({"attached": True})
         return communicator
@@ -88,11 +88,11 @@ class LocalSeat:
 
     def _listen(self, lost: Callable[[Loss], None]) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while (told := self._next()) is not None:
-                if "ended" in told:
-                    lost(Loss(told["ended"], kind="unreachable"))
+            while (message := self._next()) is not None:
+                if "ended" in message:
+                    lost(Loss(message["ended"], kind="unreachable"))
                     continue
-                rank = int(told["lost"])
+                rank = int(message["lost"])
                 lost(Loss(f"the process of rank {rank} has ended", (rank,)))
         if not self._left.is_set():
             lost(Loss("the switch of this group has ended", kind="unreachable"))

@@ -61,9 +61,9 @@ def start(ranks: int, given: str | None = None) -> str:
     line = b""
     try:
         with process.stdout as output:
-            while "compiling" in (told := json.loads(line := output.readline())):
-                _LOG.warning("compiling %s for the switch, once: this may take a minute or two", told["compiling"])
-        socket = str(told["socket"])
+            while "compiling" in (message := json.loads(line := output.readline())):
+                _LOG.warning("compiling %s for the switch, once: this may take a minute or two", message["compiling"])
+        socket = str(message["socket"])
     except (ValueError, KeyError, TypeError):
         process.kill()
         raise _does_not_start(ranks, command, _said(process, log, line)) from None

@@ -242,9 +242,9 @@ class SwitchGroup:
 
         return SwitchWork(parts, result, finish if after else None, self._explained, self._completions)
 
-    def failed(self, message: str, **told: Any) -> CollectiveError:
+    def failed(self, message: str, **details: Any) -> CollectiveError:
         """What to raise for a failure that the C library tells, which names worker indices; see `CollectiveError`."""
-        return self._explained(CollectiveError(message, **told))
+        return self._explained(CollectiveError(message, **details))
 
     # When another rank or the switch is gone
 

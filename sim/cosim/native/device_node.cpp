@@ -70,23 +70,23 @@ void DeviceNode::take(const Beat& beat, Picos now) {
 }
 
 void DeviceNode::drive_bus() {
-  if (patience_ != 0 || accesses_.empty()) return;
+  if (clocks_left_ != 0 || accesses_.empty()) return;
   const Access& next = accesses_.front();
   if (next.reads) {
     table_.begin_read(device_, next.address);
   } else {
     table_.begin_write(device_, next.address, next.value);
   }
-  patience_ = kPatience;
+  clocks_left_ = kAccessTimeout;
 }
 
 void DeviceNode::sample_bus() {
-  if (patience_ == 0) return;
+  if (clocks_left_ == 0) return;
   std::uint32_t value = 0;
   const std::uint32_t response = table_.answer(device_, &value);
-  if (response == Device::kNoAnswer && --patience_ != 0) return;
+  if (response == Device::kNoAnswer && --clocks_left_ != 0) return;
   if (response == Device::kNoAnswer) table_.give_up(device_);
-  patience_ = 0;
+  clocks_left_ = 0;
   const Access& done = accesses_.front();
   if (done.reads || response != 0) answers_.push_back({done, response, value});
   accesses_.pop_front();

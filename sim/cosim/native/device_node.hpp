@@ -55,7 +55,7 @@ class DeviceNode {
   [[nodiscard]] const MacCounts& counts() const { return counts_; }
 
  private:
-  static constexpr int kPatience = 1000;  // clocks for an access
+  static constexpr int kAccessTimeout = 1000;  // clocks for an access
 
   const rtl::Beat* offer(Picos now);
   void take(const rtl::Beat& beat, Picos now);
@@ -76,7 +76,7 @@ class DeviceNode {
   Picos part_first_ = 0;
 
   std::deque<Access> accesses_;
-  int patience_ = 0;  // clocks left for the access under way, 0: none is
+  int clocks_left_ = 0;  // for the access under way, 0: none is
   std::vector<Answer> answers_;
   std::vector<std::pair<const volatile std::uint8_t*, std::shared_ptr<Watch>>> watches_;
 };

@@ -80,15 +80,15 @@ def malformed(sender: Sender, gen: int, lanes: int, rng: random.Random) -> Itera
     yield Attack("header cut off", header[:50], DropReason.PARSE_ERROR)
 
 
-def spoofed(sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
+def spoofed(sender: Sender, description: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
     """Good frames of a job, from a port that is not in it: the addresses of a member do not help."""
-    lanes = told[_streams(told)[0]]["lanes"]
-    disguised = replace(sender, ip=told["local"][0], port=told["local"][1], mac="02:00:00:00:00:01")
-    for stream in _streams(told):
-        gen = told[stream]["gen"]
+    lanes = description[_streams(description)[0]]["lanes"]
+    disguised = replace(sender, ip=description["local"][0], port=description["local"][1], mac="02:00:00:00:00:01")
+    for stream in _streams(description):
+        gen = description[stream]["gen"]
         for who in (sender, disguised):
             values = [rng.randrange(1 << 31) for _ in range(lanes)]
-            common = {"gen": gen, "wid": told["wid"], "seq": rng.randrange(1 << 32)}
+            common = {"gen": gen, "wid": description["wid"], "seq": rng.randrange(1 << 32)}
             beat = {"flags": int(Flag.ACKV), "ack": 1 << 30, "credit": 1 << 31}
             for packet in (
                 who.vector(values, **common),
@@ -100,14 +100,16 @@ def spoofed(sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iter
             ):
                 name = f"{stream}: type {packet[Catchment].type} from outside"
                 yield Attack(name, bytes(packet), DropReason.UNKNOWN_JOB)
-    for gen in {0, 0xFFFF, rng.randrange(1, 1 << 16)} - {told[stream]["gen"] for stream in _streams(told)}:
+    for gen in {0, 0xFFFF, rng.randrange(1, 1 << 16)} - {
+        description[stream]["gen"] for stream in _streams(description)
+    }:
         yield Attack(f"generation {gen}", bytes(sender.heartbeat(0, 1, gen=gen)), DropReason.UNKNOWN_JOB)
 
 
-def wrong_direction(sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
+def wrong_direction(sender: Sender, description: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
     """What a worker of the job itself may not send: the root's and the switch's words."""
-    lanes = told["gradients"]["lanes"]
-    up, down = told["gradients"]["gen"], told["parameters"]["gen"]
+    lanes = description["gradients"]["lanes"]
+    up, down = description["gradients"]["gen"], description["parameters"]["gen"]
     values = [rng.randrange(1 << 31) for _ in range(lanes)]
     packets = {
         "a sum": sender.vector(values, gen=up, type=int(PacketType.FA)),
@@ -129,8 +131,8 @@ def noise(sender: Sender, rng: random.Random, count: int) -> Iterator[bytes]:
         yield bytes(frame / body)
 
 
-def _streams(told: Mapping[str, Any]) -> list[str]:
-    return [name for name in ("gradients", "parameters", "sums") if name in told]
+def _streams(description: Mapping[str, Any]) -> list[str]:
+    return [name for name in ("gradients", "parameters", "sums") if name in description]
 
 
 def main(
@@ -146,16 +148,16 @@ def main(
 
     TARGET is what a job tells one of its members; the attacker needs not be one.
     """
-    told = json.loads(target.read_text("utf-8"))
+    description = json.loads(target.read_text("utf-8"))
     rng = random.Random(seed)
     expected: Counter[str] = Counter()
     with RawPort() as port:
-        switch_ip = told["switch"][0]
-        sender = Sender(port.mac, ip, told["local"][1], port.resolve(switch_ip, ip), switch_ip)
-        stream = told[_streams(told)[0]]
+        switch_ip = description["switch"][0]
+        sender = Sender(port.mac, ip, description["local"][1], port.resolve(switch_ip, ip), switch_ip)
+        stream = description[_streams(description)[0]]
         for _ in range(repeat):
             attacks = [*malformed(sender, stream["gen"], stream["lanes"], rng)]
-            attacks += wrong_direction(sender, told, rng) if member else spoofed(sender, told, rng)
+            attacks += wrong_direction(sender, description, rng) if member else spoofed(sender, description, rng)
             for attack in attacks:
                 port.send(attack.frame)
                 expected[attack.reason.name] += 1

@@ -33,9 +33,9 @@ class Sender:
     switch_ip: str
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], mac: str, switch_mac: str) -> Sender:
+    def of(cls, description: Mapping[str, Any], mac: str, switch_mac: str) -> Sender:
         """Read what a job tells a member (`JobPlan.describe`)."""
-        return cls(mac, told["local"][0], told["local"][1], switch_mac, told["switch"][0])
+        return cls(mac, description["local"][0], description["local"][1], switch_mac, description["switch"][0])
 
     def frame(self, payload: Packet | None = None, **fields: int) -> Packet:
         """A frame to the switch.

@@ -34,56 +34,60 @@ _SEQUENCE = 0xFFFF_FFFF
 
 
 def attacks(
-    kind: AttackKind, sender: Sender, told: Mapping[str, Any], rng: random.Random, victim_mac: str = _BROADCAST
+    kind: AttackKind, sender: Sender, description: Mapping[str, Any], rng: random.Random, victim_mac: str = _BROADCAST
 ) -> Iterator[Attack]:
     """Frames of a kind without end; the attacker's port is not in the job, except that a local one is on a member's.
 
     Args:
         kind: which.
         sender: own addresses; of a local attacker, those of its own socket.
-        told: what the job tells the member that is attacked.
+        description: what the job tells the member that is attacked.
         rng: makes the values.
         victim_mac: hardware address of the member that is attacked in the switch's name.
     """
     if kind is AttackKind.SWITCH:
-        yield from impersonations(sender, told, rng, victim_mac)
+        yield from impersonations(sender, description, rng, victim_mac)
     if kind is AttackKind.LOCAL:
-        yield from local_frames(sender, told, rng)
-    stream = stream_of(told)
-    disguised = replace(sender, ip=told["local"][0], port=told["local"][1], mac="02:00:00:00:00:01")
+        yield from local_frames(sender, description, rng)
+    stream = stream_of(description)
+    disguised = replace(sender, ip=description["local"][0], port=description["local"][1], mac="02:00:00:00:00:01")
     while True:
         if kind is AttackKind.SPOOFED:
-            yield Attack("a worker's addresses", _vector(disguised, told, stream["gen"], rng), DropReason.UNKNOWN_JOB)
+            yield Attack(
+                "a worker's addresses", _vector(disguised, description, stream["gen"], rng), DropReason.UNKNOWN_JOB
+            )
         elif kind is AttackKind.STOLEN:
-            yield Attack("the job's number", _vector(sender, told, stream["gen"], rng), DropReason.UNKNOWN_JOB)
+            yield Attack("the job's number", _vector(sender, description, stream["gen"], rng), DropReason.UNKNOWN_JOB)
         elif kind is AttackKind.GENERATION:
             old = (stream["gen"] - rng.randrange(1, _GENERATIONS // 2)) % _GENERATIONS
-            yield Attack(f"generation {old}", _vector(disguised, told, old, rng), DropReason.UNKNOWN_JOB)
+            yield Attack(f"generation {old}", _vector(disguised, description, old, rng), DropReason.UNKNOWN_JOB)
         elif kind is AttackKind.FLOOD:
             noise = Raw(rng.randbytes(rng.randrange(0, 400)))
             frame = sender.frame(noise, version=rng.randrange(2, 16), gen=stream["gen"])
             yield Attack("noise of another version", bytes(frame), DropReason.BAD_VERSION)
         elif kind is AttackKind.ARP:
-            yield Attack("the switch's address", _poison(sender, told["local"][0], rng), DropReason.FORGED_ARP)
+            yield Attack("the switch's address", _poison(sender, description["local"][0], rng), DropReason.FORGED_ARP)
         else:
             for attack in malformed(sender, stream["gen"], stream["lanes"], rng):
                 # p4sgd.p4 knows other types beside the vectors: what is wrong with a vector is wrong for both.
-                if told.get("kind") != SLOTS_KIND or attack.frame[_FRONT] & _TYPE_BITS == PacketType.PA:
+                if description.get("kind") != SLOTS_KIND or attack.frame[_FRONT] & _TYPE_BITS == PacketType.PA:
                     yield attack
 
 
-def impersonations(sender: Sender, told: Mapping[str, Any], rng: random.Random, victim_mac: str) -> Iterator[Attack]:
+def impersonations(
+    sender: Sender, description: Mapping[str, Any], rng: random.Random, victim_mac: str
+) -> Iterator[Attack]:
     """What only the switch may say to a member, past the switch's program, without end."""
-    ip, port = told["local"]
+    ip, port = description["local"]
     for mac in itertools.cycle((sender.mac, sender.switch_mac)):
         switch = replace(sender, mac=mac, ip=sender.switch_ip, port=UDP_PORT, switch_mac=victim_mac, switch_ip=ip)
-        for name, packet in _switch_words(switch, told, rng):
+        for name, packet in _switch_words(switch, description, rng):
             packet[UDP].dport = port
             yield Attack(f"{name} in the switch's name", bytes(packet), DropReason.FORGED_SOURCE)
 
 
-def _switch_words(switch: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[tuple[str, Packet]]:
-    for stream in streams_of(told):
+def _switch_words(switch: Sender, description: Mapping[str, Any], rng: random.Random) -> Iterator[tuple[str, Packet]]:
+    for stream in streams_of(description):
         gen, slots, values = stream["gen"], stream["slots"], _values(stream, rng)
         for seq in (rng.randrange(2 * slots), rng.randrange(1 << 32)):
             beat = {"gen": gen, "seq": seq, "flags": int(Flag.ACKV), "ack": seq, "credit": seq + slots & _SEQUENCE}
@@ -93,14 +97,14 @@ def _switch_words(switch: Sender, told: Mapping[str, Any], rng: random.Random) -
             yield "a confirmation", switch.frame(type=int(PacketType.CNF), gen=gen, seq=seq)
 
 
-def local_frames(sender: Sender, told: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
+def local_frames(sender: Sender, description: Mapping[str, Any], rng: random.Random) -> Iterator[Attack]:
     """Vectors, near and far, and what else the member sends, from another UDP port of its host, without end."""
-    slots_kind = told.get("kind") == SLOTS_KIND
+    slots_kind = description.get("kind") == SLOTS_KIND
     while True:
-        for stream in streams_of(told):
+        for stream in streams_of(description):
             gen, slots = stream["gen"], stream["slots"]
             for seq in (rng.randrange(2 * slots), (1 << 31) - 1 - rng.randrange(slots), rng.randrange(1 << 32)):
-                common = {"gen": gen, "wid": told["wid"], "seq": seq}
+                common = {"gen": gen, "wid": description["wid"], "seq": seq}
                 packets = [sender.vector(_values(stream, rng), **common)]
                 if slots_kind:
                     packets.append(sender.frame(type=int(PacketType.ACK), **common))
@@ -111,19 +115,23 @@ def local_frames(sender: Sender, told: Mapping[str, Any], rng: random.Random) ->
                     yield Attack("another program of the host", bytes(packet), DropReason.WRONG_UDP_PORT)
 
 
-def streams_of(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def streams_of(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """All streams of what a job tells a member."""
-    return [told[name] for name in ("gradients", "parameters", "sums") if name in told]
+    return [description[name] for name in ("gradients", "parameters", "sums") if name in description]
 
 
 def _values(stream: Mapping[str, Any], rng: random.Random) -> list[int]:
     return [rng.randrange(1 << 31) for _ in range(stream["lanes"])]
 
 
-def _vector(sender: Sender, told: Mapping[str, Any], gen: int, rng: random.Random) -> bytes:
+def _vector(sender: Sender, description: Mapping[str, Any], gen: int, rng: random.Random) -> bytes:
     return bytes(
         sender.vector(
-            _values(stream_of(told), rng), gen=gen, wid=told["wid"], seq=rng.randrange(1 << 32), type=PacketType.PA
+            _values(stream_of(description), rng),
+            gen=gen,
+            wid=description["wid"],
+            seq=rng.randrange(1 << 32),
+            type=PacketType.PA,
         )
     )
 

@@ -16,14 +16,14 @@ from catchment.wire.generated.constants import PacketType
 
 
 def send_parameters(
-    port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float
+    port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
 ) -> SentCount:
     """Send `count` PARAM frames to all workers, each as long as the stream allows; the switch replicates them.
 
     Raises:
         TimeoutError: no progress for `patience` seconds.
     """
-    stream = told["parameters"]
+    stream = description["parameters"]
 
     def build(seq: int, flags: int) -> bytes:
         data = parameters(seq, stream["param_bytes"])
@@ -38,14 +38,14 @@ def send_parameters(
 
 
 def take_parameters(
-    port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float
+    port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
 ) -> SumCount:
     """Receive `count` PARAM frames in order, or as many as the time of the port's pace allows, and check them.
 
     Raises:
         TimeoutError: nothing new for `patience` seconds.
     """
-    stream = told["parameters"]
+    stream = description["parameters"]
     done = SumCount()
 
     def take(seq: int, data: bytes) -> None:
@@ -53,8 +53,8 @@ def take_parameters(
         done.note(parameters_fault(seq, data, stream["param_bytes"]))
 
     into = Incoming(
-        port, sender, gen=stream["gen"], wid=told["wid"], window=stream["slots"], count=count, take=take,
-        name=f"worker {told['wid']}: parameters", patience=patience,
+        port, sender, gen=stream["gen"], wid=description["wid"], window=stream["slots"], count=count, take=take,
+        name=f"worker {description['wid']}: parameters", patience=patience,
     )  # fmt: skip
     while not into.complete and not port.over:
         into.beat()

@@ -39,7 +39,7 @@ class Player(Protocol):
     """Plays a member until `count` vectors are through."""
 
     def __call__(
-        self, port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float
+        self, port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
     ) -> SentCount | SumCount: ...
 
 
@@ -55,7 +55,7 @@ def play(
     role: str,
     port: PacedPort,
     sender: Sender,
-    told: Mapping[str, Any],
+    description: Mapping[str, Any],
     *,
     count: int,
     patience: float,
@@ -73,26 +73,26 @@ def play(
         TimeoutError: nothing new for `patience` seconds.
         ValueError: the job has no such member.
     """
-    if role == "root" and (told.get("kind") == SLOTS_KIND or "gradients" not in told):
-        raise ValueError(f"a job of kind {told.get('kind')} has no root: every worker gets the sums")
-    if stream != _GRADIENTS and stream not in told:
-        raise ValueError(f"a job of kind {told.get('kind')} has no stream {stream!r}")
-    if told.get("kind") == SLOTS_KIND:
-        return asdict(RoundWorker(port, sender, told).play(count, patience))
-    if "sums" in told:
+    if role == "root" and (description.get("kind") == SLOTS_KIND or "gradients" not in description):
+        raise ValueError(f"a job of kind {description.get('kind')} has no root: every worker gets the sums")
+    if stream != _GRADIENTS and stream not in description:
+        raise ValueError(f"a job of kind {description.get('kind')} has no stream {stream!r}")
+    if description.get("kind") == SLOTS_KIND:
+        return asdict(RoundWorker(port, sender, description).play(count, patience))
+    if "sums" in description:
         player: Player = all_reduce
-    elif stream in told:
+    elif stream in description:
         player = _PLAYERS[role, stream]
     else:
-        raise ValueError(f"a job of kind {told.get('kind')} cannot be played")
-    return asdict(player(port, sender, told, count, patience=patience))
+        raise ValueError(f"a job of kind {description.get('kind')} cannot be played")
+    return asdict(player(port, sender, description, count, patience=patience))
 
 
 def attack(
     kind: AttackKind,
     port: PacedPort,
     sender: Sender,
-    told: Mapping[str, Any],
+    description: Mapping[str, Any],
     *,
     count: int,
     seed: int,
@@ -100,7 +100,7 @@ def attack(
 ) -> dict[str, Any]:
     """Send `count` frames of a kind; returns how many must have died of which reason."""
     expected: Counter[str] = Counter()
-    source = attacks(kind, sender, told, random.Random(f"attack {seed}"), victim_mac)
+    source = attacks(kind, sender, description, random.Random(f"attack {seed}"), victim_mac)
     for _ in range(count):
         if port.over:
             break
@@ -135,27 +135,33 @@ def main(
     Tells on standard error how far it is, and at the end, as one line of JSON on the output, what came of it.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = json.loads(job.read_text("utf-8"))
+    description = json.loads(job.read_text("utf-8"))
     outcome: dict[str, Any] = {"role": role, "host": host, "seed": seed}
     error: str | None = None
     started = time.monotonic()
     try:
         pace = Pace(rate, loss, parse_skew(skew), seconds, seed)
-        stream_of(told)
-        own = ip or told["local"][0]
+        stream_of(description)
+        own = ip or description["local"][0]
         local = role == "attacker" and kind is AttackKind.LOCAL
-        with UserPort(own, tuple(told["switch"])) if local else RawPort(interface) as raw:
+        with UserPort(own, tuple(description["switch"])) if local else RawPort(interface) as raw:
             if isinstance(raw, UserPort):
-                sender = Sender(raw.mac, own, raw.port, raw.mac, told["switch"][0])
+                sender = Sender(raw.mac, own, raw.port, raw.mac, description["switch"][0])
             else:
-                sender = Sender(raw.mac, own, told["local"][1], raw.resolve(told["switch"][0], own), told["switch"][0])
-            victim_mac = raw.resolve(told["local"][0], own) if kind is AttackKind.SWITCH else sender.switch_mac
+                sender = Sender(
+                    raw.mac,
+                    own,
+                    description["local"][1],
+                    raw.resolve(description["switch"][0], own),
+                    description["switch"][0],
+                )
+            victim_mac = raw.resolve(description["local"][0], own) if kind is AttackKind.SWITCH else sender.switch_mac
             port = PacedPort(raw, pace, _progress)
             try:
                 if role == "attacker":
-                    outcome |= attack(kind, port, sender, told, count=count, seed=seed, victim_mac=victim_mac)
+                    outcome |= attack(kind, port, sender, description, count=count, seed=seed, victim_mac=victim_mac)
                 else:
-                    outcome |= play(role, port, sender, told, count=count, patience=patience, stream=stream)
+                    outcome |= play(role, port, sender, description, count=count, patience=patience, stream=stream)
             except KeyboardInterrupt:
                 error = "ended by a signal"
             except TimeoutError as stuck:

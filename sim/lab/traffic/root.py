@@ -13,13 +13,15 @@ from catchment.sim.lab.traffic.sums import SumCount
 from catchment.wire.generated.constants import PacketType
 
 
-def take_sums(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> SumCount:
+def take_sums(
+    port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
+) -> SumCount:
     """Receive `count` sums in order, or as many as the time of the port's pace allows, and check them.
 
     Raises:
         TimeoutError: nothing new for `patience` seconds.
     """
-    stream = told["gradients"]
+    stream = description["gradients"]
     done = SumCount()
 
     def take(seq: int, lanes: list[int]) -> None:

@@ -64,15 +64,15 @@ class RoundWorker:
     Args:
         port: where.
         sender: own addresses.
-        told: what the job tells this member; its only stream is the one with the slots.
+        description: what the job tells this member; its only stream is the one with the slots.
     """
 
-    def __init__(self, port: PacedPort, sender: Sender, told: Mapping[str, Any]) -> None:
+    def __init__(self, port: PacedPort, sender: Sender, description: Mapping[str, Any]) -> None:
         self.count = RoundCount()
         self._port = port
         self._sender = sender
-        self._stream = stream_of(told)
-        self._wid: int = told["wid"]
+        self._stream = stream_of(description)
+        self._wid: int = description["wid"]
         self._open: dict[int, _Round] = {}
         self._waiting: deque[int] = deque()
 
@@ -155,13 +155,13 @@ class RoundWorker:
         return bytes(self._sender.frame(**fields))
 
 
-def stream_of(told: Mapping[str, Any]) -> Mapping[str, Any]:
+def stream_of(description: Mapping[str, Any]) -> Mapping[str, Any]:
     """The stream whose vectors are added, of what a job tells a member.
 
     Raises:
         ValueError: there is none.
     """
-    for name, stream in told.items():
+    for name, stream in description.items():
         if name != "parameters" and isinstance(stream, Mapping) and "gen" in stream:
             return stream
     raise ValueError("the job description has no stream whose vectors are added; is it what `catchment job show` says?")

@@ -27,21 +27,25 @@ class PeerCount(SumCount):
     resent: int = 0
 
 
-def send_vectors(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> SentCount:
+def send_vectors(
+    port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
+) -> SentCount:
     """Send `count` vectors to a root, or as many as the time of the port's pace allows.
 
     Args:
         port: where.
         sender: own addresses.
-        told: what the job tells this member.
+        description: what the job tells this member.
         count: vectors to send, from sequence number 0.
         patience: seconds without progress after which to give up.
 
     Raises:
         TimeoutError: no progress.
     """
-    stream = told["gradients"]
-    out = Outgoing(port, _vectors(sender, told, stream), count, name=f"worker {told['wid']}", patience=patience)
+    stream = description["gradients"]
+    out = Outgoing(
+        port, _vectors(sender, description, stream), count, name=f"worker {description['wid']}", patience=patience
+    )
     while not out.all_acknowledged and not port.over:
         out.send_new()
         out.hear(port.receive_ours(RESEND_SECONDS, stream["gen"]))
@@ -49,15 +53,17 @@ def send_vectors(port: PacedPort, sender: Sender, told: Mapping[str, Any], count
     return out.done
 
 
-def all_reduce(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: int, *, patience: float) -> PeerCount:
+def all_reduce(
+    port: PacedPort, sender: Sender, description: Mapping[str, Any], count: int, *, patience: float
+) -> PeerCount:
     """Send `count` vectors and check the sums that come back to every worker; arguments as for `send_vectors`.
 
     Raises:
         TimeoutError: no progress.
     """
-    stream, wid = told["sums"], told["wid"]
+    stream, wid = description["sums"], description["wid"]
     sums = SumCount()
-    out = Outgoing(port, _vectors(sender, told, stream), count, name=f"worker {wid}", patience=patience)
+    out = Outgoing(port, _vectors(sender, description, stream), count, name=f"worker {wid}", patience=patience)
     into: Incoming[list[int]] = Incoming(
         port, sender, gen=stream["gen"], wid=wid, window=stream["slots"], count=count,
         take=lambda seq, lanes: sums.check(seq, lanes, stream["workers"]),
@@ -76,9 +82,9 @@ def all_reduce(port: PacedPort, sender: Sender, told: Mapping[str, Any], count: 
     return PeerCount(**asdict(sums), **asdict(out.done))
 
 
-def _vectors(sender: Sender, told: Mapping[str, Any], stream: Mapping[str, Any]) -> Callable[[int, int], bytes]:
+def _vectors(sender: Sender, description: Mapping[str, Any], stream: Mapping[str, Any]) -> Callable[[int, int], bytes]:
     def vector(seq: int, flags: int) -> bytes:
-        values = [value(told["wid"], seq, lane) for lane in range(stream["lanes"])]
-        return bytes(sender.vector(values, gen=stream["gen"], wid=told["wid"], seq=seq, flags=flags))
+        values = [value(description["wid"], seq, lane) for lane in range(stream["lanes"])]
+        return bytes(sender.vector(values, gen=stream["gen"], wid=description["wid"], seq=seq, flags=flags))
 
     return vector

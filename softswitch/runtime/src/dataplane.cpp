@@ -82,9 +82,9 @@ void Dataplane::Impl::log(const std::string& message) {
 /// The hook hears of a second's first dropped frame at once, of the others with the next report.
 void Dataplane::Impl::step_limit(std::uint32_t port, const char* where) {
   step_limit_untold += 1;
-  const bool told_lately =
+  const bool reported_lately =
       step_limit_told_us != 0 && engine.now_us - step_limit_told_us < kStepLimitLogUs;
-  if (!step_limit_hook || told_lately) {
+  if (!step_limit_hook || reported_lately) {
     return;
   }
   std::string text = std::string(where) + ": a frame from port " + std::to_string(port) +

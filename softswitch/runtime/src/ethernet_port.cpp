@@ -44,8 +44,8 @@ Received EthernetPort::receive(std::vector<rt::InputFrame>& frames) {
     warned_checksums_ = true;
     out.notice =
         "the sender leaves its checksums to its device: they will be wrong (ethtool -K IF tx off)";
-  } else if (!socket_->passes_super_packets() && !told_plain_) {
-    told_plain_ = true;
+  } else if (!socket_->passes_super_packets() && !logged_plain_) {
+    logged_plain_ = true;
     out.notice = "UDP passes frame by frame: merged UDP needs Linux 6.2 or later";
   }
   return out;

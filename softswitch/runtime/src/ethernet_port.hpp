@@ -40,7 +40,7 @@ class EthernetPort final : public Port {
   mutable std::atomic<std::uint64_t> missed_{0};
   bool warned_checksums_ = false;
   bool warned_length_ = false;
-  bool told_plain_ = false;
+  bool logged_plain_ = false;
 };
 
 }  // namespace catchment::softswitch

@@ -165,9 +165,9 @@ Sent PacketSocket::send(std::span<const rt::OutFrame> frames) {
 std::uint64_t PacketSocket::take_missed() const {
   tpacket_stats statistics{};  // the kernel starts anew after each look
   socklen_t size = sizeof statistics;
-  const bool told =
+  const bool counted =
       getsockopt(socket_.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &size) == 0;
-  return ring_.take_missed() + (told ? statistics.tp_drops : 0);
+  return ring_.take_missed() + (counted ? statistics.tp_drops : 0);
 }
 
 }  // namespace catchment::softswitch

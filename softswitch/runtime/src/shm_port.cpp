@@ -199,18 +199,18 @@ std::string ShmPort::check_peer() {
 
 std::string ShmPort::answer() {
   std::string news;
-  while (auto knock = listener_.accept()) {
+  while (auto request = listener_.accept()) {
     if (channel_) {
-      refuse(std::move(*knock),
+      refuse(std::move(*request),
              "port " + std::to_string(context_.number) + " belongs to " + text_of(peer_));
       continue;
     }
-    const shm::PeerIdentity who = knock->who;
+    const shm::PeerIdentity who = request->who;
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
     epoch_ = std::max(epoch_ + 1, static_cast<std::uint64_t>(nanos));
     try {
-      auto channel = admit(std::move(*knock), geometry_, epoch_);
+      auto channel = admit(std::move(*request), geometry_, epoch_);
       if (!channel) {
         continue;
       }

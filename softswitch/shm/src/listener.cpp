@@ -71,7 +71,7 @@ Listener::~Listener() {
   }
 }
 
-std::optional<Knock> Listener::accept() {
+std::optional<AttachRequest> Listener::accept() {
   FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) {
     return std::nullopt;
@@ -81,19 +81,19 @@ std::optional<Knock> Listener::accept() {
   if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     credentials = {};
   }
-  return Knock{Link(std::move(socket)),
-               {static_cast<std::uint32_t>(credentials.pid), credentials.uid}};
+  return AttachRequest{Link(std::move(socket)),
+                       {static_cast<std::uint32_t>(credentials.pid), credentials.uid}};
 }
 
-std::optional<Channel> admit(Knock knock, const Geometry& geometry, std::uint64_t epoch) {
-  Mapping mapping = Mapping::create(geometry, epoch, knock.who.pid);
-  if (!knock.link.welcome(mapping.descriptor(), {})) {
+std::optional<Channel> admit(AttachRequest request, const Geometry& geometry, std::uint64_t epoch) {
+  Mapping mapping = Mapping::create(geometry, epoch, request.who.pid);
+  if (!request.link.welcome(mapping.descriptor(), {})) {
     return std::nullopt;
   }
   mapping.close_descriptor();
-  return Channel(std::move(mapping), std::move(knock.link), Side::switch_side);
+  return Channel(std::move(mapping), std::move(request.link), Side::switch_side);
 }
 
-void refuse(Knock knock, const std::string& why) { knock.link.welcome(-1, why); }
+void refuse(AttachRequest request, const std::string& why) { request.link.welcome(-1, why); }
 
 }  // namespace catchment::shm

@@ -29,7 +29,7 @@ def start(lab: ShmLab, job: JobPlan, **task: Any) -> dict[str, subprocess.Popen[
     """A process for every rank."""
     return {
         name: subprocess.Popen(
-            command({"told": job.describe(name), "port": f"shm:{lab.path(name)}", "timeout": 120.0, **task}),
+            command({"description": job.describe(name), "port": f"shm:{lab.path(name)}", "timeout": 120.0, **task}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

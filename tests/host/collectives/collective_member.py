@@ -53,9 +53,9 @@ class Step:
 
 def step(task: Mapping[str, Any], number: int) -> Step:
     """Operation `number` as this rank calls it."""
-    told = task["told"]
-    rank, ranks = told["wid"], told["sums"]["workers"]
-    shape = {"lanes": told["sums"]["lanes"], "slots": told["sums"]["slots"]}
+    description = task["description"]
+    rank, ranks = description["wid"], description["sums"]["workers"]
+    shape = {"lanes": description["sums"]["lanes"], "slots": description["sums"]["slots"]}
     draw = random.Random(f"{task['seed']}:{number}")
     # Equal arrays need the same E, which every rank guesses right.
     alike = draw.random() < 0.4
@@ -144,7 +144,7 @@ def main() -> None:
     task = json.loads(sys.argv[1])
     result: dict[str, Any] = {}
     try:
-        with Communicator.of_job(task["told"], port=task["port"], timeout=task["timeout"]) as ranks:
+        with Communicator.of_job(task["description"], port=task["port"], timeout=task["timeout"]) as ranks:
             result["wrong"] = (forever if task.get("forever") else run)(ranks, task)
             result["stats"] = ranks.stats()
     except CollectiveError as error:

@@ -59,7 +59,7 @@ def _member(controller: ControllerProcess, token: str, host: str, results: dict[
             credentials=Credentials.of(controller.certificates, host),
             timeout=60.0,
         ) as member:
-            ranks = member.take(lambda told: Communicator.of_description(told, timeout=60.0))
+            ranks = member.take(lambda description: Communicator.of_description(description, timeout=60.0))
             member.wait_complete(120.0)
             array = np.array([1.0, 10.0], np.float32) * (1 + NAMES.index(host))
             ranks.all_reduce(array).wait(120.0)

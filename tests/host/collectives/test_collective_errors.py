@@ -404,6 +404,6 @@ def test_the_port_is_chosen(lab: ShmLab, job: JobPlan, monkeypatch: pytest.Monke
     with lab.communicator(job, "w1", port="auto") as rank:
         assert rank.port == f"shm:{lab.path('w1')}"
     monkeypatch.setenv("CATCHMENT_SHM_PORT", "/nowhere/{rank}")
-    told = job.describe("w1") | {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
-    with Communicator.of_job(told, port="auto") as rank:
+    description = job.describe("w1") | {"local": ("127.0.0.1", 0), "switch": ("127.0.0.1", 51836)}
+    with Communicator.of_job(description, port="auto") as rank:
         assert rank.port == "udp"

@@ -47,9 +47,9 @@ def test_frames_that_change_while_they_are_read(tmp_path: Path, rng: random.Rand
 
 def main() -> None:
     """A rank: sums until it is done, or until the switch seems broken."""
-    told, port = json.loads(sys.argv[1]), sys.argv[2]
+    description, port = json.loads(sys.argv[1]), sys.argv[2]
     try:
-        with Communicator.of_job(told, port=f"shm:{port}", timeout=10.0) as ranks:
+        with Communicator.of_job(description, port=f"shm:{port}", timeout=10.0) as ranks:
             for size in range(OPERATIONS):
                 ranks.all_reduce(np.full(1 + 37 * size, 1.5, np.float32)).wait(300.0)
         print("done")

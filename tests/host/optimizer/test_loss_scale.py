@@ -90,7 +90,7 @@ def _by_hand(steps: int) -> tuple[list[np.ndarray], list[tuple[bool, float]]]:
     rule, options = Adam(lr=0.01), _options()
     master = [initial(layer).numpy() for layer in range(len(TABLE))]
     moments = [[optimizers.Moments.zeros(tensor.numel) for tensor in layer.tensors] for layer in TABLE]
-    scale, good, told = CHOSEN.initial, 0, []
+    scale, good, records = CHOSEN.initial, 0, []
     places = [(layer.index, number) for layer in TABLE for number in range(len(layer.tensors))]
     for step in range(steps):
         with np.errstate(invalid="ignore"):
@@ -99,7 +99,7 @@ def _by_hand(steps: int) -> tuple[list[np.ndarray], list[tuple[bool, float]]]:
                 for place in places
             }
         overflowed = not all(np.isfinite(each).all() for each in sums.values())
-        told.append((overflowed, scale))
+        records.append((overflowed, scale))
         for layer, number in places if not overflowed else ():
             span = TABLE[layer].tensors[number].span
             master[layer][span] = optimizers.step(
@@ -109,10 +109,10 @@ def _by_hand(steps: int) -> tuple[list[np.ndarray], list[tuple[bool, float]]]:
         good = 0 if overflowed else good + 1
         scale = scale / 2 if overflowed else scale * 2 if good == CHOSEN.growth else scale
         good %= CHOSEN.growth
-    return master, told
+    return master, records
 
 
-def _told(records: Sequence[PassRecord]) -> list[tuple[bool, float]]:
+def _scales_in(records: Sequence[PassRecord]) -> list[tuple[bool, float]]:
     return [(record.overflowed, record.loss_scale) for record in records]
 
 
@@ -151,15 +151,15 @@ def test_a_step_that_overflowed_leaves_the_store_as_it_was(tmp_path: Path, commi
     streaming, records = StreamingOptions(commit_every=commit_every), []
     with create([tmp_path / "a", tmp_path / "b"]) as store:
         node, _ = train(store, STEPS, options=_options(), streaming=streaming, on_pass=records.append, half=True)
-        wanted, told = _by_hand(STEPS)
-        assert _told(records) == told
-        skips = [overflowed for overflowed, _ in told]
+        wanted, expected = _by_hand(STEPS)
+        assert _scales_in(records) == expected
+        skips = [overflowed for overflowed, _ in expected]
         assert skips[:2] == [True, True]
         assert True in skips[3:]
         assert False in skips
         in_memory_records: list[PassRecord] = []
         in_memory = _in_memory(in_memory_records)
-        assert _told(in_memory_records) == told
+        assert _scales_in(in_memory_records) == expected
         for layer, weights in enumerate(wanted):
             assert torch.equal(node.weights(layer), in_memory[layer])
             # Adam divides by the gradient's size: where that is near to nothing, the rounding of the sums shows
@@ -170,7 +170,7 @@ def test_a_step_that_overflowed_leaves_the_store_as_it_was(tmp_path: Path, commi
         final = digest(store)
     places = [tmp_path / "c", tmp_path / "d"]
     create(places).close()
-    for step, (overflowed, _) in enumerate(told):
+    for step, (overflowed, _) in enumerate(expected):
         with Store.open(places) as store:
             before = _bytes_of(store)
             train(store, step + 1, options=_options(), streaming=streaming, half=True)

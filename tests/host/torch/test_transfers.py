@@ -26,7 +26,7 @@ TABLE = LayerTable(tuple(LayerSpec.of(i, f"layer{i}", [("w", (8 + i,)), ("b", (3
 
 
 class Pending:
-    """Done when told; `wait` notes that somebody had to wait."""
+    """Done when the test says so; `wait` notes that somebody had to wait."""
 
     flags, max_abs, latency = 0, 0.0, 0.25
 

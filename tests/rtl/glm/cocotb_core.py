@@ -1,4 +1,4 @@
-"""Runs inside the simulator: P4SGD's worker as a core, told by AXI4-Lite what to train, amid memories and a switch."""
+"""Runs inside the simulator: P4SGD's worker as a core that AXI4-Lite configures, amid memories and a switch."""
 
 from __future__ import annotations
 
@@ -171,15 +171,15 @@ async def tell(core: Core, case: Case) -> dict[Register, int]:
     """The training's registers."""
     training = hardware_training(case.numbers, case.step, case.loss, case.epochs)
     words = case.golden[0].words
-    told = {
+    settings = {
         regs.BITS: training.bits, regs.CHUNKS: words.shape[2], regs.MICRO_BATCHES: words.shape[1],
         regs.BATCH: training.batch, regs.EPOCHS: training.epochs, regs.LOSS: int(training.loss),
         regs.FORWARD_SHIFT: training.forward_shift, regs.MULTIPLIER: training.multiplier,
         regs.UPDATE_SHIFT: training.update_shift, regs.LABEL_BASE: LABELS, regs.BASE_0: BASE,
     }  # fmt: skip
-    for register, value in told.items():
+    for register, value in settings.items():
         await core.write(register, value)
-    return told
+    return settings
 
 
 @cocotb.test()
@@ -268,7 +268,7 @@ async def what_cannot_be_is_refused(dut: Any) -> None:
     rng = random.Random(SEED)
     case = Case(rng, 4, features=64, samples=8, batch=8)
     core = await begin(dut)
-    told = await tell(core, case)
+    settings = await tell(core, case)
     await core.write(regs.START)
     assert regs.FAULTS.unpack(await core.read(regs.FAULTS)) == {
         field.name: int(field.name == "rounds_off") for field in regs.FAULTS.fields
@@ -286,7 +286,7 @@ async def what_cannot_be_is_refused(dut: Any) -> None:
         faults = regs.FAULTS.unpack(await core.read(regs.FAULTS))
         assert faults == {name: int(name == fault) for name in faults}, (register.name, value)
         assert await core.field(regs.STATE, "busy") == 0
-        await core.write(register, told[register])
+        await core.write(register, settings[register])
     await core.write(regs.MODEL_SEEK, 1 << 18)
     assert await core.read(regs.MODEL_OUT) == 0
     assert (await core.bus.read(0x0FF0 & ~3, 4)).resp == AxiResp.SLVERR

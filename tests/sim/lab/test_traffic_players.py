@@ -80,7 +80,7 @@ class ModelPort(RawPort):
         pass
 
 
-def told(wid: int) -> dict[str, Any]:
+def description(wid: int) -> dict[str, Any]:
     stream = {"gen": GEN, "workers": WORKERS, "slots": SLOTS, "base_seq": 0, "lanes": LANES}
     return {"wid": wid, "local": [f"10.0.0.{wid + 1}", UDP_PORT], "switch": ["10.0.0.254", UDP_PORT],
             "gradients": stream}  # fmt: skip
@@ -88,7 +88,7 @@ def told(wid: int) -> dict[str, Any]:
 
 def ends(switch: ModelSwitch, number: int, pace: Pace) -> tuple[PacedPort, Sender]:
     port = PacedPort(ModelPort(switch, number), pace)
-    return port, Sender.of(told(number), port.mac, "02:00:00:00:fe:01")
+    return port, Sender.of(description(number), port.mac, "02:00:00:00:fe:01")
 
 
 def slot_switch() -> ModelSwitch:
@@ -98,7 +98,7 @@ def slot_switch() -> ModelSwitch:
 def play_rounds(switch: ModelSwitch, paces: list[Pace], rounds: int, patience: float = 240.0) -> list[Any]:
     def play(wid: int) -> Any:
         port, sender = ends(switch, wid, paces[wid])
-        return RoundWorker(port, sender, told(wid)).play(rounds, patience), port.frames
+        return RoundWorker(port, sender, description(wid)).play(rounds, patience), port.frames
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(play, range(len(paces))))
@@ -183,14 +183,14 @@ def play_all(
 def test_worker_and_root_of_a_luwu_job(seed: int, loss: float) -> None:
     switch = ModelSwitch(SwitchModel(LANES, 64), Mode.REDUCE)
     paces = [Pace(loss=loss, seed=seed + number) for number in range(WORKERS + 1)]
-    *workers, root = play_all(switch, paces, told, count=20, patience=240.0)
+    *workers, root = play_all(switch, paces, description, count=20, patience=240.0)
     assert all((worker["started"], worker["acknowledged"]) == (20, 20) for worker in workers)
     assert (root["right"], root["wrong"], root["first_fault"]) == (20, 0, None)
 
 
 def sums(wid: int) -> dict[str, Any]:
     """What an all-reduce job tells a worker."""
-    described = told(wid)
+    described = description(wid)
     return {"sums": described.pop("gradients"), "kind": "allreduce", **described}
 
 
@@ -206,7 +206,7 @@ def test_workers_of_an_all_reduce_get_every_sum(seed: int, loss: float) -> None:
 
 def layers(number: int) -> dict[str, Any]:
     """What a LuWu job tells a member about its parameters."""
-    described = told(number)
+    described = description(number)
     stream = {**described["gradients"], "param_bytes": 333}
     return {**described, "gradients": {**stream, "gen": GEN + 1}, "parameters": stream}
 
@@ -352,7 +352,7 @@ def test_attacks_of_each_kind_only_count(kind: AttackKind, program: str, rng: ra
     outside = 0 if local else WORKERS + 1
     ip, udp = ("10.0.0.1", 40000) if local else ("10.0.0.77", UDP_PORT)
     sender = Sender("02:00:00:00:00:77", ip, udp, "02:00:00:00:fe:01", "10.0.0.254")
-    source = attacks(kind, sender, {**told(0), "kind": program}, rng)
+    source = attacks(kind, sender, {**description(0), "kind": program}, rng)
     for _ in range(60):
         what = next(source)
         before = switch.model.drops[what.reason]
@@ -365,7 +365,7 @@ def test_attacks_of_each_kind_only_count(kind: AttackKind, program: str, rng: ra
 def test_a_player_refuses_what_its_job_does_not_have() -> None:
     port, sender = ends(slot_switch(), 0, Pace())
     with pytest.raises(ValueError, match="has no root"):
-        play("root", port, sender, {**told(0), "kind": "slots"}, count=1, patience=1.0)
+        play("root", port, sender, {**description(0), "kind": "slots"}, count=1, patience=1.0)
     with pytest.raises(ValueError, match="kind allreduce has no root"):
         play("root", port, sender, sums(0), count=1, patience=1.0)
     with pytest.raises(ValueError, match="kind allreduce has no stream 'parameters'"):

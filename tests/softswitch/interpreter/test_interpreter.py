@@ -56,7 +56,7 @@ def test_trace_tells_every_step(tmp_path: Path) -> None:
     frame = bytes.fromhex("020000000001 020000000002 0800 0123")
     lines: list[str] = []
     assert switch.inject(1, frame, lines.append) == [(3, bytes.fromhex("020000000001 020000000002 0801 0123"))]
-    told = [line.partition("  [")[0].strip() for line in lines]
+    steps = [line.partition("  [")[0].strip() for line in lines]
     wanted = [
         "state start",
         "extract hdr.ethernet = {dst=0x20000000001, src=0x20000000002, type=0x800}",
@@ -66,7 +66,7 @@ def test_trace_tells_every_step(tmp_path: Path) -> None:
         "hdr.ethernet.type = 0x801",
         "--- egress by port 3",
     ]
-    assert [line for line in told if line in wanted] == wanted
+    assert [line for line in steps if line in wanted] == wanted
     assert any("l2.p4:10:" in line for line in lines), "a step without its place in the source"
 
 

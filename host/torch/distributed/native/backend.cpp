@@ -41,7 +41,7 @@ std::optional<catchment_reduction> reduction_of(const c10d::ReduceOp& op, const 
   return mean ? CATCHMENT_MEAN : CATCHMENT_SUM;
 }
 
-std::string told(const char* operation, const at::Tensor& tensor) {
+std::string in_words(const char* operation, const at::Tensor& tensor) {
   return std::string(operation) + "(" + std::to_string(tensor.numel()) + " x " +
          c10::toString(tensor.scalar_type()) + ")";
 }
@@ -113,7 +113,7 @@ SwitchBackend::Started SwitchBackend::reduced(c10d::OpType type, const Tensors& 
                      .source = tensor.data_ptr(),
                      .target = tensor.data_ptr()});
   }
-  return start(type, told("all_reduce", tensors.at(0)), calls, tensors, {}, timeout);
+  return start(type, in_words("all_reduce", tensors.at(0)), calls, tensors, {}, timeout);
 }
 
 SwitchBackend::Started SwitchBackend::allreduce(Tensors& tensors,
@@ -141,7 +141,7 @@ SwitchBackend::Started SwitchBackend::reduce(Tensors& tensors, const c10d::Reduc
     return by_python("reduce", tensors, opts);
   }
   const at::Tensor& tensor = tensors.front();
-  return start(c10d::OpType::REDUCE, told("reduce", tensor),
+  return start(c10d::OpType::REDUCE, in_words("reduce", tensor),
                {{.kind = CATCHMENT_REDUCE,
                  .reduction = *reduction,
                  .type = *addend(tensor),
@@ -166,7 +166,7 @@ SwitchBackend::Started SwitchBackend::broadcast(Tensors& tensors,
                      .source = tensor.data_ptr(),
                      .target = tensor.data_ptr()});
   }
-  return start(c10d::OpType::BROADCAST, told("broadcast", tensors.front()), calls, tensors, {},
+  return start(c10d::OpType::BROADCAST, in_words("broadcast", tensors.front()), calls, tensors, {},
                opts.timeout);
 }
 
@@ -181,7 +181,7 @@ SwitchBackend::Started SwitchBackend::_allgather_base(at::Tensor& output, at::Te
       output.numel() != input.numel() * size_) {
     return by_python("all_gather_single", output, input, opts);
   }
-  return start(c10d::OpType::_ALLGATHER_BASE, told("all_gather", input),
+  return start(c10d::OpType::_ALLGATHER_BASE, in_words("all_gather", input),
                {{.kind = CATCHMENT_ALL_GATHER,
                  .elements = input.nbytes(),
                  .source = input.data_ptr(),
@@ -196,7 +196,7 @@ SwitchBackend::Started SwitchBackend::_reduce_scatter_base(at::Tensor& output, a
       input.numel() != output.numel() * size_) {
     return by_python("reduce_scatter_single", output, input, opts);
   }
-  return start(c10d::OpType::_REDUCE_SCATTER_BASE, told("reduce_scatter", input),
+  return start(c10d::OpType::_REDUCE_SCATTER_BASE, in_words("reduce_scatter", input),
                {{.kind = CATCHMENT_REDUCE_SCATTER,
                  .reduction = *reduction,
                  .type = *addend(input),

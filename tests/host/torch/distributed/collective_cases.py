@@ -210,9 +210,9 @@ def case_objects(rank: int, size: int) -> None:
     gathered: list[object] = [None] * size
     dist.all_gather_object(gathered, {"rank": rank, "text": "x" * rank})
     assert gathered == [{"rank": r, "text": "x" * r} for r in range(size)]
-    told: list[object] = [{"seed": 3}, rank] if rank == 1 else [None, None]
-    dist.broadcast_object_list(told, src=1)
-    assert told == [{"seed": 3}, 1]
+    objects: list[object] = [{"seed": 3}, rank] if rank == 1 else [None, None]
+    dist.broadcast_object_list(objects, src=1)
+    assert objects == [{"seed": 3}, 1]
     collected: list[object] | None = [None] * size if rank == 0 else None
     dist.gather_object(rank, collected, dst=0)
     assert rank or collected == list(range(size))

@@ -41,7 +41,7 @@ def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> Non
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        told = []
+        errors = []
         for call in (
             lambda: dist.all_reduce(torch.full((300,), 100.0)),
             lambda: dist.all_reduce(torch.full((300,), 100.0).double()),
@@ -50,16 +50,16 @@ def case_a_forked_child_is_refused_and_harms_nobody(rank: int, size: int) -> Non
         ):
             try:
                 call()
-                told.append("")
+                errors.append("")
             except RuntimeError as error:
-                told.append(str(error))
-        os.write(writing, json.dumps(told).encode())
+                errors.append(str(error))
+        os.write(writing, json.dumps(errors).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        told = json.loads(pipe.read())
+        errors = json.loads(pipe.read())
     os.waitpid(child, 0)
-    assert all("made before fork()" in text for text in told[:3]) and told[3] == "", told
+    assert all("made before fork()" in text for text in errors[:3]) and errors[3] == "", errors
     under_way.wait()
     goes_on(rank, size)
 

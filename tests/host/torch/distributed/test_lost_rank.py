@@ -33,10 +33,10 @@ def test_a_killed_rank_is_named_by_all_others(tmp_path: Path, victim: int, group
             continue
         assert one.code == 0, one.complaint
         (said,) = one.said
-        assert len(said["told"]) == 3
-        for told in said["told"]:
+        assert len(said["errors"]) == 3
+        for report in said["errors"]:
             # Somebody said so: nobody waited for the timeout.
-            assert f"the process of rank {victim} has ended" in told["error"], told
+            assert f"the process of rank {victim} has ended" in report["error"], report
 
 
 def test_a_rank_that_ends_before_the_group_is_made_is_named(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def main() -> None:
     if rank == victim:
         dist.all_reduce(torch.ones(1_000_000), async_op=True)
         os.kill(os.getpid(), signal.SIGKILL)
-    told = []
+    errors = []
     for call in (
         lambda: dist.all_reduce(torch.ones(1_000_000)),
         lambda: model(torch.ones(1, 3000)).sum().backward(),
@@ -38,9 +38,9 @@ def main() -> None:
             while True:
                 call()
         except RuntimeError as error:
-            told.append({"error": str(error), "type": type(error).__name__})
+            errors.append({"error": str(error), "type": type(error).__name__})
     dist.destroy_process_group()
-    print(json.dumps({"told": told}), flush=True)
+    print(json.dumps({"errors": errors}), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ struct PeerIdentity {
   std::uint32_t uid = 0;
 };
 
-/// A peer's connection, not yet answered.
-struct Knock {
+/// A peer that asks to attach, on its connection; not answered yet.
+struct AttachRequest {
   Link link;
   PeerIdentity who;
 };
@@ -39,7 +39,7 @@ class Listener {
   /// Readable when a peer asks to attach.
   [[nodiscard]] int descriptor() const { return socket_.get(); }
   /// The next connection; nullopt when there is none.
-  std::optional<Knock> accept();
+  std::optional<AttachRequest> accept();
 
  private:
   std::string path_;
@@ -48,8 +48,8 @@ class Listener {
 };
 
 /// Gives new memory to a peer that asked to attach. Throws ShmError; nullopt: the peer is gone.
-std::optional<Channel> admit(Knock knock, const Geometry& geometry, std::uint64_t epoch);
+std::optional<Channel> admit(AttachRequest request, const Geometry& geometry, std::uint64_t epoch);
 /// Turns away a peer that asked to attach, and tells it why.
-void refuse(Knock knock, const std::string& why);
+void refuse(AttachRequest request, const std::string& why);
 
 }  // namespace catchment::shm
