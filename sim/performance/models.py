@@ -24,12 +24,16 @@ class NicModel:
         pull: from a frame's last bit until the completion record behind its data is in memory.
         respond: from a frame's last bit to the first bit of a frame that it brings about.
         fifo_bytes: of the MAC (docs/cosim.md).
+        frame: the host needs so long for each frame, in or out; 0: as fast as the line.
+        least_rto: no timeout is shorter.
     """
 
     push: int = 759_000
     pull: int = 1_293_000
     respond: int = 33_000
     fifo_bytes: int = 2048
+    frame: int = 0
+    least_rto: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Timers:
     resend_delay: int
 
     @staticmethod
-    def of(*, frame: int, way: int, slots: int, clock: int = 4000) -> Timers:
+    def of(*, frame: int, way: int, slots: int, clock: int = 4000, least_rto: int = 0) -> Timers:
         """The timers of a NIC whose clock is `clock`, for a stream of `slots`.
 
         Args:
@@ -100,7 +104,7 @@ class Timers:
             way: time from a host to another.
         """
         heartbeat = max(64, slots * frame // 4 // clock) * clock
-        rto = max(8 * way // clock * clock, 2 * heartbeat)
+        rto = max(8 * way // clock * clock, 2 * heartbeat, least_rto)
         return Timers(heartbeat, rto, 8 * rto, max(1, frame // clock) * clock)
 
 

@@ -11,7 +11,7 @@ from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import FRAME_OVERHEAD, Timers, frame_bytes
-from catchment.sim.performance.planning import IndexedTopology, path_tree, plan_tree
+from catchment.sim.performance.planning import path_tree, plan_tree
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import Mode, PacketType
 
@@ -25,13 +25,11 @@ class Stream:
     Attributes:
         senders, receivers: members of the simulation, in the order of the hosts; of an all-reduce they are the same.
         payload: bytes of a frame.
-        branches: of the simulation, top first; empty where nothing is added up.
     """
 
     senders: tuple[int, ...]
     receivers: tuple[int, ...]
     payload: int
-    branches: tuple[int, ...] = ()
 
     def frames(self, size: int) -> int:
         """Frames of a message of so many bytes."""
@@ -58,7 +56,7 @@ class Network:
 
     def __init__(self, cluster: Cluster, *, seed: int = 1) -> None:
         self.cluster = cluster
-        self.topology = IndexedTopology.of(cluster.topology)
+        self.topology = cluster.topology
         self.simulation = Simulation(seed)
         self.switches = {
             name: self.simulation.add_switch(pipeline=cluster.switch.pipeline, frame=cluster.switch.frame)
@@ -67,7 +65,7 @@ class Network:
         self.hosts = {
             name: self.simulation.add_host(
                 push=cluster.nic.push, pull=cluster.nic.pull, respond=cluster.nic.respond,
-                fifo_bytes=cluster.nic.fifo_bytes,
+                frame=cluster.nic.frame, fifo_bytes=cluster.nic.fifo_bytes,
             )
             for name in self.topology.hosts
         }  # fmt: skip
@@ -81,6 +79,7 @@ class Network:
             for end in (link.a, link.b):
                 self.switch_lines[end.switch, end.port] = self._line(cluster.links.up_byte, cluster.switch.queue_bytes)
         self._identities = 0
+        self._adding: list[int] = []  # branches with slots
 
     @property
     def lines(self) -> int:
@@ -104,10 +103,10 @@ class Network:
 
         return max(busy(at) for at in range(self.lines))
 
-    def slots_used(self, streams: Sequence[Stream]) -> dict[str, float]:
+    def slots_used(self) -> dict[str, float]:
         """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for somebody; the worst."""
         worst = {"10%": 0.0, "50%": 0.0, "90%": 0.0}
-        for branch in (one for stream in streams for one in stream.branches):
+        for branch in self._adding:
             time = self.simulation.occupancy(branch)
             total = sum(time) or 1
             for key, before in worst.items():
@@ -176,7 +175,7 @@ class Network:
         links = self.cluster.links
         frame = frame_bytes(shape.payload) * links.host_byte
         way = (depth + 1) * (links.latency + frame) + depth * self.cluster.switch.pipeline
-        return Timers.of(frame=frame, way=way, slots=shape.slots)
+        return Timers.of(frame=frame, way=way, slots=shape.slots, least_rto=self.cluster.nic.least_rto)
 
     def _stream(self, shape: _Shape, workers: Sequence[str], root: str | None) -> Stream:
         timers = self._timers(shape)
@@ -188,10 +187,11 @@ class Network:
             part = _RECEIVES if sums else _SENDS
             top = self._member(root, shape, timers, part, 0)
         branches = self._branches(shape, members, root, top)
+        self._adding += branches if sums else ()
         outer = tuple(members.values())
         if root is None or top is None:
-            return Stream(outer, outer, shape.payload, branches)
-        return Stream(outer, (top,), shape.payload, branches) if sums else Stream((top,), outer, shape.payload)
+            return Stream(outer, outer, shape.payload)
+        return Stream(outer, (top,), shape.payload) if sums else Stream((top,), outer, shape.payload)
 
     def _member(self, host: str, shape: _Shape, timers: Timers, part: int, wid: int) -> int:
         kind = PacketType.PARAM if shape.mode is Mode.BCAST else PacketType.PA

@@ -1,49 +1,15 @@
-"""Trees of switches for jobs: the control plane's own planner, on topologies of thousands of hosts."""
+"""Trees of switches for jobs, from the control plane's own planner, and ways between two hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from functools import cached_property
 
 from catchment.controlplane.jobs.tree import Branch, tree_of
-from catchment.controlplane.topology import Host, PortRef, Topology
+from catchment.controlplane.topology import PortRef, Topology
 from catchment.sim.performance.errors import PerformanceError
 
 
-@dataclass(frozen=True)
-class IndexedTopology(Topology):
-    """A topology that knows what is on which port without looking at every host."""
-
-    @classmethod
-    def of(cls, topology: Topology) -> IndexedTopology:
-        """The same topology with an index."""
-        return cls(**{each.name: getattr(topology, each.name) for each in fields(Topology)})
-
-    @cached_property
-    def _index(self) -> dict[str, dict[int, Host | PortRef]]:
-        found: dict[str, dict[int, Host | PortRef]] = {name: {} for name in self.switches}
-        for nic in self.nics():
-            found[nic.link.switch][nic.link.port] = nic
-        for link in self.links:
-            for end, other in ((link.a, link.b), (link.b, link.a)):
-                found[end.switch][end.port] = other
-        return found
-
-    @cached_property
-    def _racks(self) -> dict[str, str]:
-        return {switch: rack for rack, switches in self.racks.items() for switch in switches}
-
-    def ports(self, switch: str) -> dict[int, Host | PortRef]:
-        """Port number -> what is plugged in there."""
-        return self._index[switch]
-
-    def rack_of(self, switch: str) -> str | None:
-        """The rack that a switch is in; None for a spine."""
-        return self._racks.get(switch)
-
-
-def plan_tree(topology: IndexedTopology, workers: Sequence[str], root: str | None) -> list[Branch]:
+def plan_tree(topology: Topology, workers: Sequence[str], root: str | None) -> list[Branch]:
     """The branches of a job, top first.
 
     Raises:
@@ -55,7 +21,7 @@ def plan_tree(topology: IndexedTopology, workers: Sequence[str], root: str | Non
     return tree_of(topology, [topology.host(name) for name in workers], topology.host(root) if root else None)
 
 
-def path_tree(topology: IndexedTopology, start: str, end: str, spine: int = 0) -> list[Branch]:
+def path_tree(topology: Topology, start: str, end: str, spine: int = 0) -> list[Branch]:
     """The switches of a way from host `start`, which sends, to host `end`, as the tree of a job with one worker.
 
     Args:
@@ -67,8 +33,8 @@ def path_tree(topology: IndexedTopology, start: str, end: str, spine: int = 0) -
     first, last = topology.host(start).link, topology.host(end).link
     if first.switch == last.switch:
         return [Branch(first.switch, ((last.port, end),), first.port, None, 0)]
-    ups = {p.switch: port for port, p in topology.ports(first.switch).items() if isinstance(p, PortRef)}
-    downs = {p.switch: port for port, p in topology.ports(last.switch).items() if isinstance(p, PortRef)}
+    ups = [peer.switch for peer in topology.wiring.trunks[first.switch].values()]
+    downs = {peer.switch for peer in topology.wiring.trunks[last.switch].values()}
     if last.switch in ups:
         middle: list[str] = []
     else:
@@ -87,5 +53,5 @@ def path_tree(topology: IndexedTopology, start: str, end: str, spine: int = 0) -
     return branches
 
 
-def _port(topology: IndexedTopology, switch: str, peer: str) -> int:
-    return next(port for port, p in topology.ports(switch).items() if isinstance(p, PortRef) and p.switch == peer)
+def _port(topology: Topology, switch: str, peer: str) -> int:
+    return next(port for port, other in topology.wiring.trunks[switch].items() if other.switch == peer)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.collectives import COLLECTIVES
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.quantities import Dimension, quantity
-from catchment.sim.performance.run import Outcome, Progress, Rounds, simulate_allreduce, simulate_luwu
+from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.run import Outcome, Progress, simulate
 
-_RUNS = {"allreduce": simulate_allreduce, "luwu": simulate_luwu}
-_OF_THE_WORKLOAD = ("size", "rounds", "slots")
+_OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class Request:
         Raises:
             PerformanceError: a workload, key or value that there is not.
         """
-        if workload not in _RUNS:
-            raise PerformanceError(f"no workload {workload!r}; there are: {', '.join(_RUNS)}")
+        if workload not in COLLECTIVES:
+            raise PerformanceError(f"no workload {workload!r}; there are: {', '.join(COLLECTIVES)}")
         fixed = tuple(_pair(each) for each in settings)
         choices = [[(key, value) for value in values.split(",")] for key, values in map(_pair, sweeps)]
         made = []
@@ -63,9 +64,8 @@ class Request:
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run it."""
-        return _RUNS[self.workload](
-            load_cluster(self.cluster, self._overrides()), self._rounds(), seed=self.seed, progress=progress
-        )
+        cluster = load_cluster(self.cluster, self._overrides())
+        return simulate(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
 
     def _overrides(self) -> dict[str, str]:
         return {key: value for key, value in self.settings if "." in key}
@@ -82,6 +82,7 @@ class Request:
             return Rounds(
                 round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), int(own.get("rounds", "1")),
                 int(own["slots"]) if "slots" in own else None,
+                round(quantity(own.get("compute", "0s"), Dimension.TIME)),
             )  # fmt: skip
         except ValueError as error:
             raise PerformanceError(f"{self.workload}: {error}") from None

@@ -1,15 +1,20 @@
-"""One simulation in frame mode: a workload on a cluster, and what came of it."""
+"""One simulation in frame mode: rounds of a collective on a cluster, and what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from time import process_time
 
-from catchment.sim.performance.cluster import Cluster
-from catchment.sim.performance.errors import PerformanceError
+import numpy as np
+from numpy.typing import NDArray
+
+from catchment.sim.performance.baselines import Ends
+from catchment.sim.performance.cluster import Cluster, Node
+from catchment.sim.performance.collectives import COLLECTIVES, SWITCHML_HOST
 from catchment.sim.performance.failures import schedule_failures
-from catchment.sim.performance.network import Network, Stream
+from catchment.sim.performance.network import Network
+from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.workload import Action, Workload
 
 Progress = Callable[[int, int], None]
@@ -22,7 +27,9 @@ class Outcome:
     """What a simulation gave; times in seconds of the simulated world.
 
     Attributes:
-        rounds: each round's time, from the first push to the last byte in memory.
+        rounds: each round's time, until the last host has the last byte in memory.
+        exposed: the share of the time in which not even the slowest host computed.
+        straggler_cost: the share of the time for which the slowest host computed longer than hosts do on average.
         events: of the simulation; `events_per_second`: of processor time.
         frames: put on lines, by packet type; `resent` among them; `lost` on lines, `dropped` by full queues.
         drops: of switches, by reason.
@@ -32,6 +39,8 @@ class Outcome:
     """
 
     rounds: tuple[float, ...]
+    exposed: float
+    straggler_cost: float
     simulated: float
     events: int
     events_per_second: float
@@ -44,49 +53,37 @@ class Outcome:
     slots_used: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """Messages of one size, one after the other.
+def simulate(
+    kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None
+) -> Outcome:
+    """Rounds of a collective operation of all hosts, in frame mode.
 
-    Attributes:
-        size: bytes of a message, of each worker.
-        count: how many.
-        slots: of the job; None: what the switch has.
-    """
-
-    size: int
-    count: int = 1
-    slots: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.size < 1 or self.count < 1:
-            raise PerformanceError(f"{self.count} rounds of {self.size} bytes: give at least one of each")
-
-
-def simulate_allreduce(cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None) -> Outcome:
-    """Every host's sum in switches, to every host.
+    Args:
+        kind: of `COLLECTIVES`.
 
     Raises:
         PerformanceError: it does not fit the cluster, or does not come to an end.
     """
-    network = Network(cluster, seed=seed)
-    stream = network.allreduce(workers_of(cluster), slots=rounds.slots)
-    workload = Workload()
-    spans = play(workload, [stream], rounds)
-    return finish(network, workload, spans, [stream], progress)
-
-
-def simulate_luwu(cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None) -> Outcome:
-    """Gradients of every host to the optimizer node `opt`, then as many bytes of parameters from it; as above."""
-    if "opt" not in cluster.topology.hosts:
-        raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
+    if kind == "switchml":
+        cluster = replace(cluster, nic=SWITCHML_HOST)
     network = Network(cluster, seed=seed)
     workers = workers_of(cluster)
-    up = network.reduce(workers, "opt", slots=rounds.slots)
-    down = network.broadcast("opt", workers)
+    collective = COLLECTIVES[kind](network, workers, rounds)
     workload = Workload()
-    spans = play(workload, [up, down], rounds)
-    return finish(network, workload, spans, [up], progress)
+    settled = workload.add(Action.DELAY, amount=SETTLED)
+    ready: Ends = [[settled] for _ in workers]
+    computing = compute_times(cluster.node, workers, rounds, seed)
+    spans = []
+    for times in computing:
+        starts = ready
+        if rounds.compute:
+            starts = [
+                [workload.add(Action.COMPUTE, at, int(time), own)]
+                for at, (time, own) in enumerate(zip(times, ready, strict=True))
+            ]
+        ready = collective(workload, starts)
+        spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
+    return _finish(network, workload, [settled, *spans], computing, progress)
 
 
 def workers_of(cluster: Cluster) -> list[str]:
@@ -94,28 +91,22 @@ def workers_of(cluster: Cluster) -> list[str]:
     return [name for name in cluster.hosts if not name.startswith("opt")]
 
 
-def play(workload: Workload, streams: list[Stream], rounds: Rounds) -> list[tuple[int, list[int]]]:
-    """Messages through each stream in turn; for each round the operation that it begins with and those that end it."""
-    last = [workload.add(Action.DELAY, amount=SETTLED)]
-    spans = []
-    for _ in range(rounds.count):
-        begin = workload.add(Action.JOIN, after=last)
-        last = [begin]
-        for stream in streams:
-            _, pulls = workload.transfer(stream, rounds.size, tuple(last))
-            last = [workload.add(Action.JOIN, after=pulls)]
-        spans.append((begin, last))
-    return spans
+def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int) -> NDArray[np.float64]:
+    """How long each worker computes in each round, in ps: (rounds, workers)."""
+    numbers = np.random.Generator(np.random.Philox(key=seed))
+    straggle = node.straggle
+    factors = np.exp(straggle.sigma * numbers.standard_normal((rounds.count, len(workers))))
+    return rounds.compute * factors * np.array([straggle.slow.get(name, 1.0) for name in workers])
 
 
-def finish(
+def _finish(
     network: Network,
     workload: Workload,
-    spans: list[tuple[int, list[int]]],
-    streams: list[Stream],
+    spans: list[int],
+    computing: NDArray[np.float64],
     progress: Progress | None = None,
 ) -> Outcome:
-    """Run, and look at what happened."""
+    """Run, and look at what happened; `spans`: the operations that end what came before, and each round."""
     schedule_failures(network)
     spent = process_time()
     times = workload.run(network, progress)
@@ -123,10 +114,13 @@ def finish(
     simulation = network.simulation
     lines = [simulation.line(at) for at in range(network.lines)]
     now = max(1, simulation.now)
+    took = np.diff(times[spans, 1])
+    slowest = computing.max(axis=1)
     return Outcome(
-        tuple((max(int(times[end, 1]) for end in ends) - int(times[begin, 1])) / 1e12 for begin, ends in spans),
+        tuple(float(each) / 1e12 for each in took), float((took - slowest).clip(0).sum() / took.sum()),
+        float((slowest - computing.mean(axis=1)).sum() / took.sum()),
         simulation.now / 1e12, simulation.events, simulation.events / max(spent, 1e-9),
         network.frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
         sum(line["lost"] for line in lines), sum(line["dropped"] for line in lines), simulation.drops(),
-        network.busiest(lines, now), network.slots_used(streams),
+        network.busiest(lines, now), network.slots_used(),
     )  # fmt: skip

@@ -150,10 +150,11 @@ PYBIND11_MODULE(_performance, module) {
           py::arg("target"))
       .def(
           "add_host",
-          [](Simulation& self, Picos push, Picos pull, Picos respond, std::size_t fifo_bytes) {
-            return self.nics.add_host({push, pull, respond, fifo_bytes});
+          [](Simulation& self, Picos push, Picos pull, Picos respond, Picos frame,
+             std::size_t fifo_bytes) {
+            return self.nics.add_host({push, pull, respond, frame, fifo_bytes});
           },
-          py::kw_only(), py::arg("push"), py::arg("pull"), py::arg("respond"),
+          py::kw_only(), py::arg("push"), py::arg("pull"), py::arg("respond"), py::arg("frame"),
           py::arg("fifo_bytes"))
       .def(
           "add_member",

@@ -63,6 +63,7 @@ void NicModel::on_frame(std::uint32_t which, const Frame& frame) {
   Host& host = hosts_[member.host];
   if (host.down) return;
   const Picos now = fabric_.world.now();
+  host.free_at = std::max(host.free_at, now) + host.timing.frame;
   if (member.sender) {
     NicSender& sender = *member.sender;
     if (wire::has(frame.flags, Flag::kACKV)) {
@@ -171,7 +172,7 @@ bool NicModel::send_one(Host& host, Member& member) {
         member.receiver->write_window(*frame);
         member.receiver->on_carried();
       }
-      fabric_.send(member.out, *frame, member.data_bytes, now + host.timing.respond);
+      send(host, member, *frame, member.data_bytes);
       return true;
     }
   }
@@ -192,7 +193,12 @@ void NicModel::send_heartbeat(Host& host, Member& member, std::optional<Seq> mis
   if (missing) frame.flags |= static_cast<std::uint8_t>(Flag::kRETX);
   receiver.on_heartbeat(now);
   watch_heartbeat(host, static_cast<std::uint32_t>(&member - members_.data()));
-  fabric_.send(member.out, frame, kHeaderFrame, now + host.timing.respond);
+  send(host, member, frame, kHeaderFrame);
+}
+
+void NicModel::send(Host& host, const Member& member, const Frame& frame, std::size_t bytes) {
+  host.free_at = std::max(host.free_at, fabric_.world.now()) + host.timing.frame;
+  fabric_.send(member.out, frame, bytes, host.free_at + host.timing.respond);
 }
 
 // Sees to it that an event comes no later than the timer runs out.

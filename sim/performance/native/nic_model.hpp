@@ -17,6 +17,7 @@ struct NicTiming {
   Picos push = 0;     // from the doorbell to the first vector in the ring
   Picos pull = 0;     // from the last bit of a frame to the record in memory behind its data
   Picos respond = 0;  // from the last bit of a frame to the first bit of what it brings about
+  Picos frame = 0;    // of the host for each frame, in or out; 0: as fast as the line
   std::size_t fifo_bytes = 0;  // the MAC takes frames while no more than this waits for the line
 };
 
@@ -67,6 +68,7 @@ class NicModel {
     NicTiming timing;
     std::uint32_t source;
     std::vector<std::uint32_t> members;
+    Picos free_at = 0;     // when it has done with the frames so far
     std::size_t turn = 0;  // of the members, for who sends next
     Picos pump_at = -1;    // -1: no call is due
     bool down = false;
@@ -84,6 +86,7 @@ class NicModel {
 
   void pump(Host& host);
   bool send_one(Host& host, Member& member);
+  void send(Host& host, const Member& member, const Frame& frame, std::size_t bytes);
   void send_heartbeat(Host& host, Member& member, std::optional<Seq> missing);
   void watch_timer(Host& host, std::uint32_t which);
   void watch_heartbeat(Host& host, std::uint32_t which);

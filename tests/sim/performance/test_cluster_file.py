@@ -12,7 +12,8 @@ from catchment.sim.performance.cluster import Failure
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.requests import Request
-from catchment.sim.performance.run import Rounds, simulate_allreduce
+from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.run import simulate
 
 FOUR_RACKS = ROOT / "sim" / "clusters" / "four-racks.yaml"
 FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
@@ -96,7 +97,7 @@ def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
 def test_a_job_that_no_switch_takes_is_refused() -> None:
     cluster = load_cluster(FOUR_RACKS, {"fabric.per_rack": "33"})
     with pytest.raises(PerformanceError, match="switch r0 has 33 members"):
-        simulate_allreduce(cluster, Rounds(1024))
+        simulate("allreduce", cluster, Rounds(1024))
 
 
 @pytest.mark.parametrize("kind", ["host", "link", "switch"])
@@ -105,8 +106,8 @@ def test_what_comes_back_is_waited_for_and_what_stays_away_is_reported(kind: str
     calm = load_cluster(FOUR_RACKS, {"fabric.per_rack": "3"})
     gone = replace(calm, failures=(Failure(kind, name, 20_000_000),))
     with pytest.raises(PerformanceError, match="nothing has moved"):
-        simulate_allreduce(gone, Rounds(1 << 20))
+        simulate("allreduce", gone, Rounds(1 << 20))
     back = replace(calm, failures=(Failure(kind, name, 20_000_000, 70_000_000),))
-    before, after = (simulate_allreduce(each, Rounds(1 << 20)) for each in (calm, back))
+    before, after = (simulate("allreduce", each, Rounds(1 << 20)) for each in (calm, back))
     assert after.rounds[0] > before.rounds[0] + 40e-6
     assert before.resent == 0 < after.resent

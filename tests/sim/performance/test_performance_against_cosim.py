@@ -9,7 +9,8 @@ import numpy as np
 from catchment.sim.cosim import Machine
 from catchment.sim.cosim.rounds import gradients, parameters
 from catchment.sim.performance.cluster import Cluster, rack_spine
-from catchment.sim.performance.run import Rounds, simulate_luwu
+from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.run import simulate
 from catchment.wire.generated.constants import DataType
 
 SIZES = (1024, 16384, 262144)
@@ -26,6 +27,6 @@ def test_push_to_memory_takes_as_long_as_in_the_cosimulation(rng: random.Random)
             machine.run(4000)
             down = parameters(machine, job, bytes(size)).latency
             machine.run(4000)
-            simulated = simulate_luwu(cluster, Rounds(size)).rounds[0] * 1e9
+            simulated = simulate("luwu", cluster, Rounds(size)).rounds[0] * 1e9
             bound = 0.02 if size >= 65536 else 0.05
             assert abs(simulated / (up + down) - 1) <= bound, f"{size} B: {simulated} ns, the RTL {up} + {down}"

@@ -1,0 +1,28 @@
+"""How often a collective runs, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catchment.sim.performance.errors import PerformanceError
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Messages of one size, one after the other.
+
+    Attributes:
+        size: bytes of a message, of each worker.
+        count: how many.
+        slots: of the job; None: what the switch has.
+        compute: of each host before each message, in ps; stragglers take longer.
+    """
+
+    size: int
+    count: int = 1
+    slots: int | None = None
+    compute: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.count < 1:
+            raise PerformanceError(f"{self.count} rounds of {self.size} bytes: give at least one of each")
