@@ -15,7 +15,9 @@ from catchment.sim.performance.workload import Workload
 Collective = Callable[[Workload, Ends], Ends]
 """Adds a round's operations: what each host waits for -> what it has the result after."""
 
-SWITCHML_HOST = NicModel(push=1_000_000, pull=1_000_000, respond=1_000_000, frame=100_000, least_rto=1_000_000_000)
+SWITCHML_HOST = NicModel(
+    push=1_000_000, pull=1_000_000, respond=1_000_000, fifo_bytes=1 << 16, frame=100_000, least_rto=1_000_000_000
+)
 """SwitchML's workers are software that answers each frame: the stack of docs/cosim.md, 1 us from wire to program and
 100 ns of processor for each frame; its timeout is a millisecond, as the endpoint's in software."""
 

@@ -96,7 +96,9 @@ def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int)
     numbers = np.random.Generator(np.random.Philox(key=seed))
     straggle = node.straggle
     factors = np.exp(straggle.sigma * numbers.standard_normal((rounds.count, len(workers))))
-    return rounds.compute * factors * np.array([straggle.slow.get(name, 1.0) for name in workers])
+    slow = np.array([straggle.slow.get(name, 1.0) for name in workers])
+    times: NDArray[np.float64] = rounds.compute * factors * slow
+    return times
 
 
 def _finish(
