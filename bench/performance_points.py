@@ -75,7 +75,7 @@ def play_in_rtl(point: Point) -> Played:
     if len(point.workers) == 1:
         topology = star([*point.names, "opt"], program=LUWU, lanes=lanes, slots=1024)
     else:
-        topology = racks(point.racks, ["opt"], program=LUWU, lanes=lanes, slots=1024)
+        topology = racks(point.racks, ["opt"], program=LUWU, lanes=lanes, slots=2048)
     kinds = {**dict.fromkeys(point.names, Kind.WORKER), "opt": Kind.ROOT}
     numbers = np.random.default_rng(point.seed)
     # The RTL's tests use the build of the default.

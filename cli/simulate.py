@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,15 @@ from rich.progress import Progress
 from catchment.cli.output import JsonOption, print_json, print_table
 
 
+class ModeName(StrEnum):
+    """What --mode takes."""
+
+    FRAME = "frame"
+    FLOW = "flow"
+
+
 def simulate(
-    workload: Annotated[str, typer.Argument(help="allreduce or luwu.")],
+    workload: Annotated[str, typer.Argument(help="allreduce, luwu, ring, tree or switchml.")],
     *,
     cluster: Annotated[Path, typer.Option(help="Cluster file (docs/performance.md).", dir_okay=False)],
     settings: Annotated[
@@ -23,14 +31,16 @@ def simulate(
     sweep: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
     ] = None,
+    mode: Annotated[ModeName, typer.Option(help="Each frame, or flows at fair rates.")] = ModeName.FRAME,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a workload on a cluster of up to thousands of hosts (docs/performance.md)."""
-    from catchment.sim.performance.requests import Request, run_all  # noqa: PLC0415  only this verb needs it
+    from catchment.sim.performance.requests import Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
 
-    requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed)
+    chosen = Mode(mode)
+    requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
         task = bar.add_task(f"simulate {workload}", total=1.0)
         outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share))
@@ -41,7 +51,13 @@ def simulate(
     for request, outcome in outcomes:
         what = ", ".join(f"{key}={value}" for key, value in request.varied) or workload
         times = ", ".join(f"{1e6 * seconds:,.2f}" for seconds in outcome.rounds[:4])
-        rows.append((what, times, outcome.lost, outcome.resent, outcome.dropped, f"{100 * outcome.busiest:.1f} %",
-                     f"{outcome.events:,}", f"{outcome.events_per_second / 1e6:.1f}"))  # fmt: skip
-    columns = ("settings", "rounds, us", "lost", "resent", "dropped", "busiest line", "events", "M events/s")
+        shares = [f"{100 * share:.1f} %" for share in (outcome.exposed, outcome.straggler_cost)]
+        record = outcome.record
+        counts = ["-"] * 6
+        if record is not None:
+            counts = [f"{100 * record.busiest:.1f} %", *map(str, (record.lost, record.resent, record.dropped)),
+                      f"{record.events:,}", f"{record.events_per_second / 1e6:.1f}"]  # fmt: skip
+        rows.append((what, times, *shares, *counts))
+    columns = ("settings", "rounds, us", "exposed", "stragglers", "busiest line", "lost", "resent", "dropped", "events",
+               "M events/s")  # fmt: skip
     print_table(f"{workload} on {cluster}", columns, rows)

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from catchment.sim.performance.cluster_file import load_cluster
@@ -13,9 +14,16 @@ from catchment.sim.performance.collectives import COLLECTIVES
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rounds import Rounds
-from catchment.sim.performance.run import Outcome, Progress, simulate
+from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
+
+
+class Mode(StrEnum):
+    """How closely to look."""
+
+    FRAME = "frame"
+    FLOW = "flow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +40,18 @@ class Request:
     settings: tuple[tuple[str, str], ...]
     varied: tuple[tuple[str, str], ...]
     seed: int
+    mode: Mode = Mode.FRAME
 
     @classmethod
     def all_of(
-        cls, workload: str, cluster: Path, settings: Sequence[str], sweeps: Sequence[str], seed: int
+        cls,
+        workload: str,
+        cluster: Path,
+        settings: Sequence[str],
+        sweeps: Sequence[str],
+        *,
+        seed: int = 1,
+        mode: Mode = Mode.FRAME,
     ) -> list[Request]:
         """The requests of a command line, each checked before anything runs.
 
@@ -48,7 +64,7 @@ class Request:
         choices = [[(key, value) for value in values.split(",")] for key, values in map(_pair, sweeps)]
         made = []
         for varied in itertools.product(*choices):
-            request = cls(workload, cluster, (*fixed, *varied), varied, seed)
+            request = cls(workload, cluster, (*fixed, *varied), varied, seed, mode)
             request.check()
             made.append(request)
         return made
@@ -60,11 +76,15 @@ class Request:
             PerformanceError: it cannot.
         """
         self._rounds()
-        load_cluster(self.cluster, self._overrides())
+        cluster = load_cluster(self.cluster, self._overrides())
+        if self.mode is Mode.FLOW:
+            check_flow(self.workload, cluster)
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run it."""
         cluster = load_cluster(self.cluster, self._overrides())
+        if self.mode is Mode.FLOW:
+            return estimate(self.workload, cluster, self._rounds(), seed=self.seed)
         return simulate(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
 
     def _overrides(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One simulation in frame mode: rounds of a collective on a cluster, and what came of it."""
+"""One simulation: rounds of a collective on a cluster, and what came of it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from numpy.typing import NDArray
 from catchment.sim.performance.baselines import Ends
 from catchment.sim.performance.cluster import Cluster, Node
 from catchment.sim.performance.collectives import COLLECTIVES, SWITCHML_HOST
+from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.failures import schedule_failures
+from catchment.sim.performance.flow import FLOWS, flow_seconds
+from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.network import Network
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.workload import Action, Workload
 
 Progress = Callable[[int, int], None]
+Times = NDArray[np.float64]
 SETTLED = 5_000_000
 """Streams run for so many ps before the first push: every member's first heartbeat has been merged."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a simulation gave; times in seconds of the simulated world.
+class FrameRecord:
+    """What was counted in frame mode.
 
     Attributes:
-        rounds: each round's time, until the last host has the last byte in memory.
-        exposed: the share of the time in which not even the slowest host computed.
-        straggler_cost: the share of the time for which the slowest host computed longer than hosts do on average.
+        simulated: seconds, from the start of the streams.
         events: of the simulation; `events_per_second`: of processor time.
         frames: put on lines, by packet type; `resent` among them; `lost` on lines, `dropped` by full queues.
         drops: of switches, by reason.
@@ -38,9 +40,6 @@ class Outcome:
             somebody; of the switch where that was most.
     """
 
-    rounds: tuple[float, ...]
-    exposed: float
-    straggler_cost: float
     simulated: float
     events: int
     events_per_second: float
@@ -51,6 +50,34 @@ class Outcome:
     drops: dict[str, int]
     busiest: float
     slots_used: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulation gave; times in seconds of the simulated world.
+
+    Attributes:
+        rounds: each round's time, until the last host has the last byte in memory.
+        exposed: the share of the time in which not even the slowest host computed.
+        straggler_cost: the share of the time for which the slowest host computed longer than hosts do on average.
+        record: of frame mode; None in flow mode.
+    """
+
+    rounds: tuple[float, ...]
+    exposed: float
+    straggler_cost: float
+    record: FrameRecord | None = None
+
+    @classmethod
+    def of(cls, took: Times, computing: Times, record: FrameRecord | None) -> Outcome:
+        """The outcome of rounds that took so long (rounds,) while hosts computed so long (rounds, hosts), in ps."""
+        slowest = computing.max(axis=1)
+        return cls(
+            tuple(float(each) / PICOS_PER_SECOND for each in took),
+            float((took - slowest).clip(0).sum() / took.sum()),
+            float((slowest - computing.mean(axis=1)).sum() / took.sum()),
+            record,
+        )
 
 
 def simulate(
@@ -91,13 +118,13 @@ def workers_of(cluster: Cluster) -> list[str]:
     return [name for name in cluster.hosts if not name.startswith("opt")]
 
 
-def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int) -> NDArray[np.float64]:
+def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int) -> Times:
     """How long each worker computes in each round, in ps: (rounds, workers)."""
     numbers = np.random.Generator(np.random.Philox(key=seed))
     straggle = node.straggle
     factors = np.exp(straggle.sigma * numbers.standard_normal((rounds.count, len(workers))))
     slow = np.array([straggle.slow.get(name, 1.0) for name in workers])
-    times: NDArray[np.float64] = rounds.compute * factors * slow
+    times: Times = rounds.compute * factors * slow
     return times
 
 
@@ -105,7 +132,7 @@ def _finish(
     network: Network,
     workload: Workload,
     spans: list[int],
-    computing: NDArray[np.float64],
+    computing: Times,
     progress: Progress | None = None,
 ) -> Outcome:
     """Run, and look at what happened; `spans`: the operations that end what came before, and each round."""
@@ -116,13 +143,36 @@ def _finish(
     simulation = network.simulation
     lines = [simulation.line(at) for at in range(network.lines)]
     now = max(1, simulation.now)
-    took = np.diff(times[spans, 1])
-    slowest = computing.max(axis=1)
-    return Outcome(
-        tuple(float(each) / 1e12 for each in took), float((took - slowest).clip(0).sum() / took.sum()),
-        float((slowest - computing.mean(axis=1)).sum() / took.sum()),
-        simulation.now / 1e12, simulation.events, simulation.events / max(spent, 1e-9),
+    record = FrameRecord(
+        simulation.now / PICOS_PER_SECOND, simulation.events, simulation.events / max(spent, 1e-9),
         network.frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
         sum(line["lost"] for line in lines), sum(line["dropped"] for line in lines), simulation.drops(),
         network.busiest(lines, now), network.slots_used(),
     )  # fmt: skip
+    return Outcome.of(np.diff(times[spans, 1]).astype(float), computing, record)
+
+
+def estimate(kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1) -> Outcome:
+    """The same rounds in flow mode: all begin together when the slowest has computed.
+
+    Raises:
+        PerformanceError: flow mode cannot say it.
+    """
+    check_flow(kind, cluster)
+    workers = workers_of(cluster)
+    seconds = flow_seconds(kind, cluster, workers, rounds.size)
+    computing = compute_times(cluster.node, workers, rounds, seed)
+    return Outcome.of(computing.max(axis=1) + seconds * PICOS_PER_SECOND, computing, None)
+
+
+def check_flow(kind: str, cluster: Cluster) -> None:
+    """See that flow mode can say something of this.
+
+    Raises:
+        PerformanceError: it cannot.
+    """
+    troubles = cluster.links.faults
+    if cluster.failures or troubles.loss or troubles.duplicate or troubles.reorder:
+        raise PerformanceError("flow mode knows no faults and no failures: use --mode frame")
+    if kind not in FLOWS:
+        raise PerformanceError(f"flow mode has no {kind!r}; it has {', '.join(FLOWS)}: use --mode frame")

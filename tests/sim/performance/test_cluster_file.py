@@ -79,7 +79,7 @@ def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, line: 
 
 
 def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
-    requests = Request.all_of("allreduce", FOUR_RACKS, ["size=64KiB"], ["links.loss=0,0.01", "fabric.racks=1,2"], 1)
+    requests = Request.all_of("allreduce", FOUR_RACKS, ["size=64KiB"], ["links.loss=0,0.01", "fabric.racks=1,2"])
     assert [request.varied for request in requests] == [
         (("links.loss", loss), ("fabric.racks", racks)) for loss in ("0", "0.01") for racks in ("1", "2")
     ]
@@ -89,9 +89,9 @@ def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
         (["links.loss=many"], "not a number"), (["slots=no"], "invalid literal"),
     ):  # fmt: skip
         with pytest.raises(PerformanceError, match=says):
-            Request.all_of("allreduce", FOUR_RACKS, settings, [], 1)
+            Request.all_of("allreduce", FOUR_RACKS, settings, [])
     with pytest.raises(PerformanceError, match="no workload"):
-        Request.all_of("chess", FOUR_RACKS, [], [], 1)
+        Request.all_of("chess", FOUR_RACKS, [], [])
 
 
 def test_a_job_that_no_switch_takes_is_refused() -> None:
@@ -110,4 +110,5 @@ def test_what_comes_back_is_waited_for_and_what_stays_away_is_reported(kind: str
     back = replace(calm, failures=(Failure(kind, name, 20_000_000, 70_000_000),))
     before, after = (simulate("allreduce", each, Rounds(1 << 20)) for each in (calm, back))
     assert after.rounds[0] > before.rounds[0] + 40e-6
-    assert before.resent == 0 < after.resent
+    assert before.record is not None and after.record is not None
+    assert before.record.resent == 0 < after.record.resent

@@ -1,0 +1,74 @@
+"""Flow mode beside frame mode, and fair rates beside their definition."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from catchment.sim.performance.cluster import Cluster, rack_spine
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.max_min import Flow, completion_time, fair_rates
+from catchment.sim.performance.models import LinkModel
+from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.run import estimate, simulate
+from catchment.sim.world import Faults
+
+
+def random_flows(rng: random.Random) -> tuple[list[Flow], np.ndarray]:
+    lines = rng.randrange(1, 8)
+    capacity = np.array([rng.uniform(1, 10) for _ in range(lines)])
+    count = rng.randrange(1, 10)
+    flows = [
+        Flow(tuple(rng.sample(range(lines), rng.randrange(1, lines + 1))), rng.uniform(1, 50)) for _ in range(count)
+    ]
+    return flows, capacity
+
+
+def test_rates_are_max_min_fair(rng: random.Random) -> None:
+    """Each flow has a full line on which nobody is faster: that is the definition."""
+    for _ in range(200):
+        flows, capacity = random_flows(rng)
+        rates = fair_rates(flows, capacity)
+        load = np.zeros(len(capacity))
+        for flow, rate in zip(flows, rates, strict=True):
+            load[list(flow.lines)] += rate
+        assert (load <= capacity * (1 + 1e-9)).all()
+        for flow, rate in zip(flows, rates, strict=True):
+            assert any(
+                load[line] >= capacity[line] * (1 - 1e-9)
+                and rate >= max(r for f, r in zip(flows, rates, strict=True) if line in f.lines) - 1e-9
+                for line in flow.lines
+            )
+
+
+def test_a_line_alone_bounds_the_time(rng: random.Random) -> None:
+    for _ in range(100):
+        flows, capacity = random_flows(rng)
+        bound = max(sum(f.size for f in flows if line in f.lines) / rate for line, rate in enumerate(capacity))
+        assert completion_time(flows, capacity) >= bound * (1 - 1e-6)
+        shared = [Flow((0,), flow.size) for flow in flows]
+        assert completion_time(shared, capacity) == pytest.approx(sum(f.size for f in flows) / capacity[0])
+
+
+@pytest.mark.parametrize("kind", ["allreduce", "luwu", "ring"])
+def test_flow_mode_is_within_five_percent_of_frame_mode_from_a_mebibyte(kind: str, rng: random.Random) -> None:
+    for _ in range(3):
+        racks = rng.randrange(1, 4)
+        hosts = [[f"r{k}h{at}" for at in range(rng.randrange(2, 6))] for k in range(racks)]
+        topology = rack_spine(racks=hosts, spines=racks > 1, above=["opt"])
+        cluster = Cluster(topology, LinkModel(up_byte=rng.choice([20, 80, 160])))
+        rounds = Rounds(rng.randrange(1 << 20, 3 << 20))
+        frame, flow = simulate(kind, cluster, rounds).rounds[0], estimate(kind, cluster, rounds).rounds[0]
+        assert abs(flow / frame - 1) < 0.05, (kind, hosts, cluster.links, rounds)
+
+
+def test_flow_mode_refuses_what_it_cannot_say() -> None:
+    topology = rack_spine(racks=[["a", "b"]], spines=0)
+    with pytest.raises(PerformanceError, match="no faults"):
+        estimate("allreduce", Cluster(topology, LinkModel(faults=Faults(loss=0.1))), Rounds(100))
+    with pytest.raises(PerformanceError, match="no 'tree'"):
+        estimate("tree", Cluster(topology), Rounds(100))
+    with pytest.raises(PerformanceError, match="optimizer node"):
+        estimate("luwu", Cluster(topology), Rounds(100))
