@@ -17,6 +17,7 @@ class ModeName(StrEnum):
     """What --mode takes."""
 
     FRAME = "frame"
+    FOLD = "fold"
     FLOW = "flow"
 
 
@@ -31,7 +32,7 @@ def simulate(
     sweep: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
     ] = None,
-    mode: Annotated[ModeName, typer.Option(help="Each frame, or flows at fair rates.")] = ModeName.FRAME,
+    mode: Annotated[ModeName, typer.Option(help="How closely to look (docs/performance.md).")] = ModeName.FRAME,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,

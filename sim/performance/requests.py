@@ -12,9 +12,10 @@ from pathlib import Path
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.collectives import COLLECTIVES
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.folding import fold
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rounds import Rounds
-from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate
+from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate, simulate_folded
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
 
@@ -23,6 +24,7 @@ class Mode(StrEnum):
     """How closely to look."""
 
     FRAME = "frame"
+    FOLD = "fold"
     FLOW = "flow"
 
 
@@ -79,13 +81,16 @@ class Request:
         cluster = load_cluster(self.cluster, self._overrides())
         if self.mode is Mode.FLOW:
             check_flow(self.workload, cluster)
+        elif self.mode is Mode.FOLD:
+            fold(self.workload, cluster)
 
     def run(self, progress: Progress | None = None) -> Outcome:
         """Run it."""
         cluster = load_cluster(self.cluster, self._overrides())
         if self.mode is Mode.FLOW:
             return estimate(self.workload, cluster, self._rounds(), seed=self.seed)
-        return simulate(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
+        run = simulate_folded if self.mode is Mode.FOLD else simulate
+        return run(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
 
     def _overrides(self) -> dict[str, str]:
         return {key: value for key, value in self.settings if "." in key}

@@ -15,6 +15,7 @@ from catchment.sim.performance.collectives import COLLECTIVES, SWITCHML_HOST
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.failures import schedule_failures
 from catchment.sim.performance.flow import FLOWS, flow_seconds
+from catchment.sim.performance.folding import fold
 from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.network import Network
 from catchment.sim.performance.rounds import Rounds
@@ -111,6 +112,24 @@ def simulate(
         ready = collective(workload, starts)
         spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
     return _finish(network, workload, [settled, *spans], computing, progress)
+
+
+def simulate_folded(
+    kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None
+) -> Outcome:
+    """The same in folded mode.
+
+    Raises:
+        PerformanceError: hosts do not behave alike: they differ, or send frames again, each after a delay of its own.
+    """
+    outcome = simulate(kind, fold(kind, cluster), rounds, seed=seed, progress=progress)
+    record = outcome.record
+    if record is not None and (record.resent or record.dropped):
+        raise PerformanceError(
+            f"{record.dropped} frames were dropped and {record.resent} sent again, after a delay of each host's own: "
+            "hosts do not behave alike, use --mode frame"
+        )
+    return outcome
 
 
 def workers_of(cluster: Cluster) -> list[str]:
