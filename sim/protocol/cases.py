@@ -28,6 +28,10 @@ def _slots(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
     return Case(name, "slots.pml", holds, {"W": 2, "T": 2, "S": 4, **defines}, search)
 
 
+def _rails(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
+    return Case(name, "rails.pml", holds, {"W": 2, "U": 2, **defines}, search)
+
+
 REDUCE, CLOCKED = 1, 2
 
 CASES: tuple[Case, ...] = (
@@ -53,6 +57,9 @@ CASES: tuple[Case, ...] = (
     _slots("slots, three workers", True, W=3, S=3),
     _slots("slots, windows that differ, switch restart", True, WIN0=1, RS=1),
     _slots("slots, switch restart", True, RS=1),
+    _rails("rails, a rail fails", True, U=3, ROUNDS=1),
+    _rails("rails, three ranks", True, W=3, ROUNDS=1),
+    _rails("rails, the rail of the repair fails too", True),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -71,6 +78,11 @@ CASES: tuple[Case, ...] = (
     _slots("mutant: a duplicate is added once more", False, MUT=5),
     _slots("mutant: no vector again while a confirmation is awaited", False, MUT=6, RS=1),
     _slots("mutant: late acknowledgements are dropped", False, MUT=7),
+    _rails("mutant: units that some ranks lack are reduced again", False, MUT=1),
+    _rails("mutant: a rank decides from its own record", False, MUT=2),
+    _rails("mutant: a rank places sums of the failed rail after its record", False, MUT=3),
+    _rails("mutant: a rank goes on at its own place", False, MUT=4),
+    _rails("mutant: a rank repairs by an overtaken decision", False, MUT=5),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),
 )
