@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 4
+_ABI = 5
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -33,6 +33,30 @@ class Config(ctypes.Structure):
         ("spin_ns", ctypes.c_int64),
         ("absent_ns", ctypes.c_int64),
     )
+
+
+class RailWords(ctypes.Structure):
+    """catchment_rail."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("config", Config), ("bytes_per_ms", ctypes.c_uint32))
+
+
+class RailCostWords(ctypes.Structure):
+    """catchment_rail_cost."""
+
+    _fields_ = (("start_ns", ctypes.c_uint32), ("bytes_per_ms", ctypes.c_uint32), ("nominal", ctypes.c_uint32))
+
+
+class RailShareWords(ctypes.Structure):
+    """catchment_rail_share."""
+
+    _fields_ = (("rail", ctypes.c_uint32), ("first", ctypes.c_uint64), ("elements", ctypes.c_uint64))
+
+
+class RailStateWords(ctypes.Structure):
+    """catchment_rail_state."""
+
+    _fields_ = (("cost", RailCostWords), ("parts", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
 
 
 class Call(ctypes.Structure):
@@ -136,6 +160,23 @@ def library() -> ctypes.CDLL:
     signatures = {
         "collectives_abi": ([], ctypes.c_int),
         "group_open": ([ctypes.POINTER(Config), ctypes.c_char_p, ctypes.c_size_t], handle),
+        "rails_open": (
+            [ctypes.POINTER(RailWords), ctypes.c_uint32, ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t],
+            handle,
+        ),
+        "rails_states": ([handle, ctypes.POINTER(RailStateWords), ctypes.c_uint32], ctypes.c_uint32),
+        "rails_split": (
+            [
+                ctypes.POINTER(RailCostWords),
+                ctypes.POINTER(ctypes.c_uint32),
+                ctypes.c_uint32,
+                ctypes.c_int32,
+                ctypes.c_uint64,
+                ctypes.POINTER(RailShareWords),
+                ctypes.c_uint64,
+            ],
+            ctypes.c_uint64,
+        ),
         "group_forked": ([handle], ctypes.c_int),
         "group_port": ([handle], ctypes.c_uint16),
         "group_start": ([handle, ctypes.POINTER(Call)], handle),

@@ -43,6 +43,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     }
   }
   ++operation.outcome.vectors;
+  operation.outcome.agreed = now - operation.submitted;
   if (failure.peers == 0) {
     if (negotiates(own.scaling)) operation.outcome.exponent = header.next_exp;
     if (!negotiates(own.scaling) || operation.vectors == 0) {

@@ -5,13 +5,16 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "catchment/common/clock.hpp"
 #include "gathered_sums.hpp"
-#include "group.hpp"
+#include "rails/rail_set.hpp"
 #include "shm_port.hpp"
 #include "udp_port.hpp"
 
@@ -20,14 +23,17 @@ using catchment::shm::ForkGuard;
 using namespace catchment::host;
 
 struct catchment_group {
-  std::shared_ptr<Group> group;
+  std::shared_ptr<rails::RailSet> rails;
   std::uint16_t port = 0;
   ForkGuard guard{};
 };
 
 struct catchment_work {
-  std::shared_ptr<Group> group;
-  std::shared_ptr<Operation> operation;
+  std::shared_ptr<rails::RailSet> rails;
+  std::shared_ptr<rails::RailOperation> operation;  // none where it was refused
+  std::optional<CollectiveFailure> refusal{};
+  mutable std::mutex merging{};
+  mutable std::optional<CollectiveOutcome> outcome{};  // once somebody has asked for the result
   ForkGuard guard{};
 };
 
@@ -44,14 +50,6 @@ CollectiveFailure forked() {
           .fatal = true};
 }
 
-// One that ends before it begins.
-std::shared_ptr<Operation> refused(CollectiveFailure failure) {
-  auto operation = std::make_shared<Operation>(Call{});
-  operation->outcome.failure = std::move(failure);
-  operation->done.store(true);
-  return operation;
-}
-
 std::unique_ptr<Port> open_shm(const catchment_group_config& config, const UdpAddress& local,
                                const UdpAddress& peer) {
   const Nanos until = monotonic_now() + config.attach_ns;
@@ -64,7 +62,8 @@ std::unique_ptr<Port> open_shm(const catchment_group_config& config, const UdpAd
   }
 }
 
-std::unique_ptr<catchment_group> open_group(const catchment_group_config& config) {
+// The rail's group, and the port that it is bound to.
+std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(const catchment_group_config& config) {
   EngineConfig engine;
   const UdpAddress local{config.local_ip, config.local_port};
   const UdpAddress peer{config.switch_ip, config.switch_port};
@@ -80,18 +79,63 @@ std::unique_ptr<catchment_group> open_group(const catchment_group_config& config
       config.shm_path != nullptr ? config.shm_path : peer.host + ":" + std::to_string(peer.port);
   engine.timeout = config.timeout_ns;
   engine.absent = config.absent_ns;
-  auto result = std::make_unique<catchment_group>();
+  std::uint16_t bound = local.port;
   std::unique_ptr<Port> port;
   if (config.shm_path != nullptr) {
     port = open_shm(config, local, peer);
-    result->port = local.port;
   } else {
     auto udp = std::make_unique<UdpPort>(local, peer, longest_frame(engine), engine.stream.window);
-    result->port = udp->local().port;
+    bound = udp->local().port;
     port = std::move(udp);
   }
-  result->group = std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns);
+  return {std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns), bound};
+}
+
+// What is wrong with the rails as they are given; empty if nothing is.
+std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t policy) {
+  if (rails.empty() || rails.size() > CATCHMENT_MOST_RAILS) {
+    return std::to_string(rails.size()) + " rails: give 1.." + std::to_string(CATCHMENT_MOST_RAILS);
+  }
+  if (policy < CATCHMENT_RAILS_WATERFILL || policy > CATCHMENT_RAILS_SINGLE) {
+    return "there is no policy " + std::to_string(policy);
+  }
+  const catchment_group_config& first = rails.front().config;
+  for (const catchment_rail& rail : rails) {
+    const catchment_group_config& config = rail.config;
+    if (signature_lanes(config.lanes, config.ranks) < kLeastSignatureLanes) {
+      return std::to_string(config.lanes) + " lanes are too few for " +
+             std::to_string(config.ranks) + " ranks: two for each are needed";
+    }
+    if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes) {
+      return std::string("rail ") + rail.name + " has rank " + std::to_string(config.rank) +
+             " of " + std::to_string(config.ranks) + " and " + std::to_string(config.lanes) +
+             " lanes, rail " + rails.front().name + " rank " + std::to_string(first.rank) + " of " +
+             std::to_string(first.ranks) + " and " + std::to_string(first.lanes) + " lanes";
+    }
+  }
+  if (rails.size() > 1 && rails::kGranule % first.lanes != 0) {
+    return std::to_string(first.lanes) + " lanes: several rails need a power of two up to " +
+           std::to_string(rails::kGranule);
+  }
+  return {};
+}
+
+std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> asked,
+                                            std::int32_t policy) {
+  auto result = std::make_unique<catchment_group>();
+  std::vector<rails::Rail> opened;
+  for (const catchment_rail& rail : asked) {
+    auto [group, port] = open_rail(rail.config);
+    if (opened.empty()) result->port = port;
+    opened.push_back({rail.name, std::move(group), rail.bytes_per_ms});
+  }
+  result->rails =
+      std::make_shared<rails::RailSet>(std::move(opened), static_cast<rails::Policy>(policy));
   return result;
+}
+
+catchment_rail_cost told(const rails::RailCost& cost) {
+  return {.start_ns = cost.start_ns, .bytes_per_ms = cost.bytes_per_ms, .nominal = cost.nominal};
 }
 
 void write_failure(const std::optional<CollectiveFailure>& failure, catchment_result& result) {
@@ -142,14 +186,16 @@ int catchment_collectives_abi(void) { return CATCHMENT_COLLECTIVES_ABI; }
 
 catchment_group* catchment_group_open(const catchment_group_config* config, char* error,
                                       std::size_t error_bytes) {
-  std::string why;
+  const catchment_rail rail{.name = "", .config = *config, .bytes_per_ms = 0};
+  return catchment_rails_open(&rail, 1, CATCHMENT_RAILS_SINGLE, error, error_bytes);
+}
+
+catchment_group* catchment_rails_open(const catchment_rail* rails, std::uint32_t count,
+                                      std::int32_t policy, char* error, std::size_t error_bytes) {
+  const std::span<const catchment_rail> asked(rails, count);
+  std::string why = wrong_with(asked, policy);
   try {
-    if (signature_lanes(config->lanes, config->ranks) < kLeastSignatureLanes) {
-      why = std::to_string(config->lanes) + " lanes are too few for " +
-            std::to_string(config->ranks) + " ranks: two for each are needed";
-    } else {
-      return open_group(*config).release();
-    }
+    if (why.empty()) return open_rails(asked, policy).release();
   } catch (const std::system_error& system) {
     why = system.code().value() == EMSGSIZE ? "a frame does not fit the path: raise the MTU"
                                             : system.what();
@@ -164,20 +210,53 @@ catchment_group* catchment_group_open(const catchment_group_config* config, char
   return nullptr;
 }
 
+std::uint32_t catchment_rails_states(catchment_group* group, catchment_rail_state* states,
+                                     std::uint32_t room) {
+  if (group->guard.in_child()) return 0;
+  const std::vector<rails::RailState> known = group->rails->states();
+  for (std::uint32_t rail = 0; rail < std::min<std::size_t>(room, known.size()); ++rail) {
+    states[rail] = {told(known[rail].cost), known[rail].parts, known[rail].bytes};
+  }
+  return group->rails->table_version();
+}
+
+std::uint64_t catchment_rails_split(const catchment_rail_cost* rails,
+                                    const std::uint32_t* together_ns, std::uint32_t count,
+                                    std::int32_t policy, std::uint64_t elements,
+                                    catchment_rail_share* shares, std::uint64_t room) {
+  if (count > CATCHMENT_MOST_RAILS || policy < CATCHMENT_RAILS_WATERFILL ||
+      policy > CATCHMENT_RAILS_SINGLE) {
+    return 0;
+  }
+  std::vector<rails::RailCost> costs;
+  bool any = false;
+  for (const catchment_rail_cost& cost : std::span(rails, count)) {
+    costs.push_back({cost.start_ns, cost.bytes_per_ms, cost.nominal});
+    any = any || cost.bytes_per_ms != 0;
+  }
+  if (!any) return 0;
+  const std::vector<rails::Share> split =
+      rails::split(costs, {together_ns, count}, static_cast<rails::Policy>(policy), elements);
+  for (std::size_t at = 0; at < std::min<std::size_t>(room, split.size()); ++at) {
+    shares[at] = {split[at].rail, split[at].first, split[at].elements};
+  }
+  return split.size();
+}
+
 int catchment_group_forked(const catchment_group* group) { return group->guard.in_child() ? 1 : 0; }
 
 std::uint16_t catchment_group_port(const catchment_group* group) { return group->port; }
 
 catchment_work* catchment_group_start(catchment_group* group, const catchment_call* call) {
   auto work = std::make_unique<catchment_work>();
-  work->group = group->group;
+  work->rails = group->rails;
   if (group->guard.in_child()) {
-    work->operation = refused(forked());
+    work->refusal = forked();
     return work.release();
   }
-  if (const char* const wrong = wrong_with(*call, group->group->layout())) {
-    work->operation = refused(
-        {.kind = "argument", .message = wrong, .hint = "", .peers = 0, .seq = {}, .fatal = false});
+  if (const char* const wrong = wrong_with(*call, group->rails->layout())) {
+    work->refusal = {
+        {.kind = "argument", .message = wrong, .hint = "", .peers = 0, .seq = {}, .fatal = false}};
     return work.release();
   }
   Call asked;
@@ -200,74 +279,86 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
   asked.target = static_cast<std::uint8_t*>(call->target);
   asked.priority = call->priority;
   asked.timeout = call->timeout_ns;
-  work->operation = group->group->start(std::move(asked));
+  work->operation = group->rails->start(std::move(asked));
   return work.release();
 }
 
 void catchment_group_failure(catchment_group* group, catchment_result* result) {
   thread_local std::optional<CollectiveFailure> kept;
   *result = {};
-  kept = group->guard.in_child() ? forked() : group->group->failure();
+  kept = group->guard.in_child() ? forked() : group->rails->failure();
   write_failure(kept, *result);
 }
 
 void catchment_group_get_stats(const catchment_group* group, catchment_group_stats* result) {
-  const Stats& stats = group->group->stats();
   *result = {};
-  result->frames_sent = stats.frames_sent.get();
-  result->frames_received = stats.frames_received.get();
-  result->bytes_sent = stats.bytes_sent.get();
-  result->bytes_received = stats.bytes_received.get();
-  result->retransmissions = stats.retransmissions.get();
-  result->timeouts = stats.timeouts.get();
-  result->heartbeats_sent = stats.heartbeats_sent.get();
-  result->heartbeats_received = stats.heartbeats_received.get();
-  result->frames_asked_for = stats.frames_asked_for.get();
-  result->saturated = stats.saturated.get();
-  result->nonfinite = stats.nonfinite.get();
-  result->socket_errors = stats.socket_errors.get();
-  for (const Counter& counter : stats.rejects) result->rejected += counter.get();
-  result->in_flight = stats.in_flight.get();
-  result->held = stats.held.get();
-  result->operations = stats.pull_latency.count.get();
-  result->round_trip_ns = stats.round_trip.get();
-  result->retransmit_timeout_ns = stats.retransmit_timeout.get();
-  result->exponents_guessed = stats.exponents_guessed.get();
-  result->exponents_missed = stats.exponents_missed.get();
+  for (const rails::Rail& rail : group->rails->rails()) {
+    const Stats& stats = rail.group->stats();
+    result->frames_sent += stats.frames_sent.get();
+    result->frames_received += stats.frames_received.get();
+    result->bytes_sent += stats.bytes_sent.get();
+    result->bytes_received += stats.bytes_received.get();
+    result->retransmissions += stats.retransmissions.get();
+    result->timeouts += stats.timeouts.get();
+    result->heartbeats_sent += stats.heartbeats_sent.get();
+    result->heartbeats_received += stats.heartbeats_received.get();
+    result->frames_asked_for += stats.frames_asked_for.get();
+    result->saturated += stats.saturated.get();
+    result->nonfinite += stats.nonfinite.get();
+    result->socket_errors += stats.socket_errors.get();
+    for (const Counter& counter : stats.rejects) result->rejected += counter.get();
+    result->in_flight += stats.in_flight.get();
+    result->held += stats.held.get();
+    result->operations += stats.pull_latency.count.get();
+    result->round_trip_ns = std::max(result->round_trip_ns, stats.round_trip.get());
+    result->retransmit_timeout_ns =
+        std::max(result->retransmit_timeout_ns, stats.retransmit_timeout.get());
+    result->exponents_guessed += stats.exponents_guessed.get();
+    result->exponents_missed += stats.exponents_missed.get();
+  }
 }
 
 void catchment_group_close(catchment_group* group, std::int64_t linger_ns) {
-  if (!group->guard.in_child()) group->group->close(linger_ns);
+  if (!group->guard.in_child()) group->rails->close(linger_ns);
 }
 
 void catchment_group_free(catchment_group* group) {
   if (group->guard.in_child()) return;
   const std::unique_ptr<catchment_group> owned(group);
-  owned->group->close(0);
+  owned->rails->close(0);
 }
 
 int catchment_work_wait(catchment_work* work, std::int64_t limit_ns) {
-  return work->guard.in_child() || work->group->wait(*work->operation, limit_ns) ? 1 : 0;
+  if (work->guard.in_child() || work->refusal) return 1;
+  return work->rails->wait(*work->operation, limit_ns) ? 1 : 0;
 }
 
 int catchment_work_done(const catchment_work* work) {
-  return work->guard.in_child() || work->operation->done.load(std::memory_order_acquire) ? 1 : 0;
+  if (work->guard.in_child() || work->refusal) return 1;
+  return work->rails->done(*work->operation) ? 1 : 0;
 }
 
 int catchment_work_cancel(catchment_work* work) {
-  return !work->guard.in_child() && work->group->cancel(*work->operation) ? 1 : 0;
+  if (work->guard.in_child() || work->refusal) return 0;
+  return work->rails->cancel(*work->operation) ? 1 : 0;
 }
 
 void catchment_work_result(const catchment_work* work, catchment_result* result) {
   *result = {};
   if (catchment_work_done(work) == 0) return;
   result->done = 1;
-  if (!work->operation->done.load(std::memory_order_acquire)) {
+  if (work->refusal) {
+    write_failure(work->refusal, *result);
+    return;
+  }
+  if (!work->rails->done(*work->operation)) {
     static const std::optional<CollectiveFailure> left = forked();
     write_failure(left, *result);
     return;
   }
-  const CollectiveOutcome& outcome = work->operation->outcome;
+  const std::scoped_lock lock(work->merging);
+  if (!work->outcome) work->outcome = work->rails->outcome(*work->operation);
+  const CollectiveOutcome& outcome = *work->outcome;
   result->exponent = outcome.exponent;
   result->any_saturated = outcome.any_saturated ? 1 : 0;
   result->vectors = outcome.vectors;

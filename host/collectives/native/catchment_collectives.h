@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 4
+#define CATCHMENT_COLLECTIVES_ABI 5
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -68,6 +68,37 @@ typedef struct catchment_group_config {
   int64_t absent_ns;    /* how long the switch of a shared-memory port may be gone while operations
                            are pending; 0: as long as their timeout */
 } catchment_group_config;
+
+/* One of several networks between the same ranks (docs/rails.md). */
+typedef struct catchment_rail {
+  const char* name; /* for messages */
+  catchment_group_config config;
+  uint32_t bytes_per_ms; /* the nominal rate; 0: unknown */
+} catchment_rail;
+enum { CATCHMENT_MOST_RAILS = 8 };
+/* How an operation is split over the rails. */
+enum catchment_rail_policy {
+  CATCHMENT_RAILS_WATERFILL = 0, /* as measured, so that all rails end together */
+  CATCHMENT_RAILS_PAPER = 1,     /* Nezha's equations */
+  CATCHMENT_RAILS_FIXED = 2,     /* by the nominal rates */
+  CATCHMENT_RAILS_SLICES = 3,    /* slices in turn */
+  CATCHMENT_RAILS_SINGLE = 4     /* the best rail alone */
+};
+typedef struct catchment_rail_cost {
+  uint32_t start_ns;
+  uint32_t bytes_per_ms; /* 0: not to be used */
+  uint32_t nominal;      /* in any unit that the rails share */
+} catchment_rail_cost;
+typedef struct catchment_rail_share {
+  uint32_t rail;
+  uint64_t first; /* elements */
+  uint64_t elements;
+} catchment_rail_share;
+typedef struct catchment_rail_state {
+  catchment_rail_cost cost; /* as all ranks have measured it */
+  uint64_t parts;           /* of operations, that went over it */
+  uint64_t bytes;           /* of the wire, one way */
+} catchment_rail_state;
 
 typedef struct catchment_call {
   int32_t kind;
@@ -132,11 +163,26 @@ CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
 /* NULL: `error` says why, in up to `error_bytes` with the final zero. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
     const catchment_group_config* config, char* error, size_t error_bytes);
+/* As catchment_group_open() for ranks with `count` rails; all have the same ranks and lanes.  All
+ * ranks give the same rails in the same order and the same policy. */
+CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_rails_open(const catchment_rail* rails,
+                                                                   uint32_t count, int32_t policy,
+                                                                   char* error, size_t error_bytes);
+/* What each rail has carried, for up to `room` rails; the version of the table of costs. */
+CATCHMENT_COLLECTIVES_PUBLIC uint32_t catchment_rails_states(catchment_group* group,
+                                                             catchment_rail_state* states,
+                                                             uint32_t room);
+/* How `elements` would be split; `together_ns[k - 1]` is what using k rails costs besides.  The
+ * number of shares, of which up to `room` are written; 0 when no rail may be used, or the policy or
+ * the count is wrong. */
+CATCHMENT_COLLECTIVES_PUBLIC uint64_t catchment_rails_split(
+    const catchment_rail_cost* rails, const uint32_t* together_ns, uint32_t count, int32_t policy,
+    uint64_t elements, catchment_rail_share* shares, uint64_t room);
 /* 1 in a process that was forked after the group was opened.  It has neither the group's threads
  * nor its port: operations, also those that were under way, fail with kind `forked`, and freeing
  * gives nothing back. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_group_forked(const catchment_group* group);
-/* The address that a UDP group is bound to. */
+/* The UDP port that a group, or its first rail, is bound to. */
 CATCHMENT_COLLECTIVES_PUBLIC uint16_t catchment_group_port(const catchment_group* group);
 /* Queues an operation and sends what can be sent.  Never NULL: one that cannot be is done and
  * failed.  Free it with catchment_work_free(), at any time. */

@@ -37,6 +37,7 @@ struct CollectiveFailure {
 struct CollectiveOutcome {
   std::optional<CollectiveFailure> failure;
   Nanos latency = 0;
+  Nanos agreed = 0;           // from the call to the sum of the signatures
   std::uint64_t vectors = 0;  // received
   std::uint64_t retransmissions = 0;
   std::uint64_t saturated = 0;

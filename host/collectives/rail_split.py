@@ -1,0 +1,77 @@
+"""How an operation is split over rails: the C library's balancer, for plans, tools and tests (docs/rails.md)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from catchment.host.collectives.calls import wrong
+from catchment.host.collectives.library import RailCostWords, RailShareWords, library
+
+MOST_RAILS = 8
+
+
+class RailPolicy(IntEnum):
+    """Who decides about the split: `WATERFILL`, or one of the baselines of Nezha's evaluation.
+
+    WATERFILL: as the rails were measured, so that all end together; one rail where several would not pay.
+    PAPER: the equations of the paper. FIXED: by nominal rates. SLICES: slices of 64 KiB in turn, as MPTCP does.
+    SINGLE: the best rail alone.
+    """
+
+    WATERFILL = 0
+    PAPER = 1
+    FIXED = 2
+    SLICES = 3
+    SINGLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RailCost:
+    """What a rail costs.
+
+    Attributes:
+        start_ns: nanoseconds before the first byte.
+        bytes_per_ms: of the wire, at which an all-reduce runs; 0: the rail is not to be used.
+        nominal: the rate that the topology names, in any unit that the rails share.
+    """
+
+    start_ns: int
+    bytes_per_ms: int
+    nominal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RailShare:
+    """Elements `first` to `first + elements` of an operation, and the index of the rail that carries them."""
+
+    rail: int
+    first: int
+    elements: int
+
+
+def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPolicy, elements: int) -> list[RailShare]:
+    """The shares of `elements`, in their order.
+
+    Args:
+        rails: 1..8, of which one may be used.
+        together_ns: at k - 1 what using k rails at once costs besides, in nanoseconds.
+        policy: who decides.
+        elements: of the operation, 4 bytes of the wire each.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not 1 <= len(rails) <= MOST_RAILS or not any(rail.bytes_per_ms for rail in rails):
+        raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
+    if len(together_ns) != len(rails):
+        raise wrong(f"{len(together_ns)} costs of several rails", f"give {len(rails)}, one for each number of rails")
+    costs = (RailCostWords * len(rails))(*((r.start_ns, r.bytes_per_ms, r.nominal) for r in rails))
+    together = (ctypes.c_uint32 * len(rails))(*together_ns)
+    ask = library().catchment_rails_split
+    count = ask(costs, together, len(rails), policy, elements, None, 0)
+    shares = (RailShareWords * count)()
+    ask(costs, together, len(rails), policy, elements, shares, count)
+    return [RailShare(share.rail, share.first, share.elements) for share in shares]

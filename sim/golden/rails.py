@@ -1,0 +1,130 @@
+"""How an operation is split over rails (docs/rails.md, "The split"): slow, by trying everything, in exact integers.
+
+The C++ balancer of the collectives must give the same shares for the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import combinations
+
+GRANULE = 4096
+SLICE = 16 * 1024
+MOST_RATIO = 5
+WIRE_BYTES = 4
+_NANOS_PER_MILLI = 10**6
+
+
+class Policy(IntEnum):
+    """Who decides about the split: the cost model, or one of the baselines of Nezha's evaluation."""
+
+    WATERFILL = 0
+    PAPER = 1
+    FIXED = 2
+    SLICES = 3
+    SINGLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RailCost:
+    """What a rail costs: `start_ns` before the first byte, then `bytes_per_ms` of the wire; 0: it is not to be used.
+
+    `nominal` is the rate that the topology names, in any unit that the rails share.
+    """
+
+    start_ns: int
+    bytes_per_ms: int
+    nominal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Elements `first` to `first + elements` of an operation, and the rail that carries them."""
+
+    rail: int
+    first: int
+    elements: int
+
+
+def finish_ns(rails: Sequence[RailCost], chosen: Sequence[int], size: int) -> int | None:
+    """When `size` bytes over the `chosen` rails are there if all end together; None where one of them begins later.
+
+    The sum of B_i (T - L_i) over the rails is the size (equations 5 and 6 of the paper, solved).
+    """
+    rate = sum(rails[rail].bytes_per_ms for rail in chosen)
+    waited = sum(rails[rail].bytes_per_ms * rails[rail].start_ns for rail in chosen)
+    finish = (size * _NANOS_PER_MILLI + waited) // rate
+    return None if any(finish < rails[rail].start_ns for rail in chosen) else max(finish, 1)
+
+
+def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: Policy, elements: int) -> list[Share]:
+    """The shares of `elements`, in their order; `together_ns[k - 1]` is what using k rails at once costs besides."""
+    usable = [rail for rail, cost in enumerate(rails) if cost.bytes_per_ms]
+    size = elements * WIRE_BYTES
+    if elements == 0:
+        return []
+    if policy is Policy.SLICES:
+        firsts = range(0, elements, SLICE)
+        return [
+            Share(usable[turn % len(usable)], first, min(SLICE, elements - first)) for turn, first in enumerate(firsts)
+        ]
+    if policy is Policy.FIXED:
+        return _by_weight({rail: max(rails[rail].nominal, 1) for rail in usable}, elements)
+    single, alone = _best(rails, together_ns, usable, size, 1)
+    if policy is Policy.PAPER:
+        near = [rail for rail in usable if _alone(rails[rail], size) <= MOST_RATIO * alone]
+        if len(near) > 1:
+            times = {rail: _alone(rails[rail], size // len(near)) for rail in near}
+            shares = _by_weight({rail: sum(times.values()) - times[rail] for rail in near}, elements)
+            finish = max(_alone(rails[share.rail], share.elements * WIRE_BYTES) for share in shares)
+            if finish + together_ns[len(near) - 1] < alone:
+                return shares
+    chosen = single
+    if policy is Policy.WATERFILL:
+        chosen, _ = _best(rails, together_ns, usable, size, len(usable))
+    finish_at = finish_ns(rails, chosen, size)
+    assert finish_at is not None
+    carried = {
+        rail: rails[rail].bytes_per_ms * (finish_at - rails[rail].start_ns) // _NANOS_PER_MILLI for rail in chosen
+    }
+    return _by_weight(carried, elements)
+
+
+def _alone(rail: RailCost, size: int) -> int:
+    return rail.start_ns + size * _NANOS_PER_MILLI // rail.bytes_per_ms
+
+
+def _best(
+    rails: Sequence[RailCost], together_ns: Sequence[int], usable: Sequence[int], size: int, most: int
+) -> tuple[tuple[int, ...], int]:
+    """The set of rails that ends first; of equals the one with fewer rails, then with the lower numbers."""
+    ends = [
+        (finish + together_ns[count - 1], count, chosen)
+        for count in range(1, most + 1)
+        for chosen in combinations(usable, count)
+        if (finish := finish_ns(rails, chosen, size)) is not None
+    ]
+    finish, _, chosen = min(ends)
+    return chosen, finish
+
+
+def _by_weight(weights: dict[int, int], elements: int) -> list[Share]:
+    """Whole granules by weight, those left over to the rail with the largest (of equals the first).
+
+    The last rail takes what is no whole granule.
+    """
+    if not any(weights.values()):
+        weights = {min(weights): 1}
+    whole = sum(weights.values())
+    granules = {rail: elements * weight // whole // GRANULE for rail, weight in weights.items()}
+    most = max(weights, key=lambda rail: (weights[rail], -rail))
+    granules[most] += elements // GRANULE - sum(granules.values())
+    used = [rail for rail in sorted(granules) if granules[rail]] or [most]
+    shares, first = [], 0
+    for rail in used:
+        end = elements if rail == used[-1] else first + granules[rail] * GRANULE
+        shares.append(Share(rail, first, end - first))
+        first = end
+    return shares

@@ -1,0 +1,129 @@
+"""The balancer of rails: equal to the golden model, never worse than any split on a grid, and the paper's numbers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.rail_split import RailCost, RailPolicy, RailShare, split
+from catchment.sim.golden import rails as golden
+
+KIB, MIB = 1 << 10, 1 << 20
+SHARP, TCP = RailCost(9_000, 379_000), RailCost(982_000, 232_000)
+"""The paper's Table I as start-up (ns) and rate (bytes/ms)."""
+
+
+def random_rails(rng: random.Random, most: int) -> tuple[list[RailCost], list[int]]:
+    """Costs over the range of real networks, some equal, some not to be used, and what several cost together."""
+    rates = [rng.choice((0, 1_000, 12_500, 125_000, rng.randrange(1, 1 << 28))) for _ in range(rng.randint(1, most))]
+    if not any(rates):
+        rates[rng.randrange(len(rates))] = rng.randrange(1, 1 << 28)
+    rails = [RailCost(rng.choice((0, 1_000, rng.randrange(10**7))), rate, rng.randrange(1000)) for rate in rates]
+    return rails, [0, *(rng.randrange(10**6) for _ in rails[1:])]
+
+
+def finish(rails: list[RailCost], shares: list[RailShare]) -> float:
+    """When the slowest share has come, in ns."""
+    return max(rails[s.rail].start_ns + 4e6 * s.elements / rails[s.rail].bytes_per_ms for s in shares)
+
+
+def times_of(rails: list[RailCost], elements: int, policy: RailPolicy = RailPolicy.WATERFILL) -> float:
+    """When the split of `elements` has come, without a cost of several rails."""
+    return finish(rails, split(rails, [0] * len(rails), policy, elements))
+
+
+def test_every_policy_equals_the_golden_model(rng: random.Random) -> None:
+    for _ in range(3000):
+        rails, together = random_rails(rng, 8)
+        elements = rng.choice((0, 1, 4095, 4096, 4097, rng.randrange(1 << 12), rng.randrange(1 << 22)))
+        elements = elements if rng.random() < 0.9 else rng.randrange(1 << 36)
+        policy = rng.choice([p for p in RailPolicy if p is not RailPolicy.SLICES or elements < 1 << 24])
+        ours = split(rails, together, policy, elements)
+        costs = [golden.RailCost(r.start_ns, r.bytes_per_ms, r.nominal) for r in rails]
+        expected = golden.split(costs, together, golden.Policy(policy), elements)
+        assert ours == [RailShare(s.rail, s.first, s.elements) for s in expected], (rails, together, policy, elements)
+
+
+@pytest.mark.parametrize("policy", RailPolicy)
+def test_shares_cover_every_element_once_and_cut_no_vector(policy: RailPolicy, rng: random.Random) -> None:
+    for _ in range(300):
+        rails, together = random_rails(rng, 8)
+        elements = rng.randrange(1, 1 << 22)
+        shares = split(rails, together, policy, elements)
+        assert [s.first for s in shares] == [0, *itertools.accumulate(s.elements for s in shares)][:-1]
+        assert sum(s.elements for s in shares) == elements
+        assert all(s.first % golden.GRANULE == 0 and s.elements > 0 for s in shares)
+        assert all(rails[s.rail].bytes_per_ms for s in shares)
+
+
+def test_no_split_on_a_grid_is_better(rng: random.Random) -> None:
+    for _ in range(60):
+        count = rng.randint(2, 4)
+        rails = [RailCost(rng.randrange(2_000_000), rng.randrange(10_000, 400_000)) for _ in range(count)]
+        elements = rng.randrange(1 << 16, 1 << 23)
+        ours = times_of(rails, elements)
+        step = 20
+        best = min(
+            finish(rails, [RailShare(r, 0, elements * part // step) for r, part in enumerate(parts) if part])
+            for parts in itertools.product(range(step + 1), repeat=count)
+            if sum(parts) == step
+        )
+        granules = 4e6 * golden.GRANULE * count / min(rail.bytes_per_ms for rail in rails)
+        assert ours <= best + granules
+
+
+def test_a_larger_operation_never_uses_fewer_rails(rng: random.Random) -> None:
+    for _ in range(200):
+        rails = [RailCost(rng.randrange(2_000_000), rng.randrange(10_000, 400_000)) for _ in range(rng.randint(2, 4))]
+        together = [0, *(rng.randrange(500_000),) * (len(rails) - 1)]
+        used = [len(split(rails, together, RailPolicy.WATERFILL, 1 << bits)) for bits in range(14, 30)]
+        assert used == sorted(used)
+
+
+def test_table_1_of_the_paper() -> None:
+    for size, gain in ((8 * MIB, 1.596), (64 * MIB, 1.574)):
+        alone = {8 * MIB: (22_140, 37_137), 64 * MIB: (181_484, 316_323)}[size]
+        rails = [RailCost(0, size * 1000 // time) for time in alone]
+        assert alone[0] * 1000 / times_of(rails, size // 4) == pytest.approx(gain, rel=0.01)
+
+
+def test_the_threshold_between_one_rail_and_two() -> None:
+    """S* = B_1 (L_2 - L_1) = 360 KiB, between the 128 KiB and the 512 KiB of the paper's section 5.2.2."""
+    together = [0, 0]
+    for size in (128 * KIB, 340 * KIB):
+        assert [s.rail for s in split([SHARP, TCP], together, RailPolicy.WATERFILL, size // 4)] == [0]
+    assert len(split([SHARP, TCP], together, RailPolicy.WATERFILL, 512 * KIB // 4)) == 2
+
+
+def test_equal_rails_are_split_from_a_threshold_on_that_their_common_cost_makes() -> None:
+    """S* = 2 B sigma: 256 KiB at a rate of 232 bytes/us and 565 us."""
+    rails, together = [RailCost(0, 232_000)] * 2, [0, 565_000]
+    assert len(split(rails, together, RailPolicy.WATERFILL, 240 * KIB // 4)) == 1
+    assert len(split(rails, together, RailPolicy.WATERFILL, 280 * KIB // 4)) == 2
+
+
+def test_equation_8_is_half_wrong_for_three_rails_and_water_filling_is_not() -> None:
+    """Probe times of 1, 2 and 4: the paper's shares take 1.5 times as long as those by inverse times."""
+    rails = [RailCost(0, 400_000), RailCost(0, 200_000), RailCost(0, 100_000)]
+    elements = 1 << 26
+    assert times_of(rails, elements, RailPolicy.PAPER) / times_of(rails, elements) == pytest.approx(1.5, rel=0.01)
+
+
+def test_a_rail_that_is_five_times_slower_stays_out_of_the_papers_split() -> None:
+    rails = [RailCost(0, 600_000), RailCost(0, 100_000)]
+    assert [s.rail for s in split(rails, [0, 0], RailPolicy.PAPER, 1 << 24)] == [0]
+    assert len(split(rails, [0, 0], RailPolicy.WATERFILL, 1 << 24)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rails", "together"),
+    [([], []), ([RailCost(0, 0)], [0]), ([RailCost(0, 1)] * 9, [0] * 9), ([RailCost(0, 1)] * 2, [0])],
+)
+def test_rails_that_cannot_be(rails: list[RailCost], together: list[int]) -> None:
+    with pytest.raises(CollectiveError) as caught:
+        split(rails, together, RailPolicy.WATERFILL, 10)
+    assert caught.value.kind == "argument"
+    assert caught.value.hint
