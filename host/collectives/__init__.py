@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from catchment.host.collectives.communicator import Communicator
 from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.rail_set import Rail, RailSet, RailState
+from catchment.host.collectives.rail_split import RailCost, RailPolicy
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from catchment.host.collectives.work import Work, WorkStatistics
 
-__all__ = ["Block", "CollectiveError", "Communicator", "Delayed", "Fixed", "Scaling", "Work", "WorkStatistics"]
+__all__ = [
+    "Block",
+    "CollectiveError",
+    "Communicator",
+    "Delayed",
+    "Fixed",
+    "Rail",
+    "RailCost",
+    "RailPolicy",
+    "RailSet",
+    "RailState",
+    "Scaling",
+    "Work",
+    "WorkStatistics",
+]

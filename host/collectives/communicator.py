@@ -8,25 +8,24 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self
 
 from catchment.host.collectives import calls
 from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
+from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
 from catchment.host.collectives.work import Work
-from catchment.host.errors import EndpointError
 from catchment.host.membership.description import Description
-from catchment.host.transport.addresses import Address, checked_address
+from catchment.host.transport.addresses import Address
 from catchment.host.transport.buffers import Buffer
 from catchment.host.transport.stream import Stream
 from catchment.wire.generated.constants import DataType
 
 
-@final
 class Communicator:
     """One rank of an all-reduce job.
 
@@ -67,56 +66,32 @@ class Communicator:
         spin: float = 200e-6,
         absent: float | None = None,
     ) -> None:
-        path = chosen_path(port, rank, announced)
-        if not 0 <= rank < stream.workers:
-            raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
-        if not timeout > 0:
-            raise wrong(f"a timeout of {timeout} s", "give a positive number of seconds")
-        if window is not None and not 1 <= window <= stream.slots:
-            raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
-        try:
-            local = checked_address("local", local, least=0 if path is None else 1)
-            switch = checked_address("switch", switch, least=1)
-        except EndpointError as error:
-            raise wrong(error.message, error.hint) from error
+        config = config_of(
+            stream,
+            rank=rank,
+            local=local,
+            switch=switch,
+            path=chosen_path(port, rank, announced),
+            timing=Timing(timeout, spin, absent),
+            window=window,
+        )
+        reason = ctypes.create_string_buffer(REASON_BYTES)
+        handle = library().catchment_group_open(ctypes.byref(config), reason, len(reason))
+        if not handle:
+            raise not_opened(config, reason)
+        self._take(handle, stream, config, scaling)
+
+    def _take(self, handle: int, stream: Stream, config: Config, scaling: Scaling) -> None:
         self._stream = stream
-        self._rank = rank
+        self._rank = int(config.rank)
         self._scaling = scaling
-        self._path = path
+        self._path: bytes | None = config.shm_path
         self._library = library()
         self._histories: dict[str, History] = {}
         self._order = threading.Lock()
         self._pending: deque[Work] = deque()
-        config = Config(
-            gen=stream.gen,
-            ranks=stream.workers,
-            rank=rank,
-            slots=stream.slots,
-            window=window or 0,
-            base_seq=stream.base_seq,
-            lanes=stream.lanes,
-            local_port=local[1],
-            switch_port=switch[1],
-            local_ip=local[0].encode(),
-            switch_ip=switch[0].encode(),
-            shm_path=None if path is None else path.encode(),
-            attach_ns=int(timeout * 1e9),
-            timeout_ns=int(timeout * 1e9),
-            spin_ns=int(spin * 1e9),
-            absent_ns=0 if absent is None else int(absent * 1e9),
-        )
-        reason = ctypes.create_string_buffer(512)
-        self._handle = self._library.catchment_group_open(ctypes.byref(config), reason, len(reason))
-        if not self._handle:
-            raise CollectiveError(
-                f"cannot open {f'a UDP socket on {local[0]}:{local[1]}' if path is None else path}: "
-                f"{reason.value.decode()}",
-                kind="system",
-                hint="is the address of this host right, and the port free?"
-                if path is None
-                else "is the switch on this machine running with --port N=shm:PATH, and may this user attach?",
-            )
-        self._local = (local[0], int(self._library.catchment_group_port(self._handle)))
+        self._handle = handle
+        self._local = (config.local_ip.decode(), int(self._library.catchment_group_port(handle)))
 
     @classmethod
     def of_job(cls, description: Mapping[str, Any], **options: Any) -> Self:
@@ -158,7 +133,7 @@ class Communicator:
     @property
     def port(self) -> str:
         """The way to the switch: ``udp`` or ``shm:PATH``."""
-        return "udp" if self._path is None else f"shm:{self._path}"
+        return "udp" if self._path is None else f"shm:{self._path.decode()}"
 
     @property
     def handle(self) -> int:

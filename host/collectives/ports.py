@@ -11,16 +11,17 @@ from catchment.host.errors import EndpointError
 from catchment.host.transport.addresses import shm_path
 
 ENVIRONMENT = "CATCHMENT_SHM_PORT"
-"""Path of the shared-memory port of this rank; ``{rank}`` in it is replaced."""
+"""Path of the shared-memory port of this rank; ``{rank}`` and ``{rail}`` in it are replaced."""
 
 
-def chosen_path(port: str, rank: int, announced: str = "") -> str | None:
+def chosen_path(port: str, rank: int, announced: str = "", rail: str | None = None) -> str | None:
     """The shared-memory port to attach to, None for UDP.
 
     Args:
         port: ``auto``, ``udp`` or ``shm:PATH``.
         rank: for the template in the environment.
         announced: ``shm:PATH`` if the control plane says that the switch shares memory with this host.
+        rail: name of the rail where there are several: the environment counts only if it names rails.
 
     Raises:
         CollectiveError: kind ``argument``.
@@ -30,7 +31,10 @@ def chosen_path(port: str, rank: int, announced: str = "") -> str | None:
     try:
         if port != "auto":
             return shm_path(port)
-        paths = [os.environ.get(ENVIRONMENT, "").replace("{rank}", str(rank))]
+        template = os.environ.get(ENVIRONMENT, "")
+        if rail is not None:
+            template = template.replace("{rail}", rail) if "{rail}" in template else ""
+        paths = [template.replace("{rank}", str(rank))]
         paths += [shm_path(announced)] if announced else []
         return next((path for path in paths if path and is_socket(Path(path))), None)
     except EndpointError as error:

@@ -49,7 +49,7 @@ class Share:
 
 
 def finish_ns(rails: Sequence[RailCost], chosen: Sequence[int], size: int) -> int | None:
-    """When `size` bytes over the `chosen` rails are there if all end together; None where one of them begins later.
+    """The time at which `size` bytes over the `chosen` rails are there, all at once; None where one begins later.
 
     The sum of B_i (T - L_i) over the rails is the size (equations 5 and 6 of the paper, solved).
     """

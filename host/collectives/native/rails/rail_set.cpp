@@ -15,11 +15,12 @@ constexpr Nanos kLongest = 50 * kMillisecond;
 constexpr std::uint64_t kReportDelay = 16;
 constexpr std::uint64_t kReportEvery = 100;
 constexpr std::uint64_t kEarlyReports = 64;
-// One operation in so many goes over all rails, so that one that has become faster is noticed.
+// One operation in so many sends a sample over a rail that is not used, so that one that has become
+// faster is noticed; it is so many times as long as the sample.
 constexpr std::uint64_t kExploreEvery = 64;
-constexpr std::uint64_t kLeastExplored = 16 * kGranule;
+constexpr std::uint64_t kLeastExplored = 4;
 // Parts of fewer vectors tell no rate.
-constexpr std::uint32_t kLeastMeasured = 32;
+constexpr std::uint64_t kLeastMeasured = 32;
 // What is believed of a rail before it is used.
 constexpr std::uint32_t kFirstStartNs = 100'000;
 constexpr std::uint32_t kFirstBytesPerMs = 100'000;
@@ -129,13 +130,20 @@ std::vector<Share> RailSet::shares_of(const Call& call, std::uint64_t number) co
     shares.front().elements = elements;
     return shares;
   }
-  const bool explores = number % kExploreEvery == kExploreEvery - 1 && elements >= kLeastExplored;
-  if (!measures(policy_) || policy_ == Policy::kSingle || !explores) {
-    return split(table_.costs(), table_.together_ns(), policy_, elements);
+  const std::uint64_t tried = kLeastMeasured * layout().lanes;
+  const std::uint64_t sample = (tried + kGranule - 1) / kGranule * kGranule;
+  const bool explores = number % kExploreEvery == kExploreEvery - 1 && measures(policy_) &&
+                        elements >= kLeastExplored * sample;
+  if (!explores) return split(table_.costs(), table_.together_ns(), policy_, elements);
+  const std::uint64_t kept = (elements - sample) / kGranule * kGranule;
+  auto shares = split(table_.costs(), table_.together_ns(), policy_, kept);
+  std::vector<std::uint32_t> idle;
+  for (std::uint32_t rail = 0; rail < rails_.size(); ++rail) {
+    if (std::ranges::find(shares, rail, &Share::rail) == shares.end()) idle.push_back(rail);
   }
-  std::vector<RailCost> costs(table_.costs().begin(), table_.costs().end());
-  for (RailCost& cost : costs) cost.nominal = cost.bytes_per_ms;
-  return split(costs, table_.together_ns(), Policy::kFixed, elements);
+  if (idle.empty()) return split(table_.costs(), table_.together_ns(), policy_, elements);
+  shares.push_back({idle[number / kExploreEvery % idle.size()], kept, elements - kept});
+  return shares;
 }
 
 void RailSet::plan(RailOperation& operation) {

@@ -1,0 +1,81 @@
+"""What the C library needs to open one rank's way to a switch, checked before it is asked."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from catchment.host.collectives.calls import wrong
+from catchment.host.collectives.errors import CollectiveError
+from catchment.host.collectives.library import Config
+from catchment.host.errors import EndpointError
+from catchment.host.transport.addresses import Address, checked_address
+from catchment.host.transport.stream import Stream
+
+REASON_BYTES = 512
+"""Room for what the C library says when it cannot open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds: `timeout` and `absent` of pending operations, `spin` of a thread that waits; see `Communicator`."""
+
+    timeout: float
+    spin: float
+    absent: float | None
+
+
+def config_of(
+    stream: Stream,
+    *,
+    rank: int,
+    local: Address,
+    switch: Address,
+    path: str | None,
+    timing: Timing,
+    window: int | None,
+) -> Config:
+    """The C library's configuration of a rank; `path` is its shared-memory port, None for UDP.
+
+    Raises:
+        CollectiveError: kind ``argument``.
+    """
+    if not 0 <= rank < stream.workers:
+        raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
+    if not timing.timeout > 0:
+        raise wrong(f"a timeout of {timing.timeout} s", "give a positive number of seconds")
+    if window is not None and not 1 <= window <= stream.slots:
+        raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
+    try:
+        local = checked_address("local", local, least=0 if path is None else 1)
+        switch = checked_address("switch", switch, least=1)
+    except EndpointError as error:
+        raise wrong(error.message, error.hint) from error
+    return Config(
+        gen=stream.gen,
+        ranks=stream.workers,
+        rank=rank,
+        slots=stream.slots,
+        window=window or 0,
+        base_seq=stream.base_seq,
+        lanes=stream.lanes,
+        local_port=local[1],
+        switch_port=switch[1],
+        local_ip=local[0].encode(),
+        switch_ip=switch[0].encode(),
+        shm_path=None if path is None else path.encode(),
+        attach_ns=int(timing.timeout * 1e9),
+        timeout_ns=int(timing.timeout * 1e9),
+        spin_ns=int(timing.spin * 1e9),
+        absent_ns=0 if timing.absent is None else int(timing.absent * 1e9),
+    )
+
+
+def not_opened(config: Config, reason: ctypes.Array[ctypes.c_char]) -> CollectiveError:
+    """Why the C library could not open a rank's port."""
+    where = f"a UDP socket on {config.local_ip.decode()}:{config.local_port}"
+    hint = "is the address of this host right, and the port free?"
+    if config.shm_path is not None:
+        where = config.shm_path.decode()
+        hint = "is the switch on this machine running with --port N=shm:PATH, and may this user attach?"
+    return CollectiveError(f"cannot open {where}: {reason.value.decode()}", kind="system", hint=hint)

@@ -1,0 +1,238 @@
+"""Several rails as one communicator, over two switches: the bits of one rail, whatever the split."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from collective_lab import communicators, together
+
+from catchment.host import Stream
+from catchment.host.collectives import CollectiveError, Communicator, Delayed, Rail, RailPolicy, RailSet
+from catchment.sim.golden.collectives import total
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.wire.generated.constants import DataType
+
+LANES = 256
+RANKS = 3
+SLOTS = 32
+NAMES = [f"w{rank}" for rank in range(RANKS)]
+GBIT = 10**9
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def labs() -> Iterator[list[ShmLab]]:
+    """Two switches, a port for each rank on both: two rails."""
+    with ExitStack() as exits:
+        yield [exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024)) for _ in range(2)]
+
+
+def rails_of(labs: Sequence[ShmLab], rates: Sequence[int]) -> Callable[[str], tuple[list[Rail], int]]:
+    """Deploys a job on every switch; what each member's rails are, and its rank."""
+    jobs = [lab.allreduce(NAMES, slots=SLOTS, name=f"job{next(NUMBERS)}") for lab in labs]
+
+    def of(member: str) -> tuple[list[Rail], int]:
+        told = [job.describe(member) for job in jobs]
+        rails = [
+            Rail(
+                name=name,
+                stream=Stream(**one["sums"]),
+                local=tuple(one["local"]),
+                switch=tuple(one["switch"]),
+                port=f"shm:{lab.path(member)}",
+                rate=rate,
+            )
+            for name, one, lab, rate in zip("ab", told, labs, rates, strict=True)
+        ]
+        return rails, told[0]["wid"]
+
+    return of
+
+
+@contextmanager
+def rail_sets(
+    labs: Sequence[ShmLab],
+    *,
+    policy: RailPolicy | Sequence[RailPolicy] = RailPolicy.WATERFILL,
+    rates: Sequence[int] = (GBIT, GBIT),
+    **options: Any,
+) -> Iterator[list[RailSet]]:
+    """All ranks in this process; the jobs end with them."""
+    policies = [policy] * RANKS if isinstance(policy, RailPolicy) else policy
+    of = rails_of(labs, rates)
+    with ExitStack() as exits:
+        yield [
+            exits.enter_context(RailSet(of(name)[0], rank=of(name)[1], policy=one, **{"timeout": 60.0, **options}))
+            for name, one in zip(NAMES, policies, strict=True)
+        ]
+
+
+def values(rng: random.Random, rank: int, elements: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Different on each rank, over many magnitudes."""
+    numbers = np.random.default_rng([rng.getrandbits(32), rank])
+    return (numbers.normal(size=elements) * 2.0 ** numbers.integers(-20, 20, elements)).astype(np.float32)
+
+
+def all_reduced(ranks: Sequence[Communicator], rng: random.Random, elements: int) -> list[Any]:
+    """One operation of every rank; the exceptions."""
+    arrays = [values(rng, rank, elements) for rank in range(RANKS)]
+    return together(ranks, lambda rank: rank.all_reduce(arrays[rank.rank]).wait())
+
+
+@pytest.mark.parametrize("policy", RailPolicy)
+def test_the_bits_are_those_of_one_rail(policy: RailPolicy, labs: list[ShmLab], rng: random.Random) -> None:
+    sizes = [1, 300, 4096, 4097, *(rng.randrange(1 << 17) for _ in range(4)), 200_001]
+    arrays = [[values(rng, rank, size) for size in sizes] for rank in range(RANKS)]
+    with rail_sets(labs, policy=policy, rates=(GBIT, GBIT // 3)) as ranks:
+
+        def body(rank: Communicator) -> list[Any]:
+            ours = [array.copy() for array in arrays[rank.rank]]
+            works = [rank.all_reduce(array, op=("sum", "mean")[at % 2]) for at, array in enumerate(ours)]
+            for work in works:
+                work.wait()
+            return ours
+
+        outcomes = together(ranks, body)
+    for at, size in enumerate(sizes):
+        each = [arrays[rank][at] for rank in range(RANKS)]
+        expected = total(each, DataType.FP32, lanes=LANES, slots=SLOTS, op=("sum", "mean")[at % 2])
+        for outcome in outcomes:
+            assert np.array_equal(outcome[at].view(np.uint32), expected.view(np.uint32)), f"{size} elements"
+
+
+@pytest.mark.parametrize("policy", [RailPolicy.WATERFILL, RailPolicy.FIXED, RailPolicy.SLICES])
+def test_a_large_operation_goes_over_both_rails(policy: RailPolicy, labs: list[ShmLab], rng: random.Random) -> None:
+    elements = 1 << 19
+    with rail_sets(labs, policy=policy, rates=(2 * GBIT // 1000, GBIT // 1000)) as ranks:
+        all_reduced(ranks, rng, elements)
+        carried = [[state.bytes for state in rank.rails()] for rank in ranks]
+    assert carried[0] == carried[1] == carried[2]
+    assert sum(carried[0]) == 4 * elements
+    share = carried[0][0] / sum(carried[0])
+    assert share == pytest.approx(0.5 if policy is RailPolicy.SLICES else 2 / 3, abs=0.05)
+
+
+def test_a_small_operation_goes_over_one_rail(labs: list[ShmLab], rng: random.Random) -> None:
+    with rail_sets(labs, rates=(GBIT, 4 * GBIT)) as ranks:
+        all_reduced(ranks, rng, 2048)
+        assert [[state.parts for state in rank.rails()] for rank in ranks] == [[0, 1]] * RANKS
+
+
+def test_the_table_is_the_same_on_all_ranks_whoever_is_late(labs: list[ShmLab], rng: random.Random) -> None:
+    """Rank 0 runs far ahead of the others: its operations wait for reports, and its calls return at once."""
+    arrays = [[values(rng, rank, 40_000) for _ in range(90)] for rank in range(RANKS)]
+    expected = [total([arrays[rank][at] for rank in range(RANKS)], DataType.FP32, lanes=LANES, slots=SLOTS)
+                for at in range(90)]  # fmt: skip
+    with rail_sets(labs) as ranks:
+        ahead = [ranks[0].all_reduce(array) for array in arrays[0]]
+        late = ranks[1:]
+        together(late, lambda rank: [rank.all_reduce(array).wait() for array in arrays[rank.rank]])
+        for work in ahead:
+            work.wait()
+        tables = [(rank.table_version, [state.cost for state in rank.rails()]) for rank in ranks]
+    assert tables[0] == tables[1] == tables[2]
+    assert tables[0][0] >= 6  # after operations 2, 4, 8, 16, 32, 64
+    for rank in range(RANKS):
+        for at in range(90):
+            assert np.array_equal(arrays[rank][at].view(np.uint32), expected[at].view(np.uint32))
+
+
+def test_what_is_measured_moves_the_shares(labs: list[ShmLab], rng: random.Random) -> None:
+    """The nominal rates are absurd; after some reports the costs are those of the rails."""
+    with rail_sets(labs, rates=(8_000_000, 16_000)) as ranks:
+        before = [state.cost.bytes_per_ms for state in ranks[0].rails()]
+        for _ in range(70):
+            assert all_reduced(ranks, rng, 1 << 16) == [None] * RANKS
+        after = [state.cost.bytes_per_ms for state in ranks[0].rails()]
+        parts = [state.parts for state in ranks[0].rails()]
+    assert before == [1000, 2]
+    assert after[0] > 10 * before[0]
+    assert parts[1] >= 1, "the rail that seemed slow was never tried"
+
+
+def test_every_operation_over_rails(labs: list[ShmLab], rng: random.Random) -> None:
+    def body(rank: Communicator) -> None:
+        me, size = rank.rank, rank.size
+        sent = np.arange(me, me + 9000, dtype=np.int32)
+        root = sent.copy()
+        rank.broadcast(root, 1).wait()
+        assert np.array_equal(root, np.arange(1, 9001, dtype=np.int32))
+        gathered = np.zeros(size * 9000, np.int32)
+        rank.all_gather(sent, gathered).wait()
+        assert np.array_equal(gathered, np.concatenate([np.arange(r, r + 9000, dtype=np.int32) for r in range(size)]))
+        part = np.zeros(3000, np.int32)
+        rank.reduce_scatter(sent, part).wait()
+        everybody = sum(np.arange(r, r + 9000, dtype=np.int32) for r in range(size))
+        assert np.array_equal(part, everybody[3000 * me : 3000 * (me + 1)])
+        largest = sent.copy()
+        rank.all_reduce(largest, op="max").wait()
+        assert np.array_equal(largest, np.arange(size - 1, size + 8999, dtype=np.int32))
+        kept, result = sent.copy(), np.zeros(9000, np.int32)
+        rank.reduce(kept, 2, result if me == 2 else None).wait()
+        assert np.array_equal(kept, sent)
+        assert me != 2 or np.array_equal(result, everybody)
+        doubles = np.full(9000, 2.0**me, np.float32)
+        rank.all_reduce(doubles, scaling=Delayed("x")).wait()
+        assert np.array_equal(doubles, np.full(9000, 7.0, np.float32))
+        rank.barrier().wait()
+
+    with rail_sets(labs) as ranks:
+        assert together(ranks, body) == [None] * RANKS
+
+
+def test_ranks_with_different_policies_are_told(labs: list[ShmLab], rng: random.Random) -> None:
+    policies = [RailPolicy.FIXED, RailPolicy.FIXED, RailPolicy.SLICES]
+    with rail_sets(labs, policy=policies, rates=(GBIT, 3 * GBIT), timeout=5.0) as ranks:
+        raised = all_reduced(ranks, rng, 1 << 18)
+    assert all(isinstance(error, CollectiveError) for error in raised)
+    assert {error.kind for error in raised} <= {"mismatch", "missing"}
+    assert any(error.kind == "mismatch" and "rail" in str(error) for error in raised)
+
+
+def test_a_dead_rail_is_named(labs: list[ShmLab], rng: random.Random) -> None:
+    with ExitStack() as exits:
+        doomed = exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024))
+        ranks = exits.enter_context(rail_sets([labs[0], doomed], policy=RailPolicy.FIXED, timeout=1.0))
+        doomed.kill_switch()
+        raised = all_reduced(ranks, rng, 1 << 18)
+    assert all(isinstance(error, CollectiveError) and "rail b" in str(error) for error in raised), raised
+
+
+def test_rails_of_unequal_lanes_are_refused(labs: list[ShmLab]) -> None:
+    with ExitStack() as exits:
+        narrow = exits.enter_context(ShmLab(NAMES, lanes=64, slots=1024))
+        of = rails_of([labs[0], narrow], (0, 0))
+        with pytest.raises(CollectiveError, match="rail b has rank 0 of 3 and 64 lanes"):
+            RailSet(of("w0")[0], rank=0)
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_numbers_of_rails_that_cannot_be(count: int) -> None:
+    stream = Stream(gen=1, workers=2, slots=8, lanes=64)
+    rails = [Rail(str(at), stream, ("127.0.0.1", 0), ("127.0.0.1", 1)) for at in range(count)]
+    with pytest.raises(CollectiveError, match="rails"):
+        RailSet(rails, rank=0)
+
+
+def test_two_rails_of_one_name_and_a_negative_rate_are_refused() -> None:
+    stream = Stream(gen=1, workers=2, slots=8, lanes=64)
+    twice = [Rail("a", stream, ("127.0.0.1", 0), ("127.0.0.1", 1))] * 2
+    with pytest.raises(CollectiveError, match="a name of its own"):
+        RailSet(twice, rank=0)
+    with pytest.raises(CollectiveError, match="-5 bit/s"):
+        RailSet([Rail("a", stream, ("127.0.0.1", 0), ("127.0.0.1", 1), rate=-5)], rank=0)
+
+
+def test_a_communicator_is_a_set_of_one_rail(labs: list[ShmLab], rng: random.Random) -> None:
+    job = labs[0].allreduce(NAMES, slots=SLOTS, name="one")
+    with communicators(labs[0], job) as ranks:
+        arrays = [values(rng, rank, 70_000) for rank in range(RANKS)]
+        expected = total(arrays, DataType.FP32, lanes=LANES, slots=SLOTS)
+        together(ranks, lambda rank: rank.all_reduce(arrays[rank.rank]).wait())
+    assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
