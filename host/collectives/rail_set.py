@@ -125,20 +125,32 @@ class RailSet(Communicator):
         self._take(handle, rails[0].stream, words[0].config, scaling)
 
     @classmethod
-    def of_job(cls, told: Mapping[str, Any], **options: Any) -> Self:
-        """Make a rank from what the control plane tells a member of a job on several rails; `options` as above."""
+    def of_job(cls, description: Mapping[str, Any], **options: Any) -> Self:
+        """Make a rank from what the control plane says to a member of a group of jobs, one on each rail.
+
+        Raises:
+            CollectiveError: kind ``argument``, where no part names a rail or the parts number this member differently;
+                and as the constructor.
+        """
+        parts = {label: part for label, part in description.get("parts", {}).items() if "rail" in part}
+        ranks = {label: part["wid"] for label, part in parts.items()}
+        if len(set(ranks.values())) != 1:
+            raise wrong(
+                f"job {description.get('job', '(no name)')} with rails {ranks}",
+                "give a group of jobs with the same workers in the same order, one on each rail",
+            )
         rails = [
             Rail(
-                name=rail["rail"],
-                stream=Stream(**rail["sums"]),
-                local=tuple(rail["local"]),
-                switch=tuple(rail["switch"]),
-                announced=rail.get("port", ""),
-                rate=rail.get("rate", 0),
+                name=part["rail"],
+                stream=Stream(**part["sums"]),
+                local=tuple(part["local"]),
+                switch=tuple(part["switch"]),
+                announced=part.get("port", ""),
+                rate=part.get("rate", 0),
             )
-            for rail in told["rails"]
+            for part in parts.values()
         ]
-        return cls(rails, rank=told["wid"], **options)
+        return cls(rails, rank=next(iter(ranks.values())), **options)
 
     def rails(self) -> list[RailState]:
         """Each rail's cost and what it has carried."""

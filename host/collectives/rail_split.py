@@ -68,7 +68,7 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPol
         raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
     if len(together_ns) != len(rails):
         raise wrong(f"{len(together_ns)} costs of several rails", f"give {len(rails)}, one for each number of rails")
-    costs = (RailCostWords * len(rails))(*((r.start_ns, r.bytes_per_ms, r.nominal) for r in rails))
+    costs = (RailCostWords * len(rails))(*(RailCostWords(r.start_ns, r.bytes_per_ms, r.nominal) for r in rails))
     together = (ctypes.c_uint32 * len(rails))(*together_ns)
     ask = library().catchment_rails_split
     count = ask(costs, together, len(rails), policy, elements, None, 0)

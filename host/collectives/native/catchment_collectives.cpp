@@ -134,7 +134,7 @@ std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> aske
   return result;
 }
 
-catchment_rail_cost told(const rails::RailCost& cost) {
+catchment_rail_cost words_of(const rails::RailCost& cost) {
   return {.start_ns = cost.start_ns, .bytes_per_ms = cost.bytes_per_ms, .nominal = cost.nominal};
 }
 
@@ -215,7 +215,7 @@ std::uint32_t catchment_rails_states(catchment_group* group, catchment_rail_stat
   if (group->guard.in_child()) return 0;
   const std::vector<rails::RailState> known = group->rails->states();
   for (std::uint32_t rail = 0; rail < std::min<std::size_t>(room, known.size()); ++rail) {
-    states[rail] = {told(known[rail].cost), known[rail].parts, known[rail].bytes};
+    states[rail] = {words_of(known[rail].cost), known[rail].parts, known[rail].bytes};
   }
   return group->rails->table_version();
 }

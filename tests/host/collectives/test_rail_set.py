@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -33,26 +33,19 @@ def labs() -> Iterator[list[ShmLab]]:
         yield [exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024)) for _ in range(2)]
 
 
-def rails_of(labs: Sequence[ShmLab], rates: Sequence[int]) -> Callable[[str], tuple[list[Rail], int]]:
-    """Deploys a job on every switch; what each member's rails are, and its rank."""
+def descriptions_of(labs: Sequence[ShmLab], rates: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Deploys a job on every switch; what the control plane says to each member of such a group of jobs."""
     jobs = [lab.allreduce(NAMES, slots=SLOTS, name=f"job{next(NUMBERS)}") for lab in labs]
-
-    def of(member: str) -> tuple[list[Rail], int]:
-        told = [job.describe(member) for job in jobs]
-        rails = [
-            Rail(
-                name=name,
-                stream=Stream(**one["sums"]),
-                local=tuple(one["local"]),
-                switch=tuple(one["switch"]),
-                port=f"shm:{lab.path(member)}",
-                rate=rate,
-            )
-            for name, one, lab, rate in zip("ab", told, labs, rates, strict=True)
-        ]
-        return rails, told[0]["wid"]
-
-    return of
+    return {
+        member: {
+            "job": "rails",
+            "parts": {
+                rail: {**job.describe(member), "rail": rail, "rate": rate, "port": f"shm:{lab.path(member)}"}
+                for rail, job, lab, rate in zip("ab", jobs, labs, rates, strict=True)
+            },
+        }
+        for member in NAMES
+    }
 
 
 @contextmanager
@@ -65,10 +58,10 @@ def rail_sets(
 ) -> Iterator[list[RailSet]]:
     """All ranks in this process; the jobs end with them."""
     policies = [policy] * RANKS if isinstance(policy, RailPolicy) else policy
-    of = rails_of(labs, rates)
+    descriptions = descriptions_of(labs, rates)
     with ExitStack() as exits:
         yield [
-            exits.enter_context(RailSet(of(name)[0], rank=of(name)[1], policy=one, **{"timeout": 60.0, **options}))
+            exits.enter_context(RailSet.of_job(descriptions[name], policy=one, **{"timeout": 60.0, **options}))
             for name, one in zip(NAMES, policies, strict=True)
         ]
 
@@ -207,9 +200,18 @@ def test_a_dead_rail_is_named(labs: list[ShmLab], rng: random.Random) -> None:
 def test_rails_of_unequal_lanes_are_refused(labs: list[ShmLab]) -> None:
     with ExitStack() as exits:
         narrow = exits.enter_context(ShmLab(NAMES, lanes=64, slots=1024))
-        of = rails_of([labs[0], narrow], (0, 0))
+        descriptions = descriptions_of([labs[0], narrow], (0, 0))
         with pytest.raises(CollectiveError, match="rail b has rank 0 of 3 and 64 lanes"):
-            RailSet(of("w0")[0], rank=0)
+            RailSet.of_job(descriptions["w0"])
+
+
+def test_a_member_that_has_another_number_on_another_rail_is_refused(labs: list[ShmLab]) -> None:
+    description = descriptions_of(labs, (0, 0))["w0"]
+    description["parts"]["b"]["wid"] = 1
+    with pytest.raises(CollectiveError, match=r"job rails with rails \{'a': 0, 'b': 1\}"):
+        RailSet.of_job(description)
+    with pytest.raises(CollectiveError, match="job rails"):
+        RailSet.of_job({"job": "rails"})
 
 
 @pytest.mark.parametrize("count", [0, 9])
