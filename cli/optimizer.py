@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
 
 if TYPE_CHECKING:
+    from catchment.host.layers import LayerTable
     from catchment.host.optimizer.store import ModelState, Store
 
 app = typer.Typer(help="Model states on disk: look at them, check them, bring them in and out.", no_args_is_help=True)
@@ -121,37 +124,56 @@ def export_model(
     store: PlaceOptions,
     snapshot: Annotated[str | None, typer.Option(help="A snapshot instead of the present state.")] = None,
     moments: Annotated[bool, typer.Option(help="The optimizer's moments as well, to train on elsewhere.")] = False,
+    as_dcp: Annotated[
+        bool, typer.Option("--dcp", help="A checkpoint of torch.distributed.checkpoint, moments and groups included.")
+    ] = False,
 ) -> None:
-    """Write the fp32 weights as safetensors, a file a layer with an index."""
-    from catchment.host.optimizer.store.interchange import export  # noqa: PLC0415
-
+    """Write the fp32 weights as safetensors, a file a layer with an index, or as a torch checkpoint (DCP)."""
     with _opened(store) as opened, _progress("writing", len(opened.geometry.table)) as on_layer:
-        index = export(opened, folder, state=_chosen(opened, snapshot), moments=moments, on_layer=on_layer)
-    typer.echo(f"{index}")
+        state = _chosen(opened, snapshot)
+        if as_dcp:
+            from catchment.host.optimizer.dcp import export_dcp  # noqa: PLC0415
+
+            written = export_dcp(opened, folder, state=state, on_layer=on_layer)
+        else:
+            from catchment.host.optimizer.store.interchange import export  # noqa: PLC0415
+
+            written = export(opened, folder, state=state, moments=moments, on_layer=on_layer)
+    typer.echo(f"{written}")
 
 
 @app.command("import")
 def import_safetensors(  # noqa: PLR0917
-    source: Annotated[Path, typer.Argument(help="A .safetensors file, or a folder of them with or without an index.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="A .safetensors file, a folder of them with or without an index, or a DCP checkpoint."),
+    ],
     store: PlaceOptions,
     layer: Annotated[
         list[str] | None, typer.Option("--layer", help="Names of the layers as they run, one each.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="MODULE:FUNCTION that makes the model which workers attach; decides the layers exactly."),
     ] = None,
     optimizer: Annotated[str, typer.Option(help="adam (AdamW too) or sgd.")] = "adam",
     parameters: Annotated[str, typer.Option(help="Type on the wire: bf16 or fp32.")] = "bf16",
     moments: Annotated[str, typer.Option(help="Type of the moments: fp32 or bf16.")] = "fp32",
     overwrite: Annotated[bool, typer.Option(help="Replace a store that is there.")] = False,
 ) -> None:
-    """Make a store from safetensors."""
+    """Make a store from safetensors, or from a checkpoint of torch.distributed.checkpoint."""
+    from catchment.host.optimizer.dcp import METADATA, look_at_dcp  # noqa: PLC0415
     from catchment.host.optimizer.store import Precision, Rule  # noqa: PLC0415
-    from catchment.host.optimizer.store.interchange import import_model, look_at  # noqa: PLC0415
+    from catchment.host.optimizer.store.importing import import_model  # noqa: PLC0415
+    from catchment.host.optimizer.store.interchange import look_at  # noqa: PLC0415
 
     with _told():
         try:
             kinds = Rule(optimizer), Precision(parameters), Precision(moments)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-        found = look_at(source, layer or ())
+        table = None if model is None else _table_of(model, layer)
+        found = (look_at_dcp if (source / METADATA).exists() else look_at)(source, layer or (), table)
         with (
             _progress("importing", len(found.table)) as on_layer,
             import_model(
@@ -209,6 +231,23 @@ def drop(name: Annotated[str, typer.Argument(help="Name of a snapshot.")], store
     """Forget a snapshot."""
     with _opened(store) as opened:
         opened.drop_snapshot(name)
+
+
+def _table_of(made_by: str, layers: list[str] | None) -> LayerTable:
+    import torch  # noqa: PLC0415
+
+    from catchment.host.torch import layers_of, table_of  # noqa: PLC0415
+
+    module, _, function = made_by.partition(":")
+    sys.path.insert(0, "")  # as `python -m` does
+    try:
+        make = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise typer.BadParameter(f"--model {made_by}: {error}; name MODULE:FUNCTION") from error
+    finally:
+        sys.path.remove("")
+    with torch.device("meta"):
+        return table_of(layers_of(make(), layers or None))
 
 
 def _chosen(store: Store, snapshot: str | None) -> ModelState:

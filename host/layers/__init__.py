@@ -11,6 +11,7 @@ from catchment.host.layers.message import (
     pack_header,
     pack_message,
 )
+from catchment.host.layers.passes import Pass
 from catchment.host.layers.table import LayerSpec, LayerTable, TensorSpec
 from catchment.host.layers.timeline import Span, Timeline
 from catchment.host.layers.transport import Completion, TransferPort
@@ -20,6 +21,7 @@ __all__ = [
     "LayerSpec",
     "LayerTable",
     "ParamHeader",
+    "Pass",
     "Phase",
     "Span",
     "TensorSpec",

@@ -22,6 +22,7 @@ from catchment.host.layers.table import LayerSpec, LayerTable
 MAGIC = b"CLYR"
 VERSION = 2
 FLAG_LAST_PASS = 0x01
+FLAG_ACCUMULATE = 0x02
 _FIXED = struct.Struct("!4sBBBBHHIIIf")
 _ALIGN = 16
 EXPONENT_MIN, EXPONENT_MAX = -128, 127
@@ -56,6 +57,7 @@ class ParamHeader:
     """What a message says of itself.
 
     `exponents` has one E per tensor of the layer, |gradient| < 2^E; gradients are of `loss_scale` times the loss.
+    `accumulate`: the pass is one of Pass.ACCUMULATE.
     """
 
     layer: int
@@ -64,6 +66,7 @@ class ParamHeader:
     exponents: tuple[int, ...]
     last_pass: bool = False
     loss_scale: float = 1.0
+    accumulate: bool = False
 
 
 def header_size(layer: LayerSpec) -> int:
@@ -106,7 +109,7 @@ def pack_header(header: ParamHeader, table: LayerTable, wire: WireType) -> bytes
         VERSION,
         header.phase,
         wire,
-        FLAG_LAST_PASS if header.last_pass else 0,
+        FLAG_LAST_PASS * header.last_pass | FLAG_ACCUMULATE * header.accumulate,
         header.layer,
         len(layer.tensors),
         header.step,
@@ -144,7 +147,7 @@ def open_message(
     for what, found, expected, advice in facts:
         if found != expected:
             raise TrainingError(f"{where}: {what} is {found!r}, expected {expected!r}: {advice}")
-    if phase not in (Phase.FORWARD, Phase.BACKWARD) or flags & ~FLAG_LAST_PASS:
+    if phase not in (Phase.FORWARD, Phase.BACKWARD) or flags & ~(FLAG_LAST_PASS | FLAG_ACCUMULATE):
         raise TrainingError(f"{where}: phase {phase}, flags {flags:#x} are not of version {VERSION}")
     if not 0 < loss_scale < float("inf"):
         raise TrainingError(f"{where}: loss scale {loss_scale}: it must be positive and finite")
@@ -156,6 +159,7 @@ def open_message(
         tuple(int(exponent) for exponent in exponents),
         bool(flags & FLAG_LAST_PASS),
         loss_scale,
+        bool(flags & FLAG_ACCUMULATE),
     )
     return header, _elements(buffer, layer, wire)
 

@@ -1,5 +1,6 @@
 """The optimizer node of LuWu: layers streamed down, summed gradients streamed up, model states in memory or on disk."""
 
+from catchment.host.optimizer.groups import ParameterGroup
 from catchment.host.optimizer.loss_scale import DynamicLossScale
 from catchment.host.optimizer.node import OptimizerNode, PassRecord
 from catchment.host.optimizer.options import NodeOptions
@@ -12,6 +13,7 @@ __all__ = [
     "DynamicLossScale",
     "NodeOptions",
     "OptimizerNode",
+    "ParameterGroup",
     "PassRecord",
     "ScalingOptions",
     "Sgd",

@@ -11,6 +11,7 @@ import torch
 from catchment.host.layers import LayerSpec, TrainingError
 from catchment.host.optimizer.layer_update import Step, update_layer
 from catchment.host.optimizer.store import UNIT, Memory, Rule, page_aligned
+from catchment.host.optimizer.torch_state import LoadedState
 
 if TYPE_CHECKING:
     from catchment.host import _optimizer
@@ -28,9 +29,26 @@ class LayerState:
         self._units = -(-spec.numel // UNIT)
         names = ("master", "first", "second")[: 1 + rule.moments]
         self._sections: dict[str, Memory] = {name: page_aligned(self._units * UNIT * 4) for name in names}
-        self.master = torch.from_numpy(self._sections["master"].view(np.float32))[: spec.numel]
+        self.master = self.section("master")
         self.master.copy_(weights.detach().reshape(-1))
         self._steps = (0,) * len(spec.tensors)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """How often each tensor was updated."""
+        return self._steps
+
+    def section(self, name: str) -> torch.Tensor:
+        """Master weights or a moment (master, first, second): flat fp32, live."""
+        return torch.from_numpy(self._sections[name].view(np.float32))[: self.spec.numel]
+
+    def load(self, state: LoadedState) -> None:
+        """Go on from `state`."""
+        for tensor in self.spec.tensors:
+            self.master[tensor.span].copy_(state.weights(tensor))
+            for name in self._sections.keys() - {"master"}:
+                self.section(name)[tensor.span].copy_(state.moment(name, tensor))
+        self._steps = tuple(state.steps(tensor) for tensor in self.spec.tensors)
 
     def update(self, gradients: torch.Tensor, usable: Sequence[int], step: Step) -> None:
         """One step of the tensors numbered in `usable` with the layer's sums (flat fp32)."""

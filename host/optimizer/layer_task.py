@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from catchment.host.optimizer.layer_update import Step
 from catchment.host.optimizer.loss_scale import LossScale
 from catchment.host.optimizer.scaling import ScalingOptions
 from catchment.host.optimizer.store import Rule
+from catchment.host.optimizer.torch_state import LoadedState
 
 if TYPE_CHECKING:
     from catchment.host import _optimizer
@@ -50,16 +51,28 @@ class LayerTask:
         self._wire = wire
         self.spec = table[index]
         self.state = LayerState(self.spec, weights, rule, updater)
+        self._workers, self._scaling = workers, scaling
         self._exponents = LayerExponents(self.spec, workers, scaling)
 
     def exponents(self, shift: int = 0) -> tuple[int, ...]:
         """One exponent per tensor for the next push of gradients; `shift` as in LayerExponents."""
         return self._exponents.current(shift)
 
-    def message(self, step: int, phase: Phase, last_pass: bool, loss_scale: LossScale) -> npt.NDArray[np.uint8]:
+    def notes(self) -> list[Any]:
+        """What the exponents' scaling knows, for JSON."""
+        return self._exponents.notes()
+
+    def load(self, state: LoadedState, notes: list[Any] | None) -> None:
+        """Go on from `state`; `notes`: what `notes()` once gave, None: the exponents begin anew."""
+        self.state.load(state)
+        self._exponents = LayerExponents(self.spec, self._workers, self._scaling, notes)
+
+    def message(
+        self, step: int, phase: Phase, last_pass: bool, accumulate: bool, loss_scale: LossScale
+    ) -> npt.NDArray[np.uint8]:
         """The layer as a PARAM message."""
         exponents = self.exponents(loss_scale.shift)
-        header = ParamHeader(self.spec.index, step, phase, exponents, last_pass, loss_scale.current)
+        header = ParamHeader(self.spec.index, step, phase, exponents, last_pass, loss_scale.current, accumulate)
         return pack_message(header, self._table, self._wire, self.state.master)
 
     def post_pulls(self, port: TransferPort) -> PendingSum:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catchment.host.layers import LayerSpec
+from catchment.host.layers import LayerSpec, TensorSpec
 from catchment.host.optimizer.rules import UpdateRule
 from catchment.host.optimizer.store import Memory
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step is done with: `rule` at learning rate `lr`; the sums of gradients are multiplied by `scale`."""
+    """What one step is done with.
 
-    rule: UpdateRule
-    lr: float
+    Attributes:
+        of: gives the rule and the learning rate of the tensor with that name; None: the tensor stays as it is.
+        scale: what the sums of gradients are multiplied by.
+    """
+
+    of: Callable[[str], tuple[UpdateRule, float] | None]
     scale: float
 
 
@@ -46,7 +50,7 @@ def update_layer(  # noqa: PLR0917
     step: Step,
     shard_units: Sequence[int],
 ) -> Updated:
-    """Update the tensors numbered in `usable` in place; the others keep weights, moments and count.
+    """Update the tensors numbered in `usable` that `step` has a rule for; others keep weights, moments and count.
 
     Args:
         updater: threads and kernels.
@@ -59,11 +63,16 @@ def update_layer(  # noqa: PLR0917
         shard_units: units of each device's shard, for the digests.
     """
     counted = list(steps)
+    chosen: list[TensorSpec] = []
+    rows: list[tuple[float, ...]] = []
     for number in usable:
+        tensor = layer.tensors[number]
+        if (found := step.of(tensor.name)) is None:
+            continue
+        rule, lr = found
         counted[number] += 1
-    chosen = [layer.tensors[number] for number in usable]
-    rows = [step.rule.scalars(counted[number], step.lr, step.scale) for number in usable]
-    width = len(step.rule.scalars(1, step.lr, step.scale))
+        chosen.append(tensor)
+        rows.append(rule.scalars(counted[number], lr, step.scale))
     before, after = updater.update(
         parameters=sections.get("parameters"),
         master=sections["master"],
@@ -74,6 +83,6 @@ def update_layer(  # noqa: PLR0917
         shard_units=list(shard_units),
         offsets=[tensor.offset for tensor in chosen],
         counts=[tensor.numel for tensor in chosen],
-        scalars=np.array(rows, dtype=np.float32).reshape(-1, width),
+        scalars=np.array(rows, dtype=np.float32).reshape(len(rows), len(rows[0]) if rows else 0),
     )
     return Updated(before, after, tuple(counted))

@@ -11,16 +11,28 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from catchment.host.layers import Completion, LayerTable, Phase, Timeline, TrainingError, TransferPort
+from catchment.host.layers import (
+    Completion,
+    LayerSpec,
+    LayerTable,
+    Pass,
+    Phase,
+    TensorSpec,
+    Timeline,
+    TrainingError,
+    TransferPort,
+)
 from catchment.host.optimizer.layer_task import LayerTask, PendingSum
-from catchment.host.optimizer.layer_update import Step
 from catchment.host.optimizer.loss_scale import LossScale
 from catchment.host.optimizer.options import NodeOptions
+from catchment.host.optimizer.torch_options import torch_groups
+from catchment.host.optimizer.torch_state import LoadedState, StateDict, layer_notes, state_dict_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +40,7 @@ class PassRecord:
     """What the node did in one pass.
 
     Attributes:
-        index, train: number and kind of the pass.
+        index, train: number of the pass, and whether it was to update the weights.
         skipped: names of the tensors of which a value saturated on some worker; they were left alone.
         overflowed: for that reason the whole step was skipped (dynamic loss scale).
         loss_scale: of this pass.
@@ -87,7 +99,9 @@ class OptimizerNode:
             )
             for index, flat in enumerate(weights)
         ]
+        self._rules = options.rules(table)
         self._loss_scale = LossScale(options.loss_scale)
+        self._trained = 0
         self._ready = [0] * len(table)  # the first pass whose parameters each layer has
         self._change = threading.Condition()
         self._failure: BaseException | None = None
@@ -100,12 +114,50 @@ class OptimizerNode:
         """The exponents of a layer's next push."""
         return self._tasks[layer].exponents()
 
-    def run(self, passes: Sequence[bool]) -> None:
+    @property
+    def trained(self) -> int:
+        """Training passes so far."""
+        return self._trained
+
+    def state_dict(self) -> StateDict:
+        """Weights, moments and groups as torch has them (`torch_state`); copies, taken between two runs.
+
+        `torch.distributed.checkpoint.save` takes it, and `set_state_dict` loads it into a plain model and optimizer.
+        """
+        notes = {
+            "trained": self._trained,
+            "layers": layer_notes(self._table, [task.notes() for task in self._tasks]),
+            "loss_scale": self._loss_scale.notes(),
+        }
+        steps = [task.state.steps for task in self._tasks]
+        groups = torch_groups(self._rules, self._trained)
+        return state_dict_of(self._table, self._rules.kind, groups, steps, self._copy, notes)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from the state of a training here, out of core or in torch; before `run`, or between two.
+
+        The options of its groups are not taken: this node has its own. With a state of this release the training
+        goes on bit for bit, with torch's it does within the rounding that docs/optimizer.md names.
+
+        Raises:
+            TrainingError: the state does not fit the table or the optimizer; the node is as it was.
+        """
+        loaded = LoadedState(self._table, self._rules.kind, state)
+        for task in self._tasks:
+            task.load(loaded, loaded.layer_notes(task.spec))
+        self._trained = loaded.trained
+        self._loss_scale = LossScale(self._options.loss_scale, loaded.notes.get("loss_scale"))
+
+    def _copy(self, layer: LayerSpec, section: str, tensor: TensorSpec) -> torch.Tensor:
+        return self._tasks[layer.index].state.section(section)[tensor.span].view(tensor.shape).clone()
+
+    def run(self, passes: Sequence[bool | Pass]) -> None:
         """Run all passes: True is a training pass, False a forward-only one. Returns when all is acknowledged.
 
         Raises:
             TrainingError: a message did not fit, or gradients are not finite. EndpointError: the network failed.
         """
+        self._ready = [0] * len(self._table)
         sender = threading.Thread(target=self._guarded, args=(self._send, passes), name="parameters", daemon=True)
         sender.start()
         self._guarded(self._update, passes)
@@ -114,7 +166,7 @@ class OptimizerNode:
         if self._failure is not None:  # the sender may still wait for the network: closing the port ends it
             raise self._failure
 
-    def _guarded(self, flow: Callable[[Sequence[bool]], None], passes: Sequence[bool]) -> None:
+    def _guarded(self, flow: Callable[[Sequence[bool | Pass]], None], passes: Sequence[bool | Pass]) -> None:
         try:
             flow(passes)
         except BaseException as error:  # handed to run(): the flows end together
@@ -123,16 +175,17 @@ class OptimizerNode:
                     self._failure = error
                 self._change.notify_all()
 
-    def _send(self, passes: Sequence[bool]) -> None:
+    def _send(self, passes: Sequence[bool | Pass]) -> None:
         in_flight: deque[tuple[int, float, Completion]] = deque()
-        for number, train in enumerate(passes):
+        for number, kind in enumerate(map(Pass, passes)):
             order = [(layer, Phase.FORWARD) for layer in range(len(self._table))]
-            if train:
+            if kind is not Pass.FORWARD:
                 order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(self._table)))]
             for layer, phase in order:
                 if not self._await_ready(layer, number):
                     return
-                message = self._tasks[layer].message(number, phase, number == len(passes) - 1, self._loss_scale)
+                last, accumulate = number == len(passes) - 1, kind is Pass.ACCUMULATE
+                message = self._tasks[layer].message(number, phase, last, accumulate, self._loss_scale)
                 in_flight.append((layer, time.monotonic(), self._port.push(message)))
                 self._reap(in_flight, self._options.ahead)
         self._reap(in_flight, 0)
@@ -148,12 +201,13 @@ class OptimizerNode:
             self._change.wait_for(lambda: self._failure is not None or self._ready[layer] >= number)
             return self._failure is None
 
-    def _update(self, passes: Sequence[bool]) -> None:
+    def _update(self, passes: Sequence[bool | Pass]) -> None:
         backward = list(reversed(range(len(self._table))))
-        planned = deque(layer for train in passes if train for layer in backward)
+        trains = [Pass(each) is Pass.TRAIN for each in passes]
+        planned = deque(layer for train in trains if train for layer in backward)
         posted: deque[tuple[int, float, PendingSum]] = deque()
-        trained = 0
-        for number, train in enumerate(passes):
+        trained = self._trained
+        for number, train in enumerate(trains):
             scale = self._loss_scale.current
             skipped: list[str] = []
             held: list[_Held] = []
@@ -169,24 +223,22 @@ class OptimizerNode:
                 skipped += [t.name for i, t in enumerate(self._table[layer].tensors) if i not in usable]
                 held.append(_Held(layer, pending, usable))
                 if not self._loss_scale.dynamic:
-                    self._apply(held, self._step(trained, scale), number)
+                    self._apply(held, trained, scale, number)
             overflowed = self._loss_scale.dynamic and bool(skipped)
             if train:
                 self._loss_scale.step(overflowed)
                 if not overflowed:
-                    self._apply(held, self._step(trained, scale), number)
+                    self._apply(held, trained, scale, number)
                 trained += 1
+                self._trained = trained
             for layer in range(len(self._table)):  # those that a pass leaves as they are
                 self._mark_ready(layer, number + 1)
             if self._on_pass is not None:
                 self._on_pass(PassRecord(number, train, tuple(skipped), overflowed, scale))
 
-    def _step(self, trained: int, loss_scale: float) -> Step:
-        options = self._options
-        return Step(options.rule, options.rule.lr * options.rate(trained), options.mean(loss_scale))
-
-    def _apply(self, held: list[_Held], step: Step, number: int) -> None:
+    def _apply(self, held: list[_Held], trained: int, loss_scale: float, number: int) -> None:
         """Update with all gradients in `held`, and forget them."""
+        step = self._rules.step(trained, self._options.mean(loss_scale))
         for each in held:
             with self._timeline.span("update", each.layer):
                 self._tasks[each.layer].apply(each.pending, each.usable, step)

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from catchment.host.layers import TrainingError, WireType
+from catchment.host.layers import LayerTable, TrainingError, WireType
+from catchment.host.optimizer.groups import ParameterGroup, TensorRules
 from catchment.host.optimizer.loss_scale import DynamicLossScale
 from catchment.host.optimizer.rules import Adam, UpdateRule
 from catchment.host.optimizer.scaling import ScalingOptions
@@ -19,6 +20,7 @@ class NodeOptions:
     Attributes:
         workers: of the job; sums are divided by it.
         rule: the optimizer.
+        groups: tensors with an optimizer of the same kind, or a schedule, of their own.
         wire: element type of parameters on the wire.
         scaling: of the gradients' exponents.
         rate: learning-rate schedule (host/optimizer/schedules.py): scales the rule's lr; its argument counts training
@@ -30,6 +32,7 @@ class NodeOptions:
 
     workers: int
     rule: UpdateRule = field(default_factory=Adam)
+    groups: tuple[ParameterGroup, ...] = field(default=(), kw_only=True)
     wire: WireType = WireType.BF16
     scaling: ScalingOptions = field(default_factory=ScalingOptions)
     rate: Callable[[int], float] = lambda _step: 1.0
@@ -47,6 +50,14 @@ class NodeOptions:
         """The scaling of the gradients' exponents; a dynamic loss scale ends a training by its own patience instead."""
         dynamic = isinstance(self.loss_scale, DynamicLossScale)
         return replace(self.scaling, patience=sys.maxsize) if dynamic else self.scaling
+
+    def rules(self, table: LayerTable) -> TensorRules:
+        """What each tensor of `table` is updated by.
+
+        Raises:
+            TrainingError: a group does not fit the table or the rule.
+        """
+        return TensorRules(table, self.rule, self.rate, self.groups)
 
     def mean(self, loss_scale: float) -> float:
         """What makes of a sum over the workers, of gradients at `loss_scale`, the mean gradient."""

@@ -50,8 +50,8 @@ class Adam:
     kind: ClassVar[Rule] = Rule.ADAM
 
     def __post_init__(self) -> None:
-        if not (self.lr > 0 and 0 <= self.beta1 < 1 and 0 <= self.beta2 < 1 and self.eps > 0 and self.decay >= 0):
-            raise TrainingError(f"{self}: need lr > 0, 0 <= beta < 1, eps > 0, decay >= 0")
+        if not (self.lr >= 0 and 0 <= self.beta1 < 1 and 0 <= self.beta2 < 1 and self.eps > 0 and self.decay >= 0):
+            raise TrainingError(f"{self}: need lr >= 0, 0 <= beta < 1, eps > 0, decay >= 0")
 
     def scalars(self, step: int, lr: float, scale: float) -> tuple[float, ...]:
         """See UpdateRule."""
@@ -78,8 +78,8 @@ class Sgd:
     kind: ClassVar[Rule] = Rule.SGD
 
     def __post_init__(self) -> None:
-        if not (self.lr > 0 and 0 <= self.momentum < 1 and self.decay >= 0):
-            raise TrainingError(f"{self}: need lr > 0, 0 <= momentum < 1, decay >= 0")
+        if not (self.lr >= 0 and 0 <= self.momentum < 1 and self.decay >= 0):
+            raise TrainingError(f"{self}: need lr >= 0, 0 <= momentum < 1, decay >= 0")
         if self.nesterov and not self.momentum:
             raise TrainingError(f"{self}: Nesterov's direction needs a momentum")
 

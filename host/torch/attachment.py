@@ -16,6 +16,7 @@ def attach(
     endpoint: TransferPort,
     layers: Sequence[str] | None = None,
     *,
+    kept: Sequence[str] = (),
     wire: WireType = WireType.BF16,
     prefetch: int = 3,
     pushes: int = 4,
@@ -27,17 +28,20 @@ def attach(
     their layer computes. Each step is one forward and one backward; a forward under `torch.no_grad()` is a pass
     without gradients. Workers compute in fp32, on parameters rounded to `wire` (bf16 halves the traffic). Gradients
     are of the worker's own loss; the optimizer node divides their sum by the number of workers. A parameter that
-    got no gradient (frozen or unused) counts as zero. Buffers that are not parameters stay local to the worker.
+    got no gradient (frozen or unused) counts as zero. A weight that two layers share is pulled with the first and keeps
+    its memory until its gradient is complete. Buffers that are not parameters stay local to the worker.
 
     Args:
         layers: names of the modules that are layers, in the order forward runs them (default: see `layers_of`).
+        kept: layers whose parameters forward also uses outside of them; they keep their memory for the whole step, as
+            tied weights do.
         prefetch: pulls in flight, in layers. pushes: layers whose gradients may await the network.
         timeline: collects spans forward, backward, wait, pull, push.
 
     Raises:
-        TrainingError: tied weights across layers, parameters in no layer, parameters that are not fp32.
+        TrainingError: parameters in no layer, parameters that are not fp32, names that the model does not have.
     """
-    found = layers_of(model, layers)
+    found = layers_of(model, layers, kept)
     return InNetwork(
         model,
         found,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from catchment.host.layers import Phase, Timeline, TrainingError, TransferPort, WireType
+from catchment.host.layers import Pass, Phase, Timeline, TrainingError, TransferPort, WireType
 from catchment.host.torch.partition import ModelLayer, table_of
 from catchment.host.torch.pulls import PullAhead
 from catchment.host.torch.pushes import PushBehind
+from catchment.host.torch.state import refuse_state_dicts, state_of
 from catchment.host.torch.storage import LayerStorage
 
 
@@ -44,11 +46,13 @@ class InNetwork:
         """Take the parameters over, free them, install the hooks and post the first pulls."""
         self.table = table_of(layers)
         self._timeline = timeline
-        self._storage = [LayerStorage(layer) for layer in layers]
+        self._model = model
+        self._storage = [LayerStorage(layer, model) for layer in layers]
         self._pulls = PullAhead(port, self.table, wire, prefetch, timeline)
         self._pushes = PushBehind(port, pushes, timeline)
         self._phase: Phase | None = None
-        self._training = False
+        self._kind = Pass.FORWARD
+        self._accumulating = False
         self._next = 0  # the next layer to be pulled in this phase
         self._next_push = -1
         self._missing: list[int] = []  # per layer: gradients not yet accumulated
@@ -59,7 +63,8 @@ class InNetwork:
         self._peak_gradients = 0
         self._handles: list[RemovableHandle] = [
             model.register_forward_pre_hook(self._before_model),
-            model.register_state_dict_pre_hook(_refuse_state_dict),  # type: ignore[no-untyped-call]
+            model.register_forward_hook(self._after_model),
+            *refuse_state_dicts(model),
         ]
         for index, layer in enumerate(layers):
             self._handles += [
@@ -91,25 +96,66 @@ class InNetwork:
         """Block until all gradients of the passes so far are acknowledged; raises EndpointError."""
         self._pushes.wait()
 
+    @contextmanager
+    def accumulate(self) -> Iterator[None]:
+        """Within it gradients stay in `parameter.grad`, as in DDP's `no_sync`; the next step outside pushes the sum.
+
+        The optimizer node runs these passes as `Pass.ACCUMULATE`. This worker then holds gradients of the whole model.
+        """
+        before, self._accumulating = self._accumulating, True
+        try:
+            yield
+        finally:
+            self._accumulating = before
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Weights and buffers under the names of the plain model's own state_dict, fp32, as the node has sent them.
+
+        A forward-only pass, which the optimizer node must be told to run, on every worker: `node.run([..., False])`.
+        On the wire weights are rounded to its type; the node's own `state_dict()` has them unrounded.
+
+        Raises:
+            TrainingError: inside a pass, or the node runs no forward-only pass now.
+        """
+        self._begin(Pass.FORWARD)
+        weights: dict[int, torch.Tensor] = {}
+        for index, storage in enumerate(self._storage):
+            _, elements = self._pulls.take(index, Phase.FORWARD)
+            for parameter, tensor in zip(storage.parameters, storage.spec.tensors, strict=True):
+                weights[id(parameter)] = elements[tensor.span].view(tensor.shape).to(torch.float32, copy=True)
+        self._phase = None
+        return state_of(self._model, weights)
+
     def detach(self) -> None:
         """Remove the hooks. The parameters stay without memory: they are at the optimizer node."""
         while self._handles:
             self._handles.pop().remove()
 
     def _before_model(self, _model: nn.Module, _args: object) -> None:
+        training = Pass.ACCUMULATE if self._accumulating else Pass.TRAIN
+        self._begin(training if torch.is_grad_enabled() else Pass.FORWARD)
+
+    def _begin(self, kind: Pass) -> None:
         if self._phase is Phase.BACKWARD:
             raise TrainingError("forward was called before the backward of the previous one: one of each per step")
         if self._phase is Phase.FORWARD:
             raise TrainingError(f"the last forward ended before layer {self._next} ({self.table[self._next].name}) ran")
-        self._training = torch.is_grad_enabled()
-        self._pulls.begin_pass(self._training)
+        self._kind = kind
+        self._pulls.begin_pass(kind)
         self._phase = Phase.FORWARD
         self._next = 0
+
+    def _after_model(self, _model: nn.Module, _args: object, _output: object) -> None:
+        if self._kind is Pass.FORWARD and self._phase is None:
+            for storage in self._storage:
+                storage.free()  # those that later layers used
 
     def _forward_pre_hook(self, index: int) -> Any:
         def before_forward(_module: nn.Module, _args: object) -> None:
             if self._phase is Phase.BACKWARD:  # activation checkpointing runs the layer again
                 self._arrive_backward(index)
+                return
+            if self._runs_again(index):
                 return
             if self._phase is None:
                 raise TrainingError(f"layer {self.table[index].name} ran on its own: call the model, not its layers")
@@ -118,16 +164,23 @@ class InNetwork:
 
         return before_forward
 
+    def _runs_again(self, index: int) -> bool:
+        """Whether a module that the model has in two places runs in the second; its memory was kept."""
+        storage = self._storage[index]
+        return index < self._next and storage.kept and storage.resident
+
     def _forward_hook(self, index: int) -> Any:
         def after_forward(_module: nn.Module, _args: object, output: object) -> None:
-            if self._phase is not Phase.FORWARD:
+            if self._phase is not Phase.FORWARD or index < self._next:
                 return
             self._timeline.add("forward", index, self._started[index])
-            if self._training:
+            if self._kind is not Pass.FORWARD:
                 for tensor in _tensors_in(output):
                     if tensor.requires_grad:
                         tensor.register_hook(self._output_hook(index))  # type: ignore[no-untyped-call]
-            self._storage[index].free()
+            if not self._storage[index].kept:
+                self._storage[index].free()
+            torch.clear_autocast_cache()  # it would hold a copy of every layer's weights
             self._next = index + 1
             if self._next == len(self.table):
                 self._end_forward()
@@ -135,7 +188,7 @@ class InNetwork:
         return after_forward
 
     def _end_forward(self) -> None:
-        if not self._training:
+        if self._kind is Pass.FORWARD:
             self._phase = None
             return
         self._phase = Phase.BACKWARD
@@ -174,10 +227,11 @@ class InNetwork:
         self._measure_gradients()
         while self._next_push > self._next and self._missing[self._next_push] <= 0:
             storage = self._storage[self._next_push]
-            gradients = [_gradient_of(parameter) for parameter in storage.parameters]
-            for parameter in storage.parameters:
-                parameter.grad = None
-            self._pushes.push(storage.spec, gradients, self._exponents[self._next_push])
+            if self._kind is Pass.TRAIN:
+                gradients = [_gradient_of(parameter) for parameter in storage.parameters]
+                for parameter in storage.parameters:
+                    parameter.grad = None
+                self._pushes.push(storage.spec, gradients, self._exponents[self._next_push])
             self._next_push -= 1
 
     def _finish_backward(self) -> None:
@@ -226,7 +280,3 @@ def _tensors_in(output: object) -> Iterator[torch.Tensor]:
     elif isinstance(output, list | tuple):
         for value in output:
             yield from _tensors_in(value)
-
-
-def _refuse_state_dict(_module: nn.Module, _prefix: str, _keep_vars: bool) -> None:
-    raise TrainingError("this worker holds no parameters: take the state_dict from the optimizer node")

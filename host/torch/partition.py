@@ -2,59 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
+import torch
 from torch import nn
 
 from catchment.host.layers import LayerSpec, LayerTable, TrainingError
 
+_WRAPPERS: Final = {"_checkpoint_wrapped_module", "_orig_mod"}
+
 
 @dataclass(frozen=True, slots=True)
 class ModelLayer:
-    """One layer of a model: the module whose forward uses it, and the layout of its parameters."""
+    """One layer of a model.
+
+    Attributes:
+        module: whose forward uses it.
+        spec: the layout of its parameters.
+        names: their names within the module, as `named_parameters` has them.
+        kept: a later layer uses its parameters too, or runs its module again, so they keep their memory until then.
+    """
 
     module: nn.Module
     spec: LayerSpec
+    names: tuple[str, ...]
+    kept: bool = False
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """Its parameters, in the order of the layout."""
+        found = dict(self.module.named_parameters())
+        return [found[name] for name in self.names]
+
+    def weights(self) -> torch.Tensor:
+        """A copy of them as the optimizer node wants them: flat fp32."""
+        return torch.cat([parameter.detach().reshape(-1).to(torch.float32) for parameter in self.parameters])
 
 
-def layers_of(model: nn.Module, layers: Sequence[str] | None = None) -> list[ModelLayer]:
+def layers_of(model: nn.Module, layers: Sequence[str] | None = None, kept: Sequence[str] = ()) -> list[ModelLayer]:
     """Split `model` into layers, in the order in which its forward runs them.
 
     `layers` names submodules (as in `named_modules`). By default every child that has parameters is a layer, and
     the children of an nn.ModuleList or nn.Sequential are layers of their own: embedding, each decoder block, head.
     A child without parameters of its own that has an nn.ModuleList somewhere below is looked into in the same way:
     "model.embed_tokens", "model.layers.0", ..., "model.norm", "lm_head".
-    A parameter used twice inside one layer is sent once.
+    A parameter used twice is sent once, with the first layer that uses it, which then is `kept`; a layer whose
+    parameters all belong to earlier ones (a head tied to the embedding) is none. `kept` names further layers to keep,
+    whose parameters forward uses outside of them without any module that shows it (`h @ self.wte.weight.T`).
 
     Raises:
-        TrainingError: a name is unknown, a parameter is in no layer, or is shared by two layers (tied weights).
+        TrainingError: a name is unknown, or a parameter is in no layer.
     """
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     names = _default_names(model) if layers is None else list(layers)
     unknown = [name for name in names if name not in modules]
     if unknown:
         raise TrainingError(f"layers= names {unknown}, which the model does not have; it has {sorted(modules)[:20]}")
     if not names:
         raise TrainingError("the model has no layers: no child module holds parameters")
-    owner: dict[int, str] = {}
+    owner: dict[int, int] = {}  # of parameters and of layers' modules, by id: the number of their layer
     found: list[ModelLayer] = []
-    for index, name in enumerate(names):
-        shapes: list[tuple[str, tuple[int, ...]]] = []
+    tied: set[int] = set()
+    for name in names:
+        shapes: dict[str, tuple[int, ...]] = {}
+        own: list[str] = []
+        earlier = {owner[id(part)] for part in _parts(modules[name]) if id(part) in owner}
+        tied |= earlier
         for local, parameter in modules[name].named_parameters():
-            full = f"{name}.{local}" if name else local
-            if id(parameter) in owner:
-                raise TrainingError(
-                    f"parameter {full} is shared by layers {owner[id(parameter)]} and {name}: tied weights must lie in "
-                    "one layer (put both modules in one, or untie them), since each layer is pulled and updated alone"
-                )
-            owner[id(parameter)] = name
-            shapes.append((full, tuple(parameter.shape)))
-        found.append(ModelLayer(modules[name], LayerSpec.of(index, name, shapes)))
+            if id(parameter) not in owner:
+                owner[id(parameter)] = len(found)
+                shapes[_unwrapped(f"{name}.{local}" if name else local)] = tuple(parameter.shape)
+                own.append(local)
+        if own or not earlier:
+            owner[id(modules[name])] = len(found)
+            spec = LayerSpec.of(len(found), _unwrapped(name), list(shapes.items()))
+            found.append(ModelLayer(modules[name], spec, tuple(own)))
+    strange = set(kept) - {layer.spec.name for layer in found}
+    if strange:
+        raise TrainingError(f"kept= names {sorted(strange)}, which are no layers: {[each.spec.name for each in found]}")
+    found = [replace(each, kept=index in tied or each.spec.name in kept) for index, each in enumerate(found)]
     homeless = [name for name, parameter in model.named_parameters() if id(parameter) not in owner]
     if homeless:
         raise TrainingError(f"parameters {homeless} are in no layer: name the modules that hold them in layers=")
     return found
+
+
+def _unwrapped(name: str) -> str:
+    """A name without the levels that torch's wrappers add, so that a wrapped model fits the node's table."""
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
+
+
+def _parts(module: nn.Module) -> Iterator[object]:
+    """A module and its parameters."""
+    yield module
+    yield from module.parameters()
 
 
 def table_of(layers: Sequence[ModelLayer]) -> LayerTable:

@@ -14,6 +14,7 @@ from catchment.host.layers import (
     Completion,
     LayerTable,
     ParamHeader,
+    Pass,
     Phase,
     Timeline,
     TrainingError,
@@ -52,6 +53,7 @@ class PullAhead:
         self._planned: deque[tuple[int, Phase]] = deque()
         self._posted: deque[_Posted] = deque()
         self._pass = -1
+        self._kind = Pass.FORWARD
         self._next_planned = False
         self._last = False
         self._plan_forward()
@@ -62,7 +64,7 @@ class PullAhead:
         """Bytes of the receive buffers now in flight."""
         return sum(len(posted.buffer) for posted in self._posted)
 
-    def begin_pass(self, train: bool) -> None:
+    def begin_pass(self, kind: Pass) -> None:
         """Start the next pass; raises TrainingError after the last one or inside an unfinished one."""
         if self._last:
             raise TrainingError("the optimizer node said that the previous pass was the last: there is nothing to pull")
@@ -70,7 +72,8 @@ class PullAhead:
             raise TrainingError("a pass began before the first layer of the previous one arrived")
         self._pass += 1
         self._next_planned = False
-        if train:
+        self._kind = kind
+        if kind is not Pass.FORWARD:
             self._planned.extend((layer.index, Phase.BACKWARD) for layer in reversed(self._table.layers))
             self._post()
 
@@ -97,6 +100,11 @@ class PullAhead:
             raise TrainingError(
                 f"{self._say(layer, phase)} of pass {self._pass}: the message is {header.phase.name.lower()} of pass "
                 f"{header.step}: worker and optimizer node run different schedules"
+            )
+        if self._kind is not Pass.FORWARD and header.accumulate is not (self._kind is Pass.ACCUMULATE):
+            raise TrainingError(
+                f"pass {self._pass} is one of {self._kind.name} here, but not at the optimizer node: it accumulates "
+                "gradients where node.run() has Pass.ACCUMULATE and every worker says `with network.accumulate():`"
             )
         self._last = header.last_pass
         if not self._next_planned and not header.last_pass:

@@ -17,17 +17,18 @@ class LayerStorage:
     recomputed and no saved tensor keeps parameters alive.
     """
 
-    def __init__(self, layer: ModelLayer) -> None:
+    def __init__(self, layer: ModelLayer, model: nn.Module) -> None:
         """Take the layer's parameters over and free their memory; parameters on the meta device never had any."""
         self.spec = layer.spec
+        self.kept = layer.kept
         self._flat = torch.empty(self.spec.numel, dtype=torch.float32, device="cpu")
         self.parameters: list[nn.Parameter] = []
-        for tensor, (name, parameter) in zip(self.spec.tensors, list(layer.module.named_parameters()), strict=True):
+        for tensor, name, parameter in zip(self.spec.tensors, layer.names, layer.parameters, strict=True):
             if parameter.dtype is not torch.float32:
                 raise TrainingError(f"parameter {tensor.name} is {parameter.dtype}; workers compute in torch.float32")
             view = self._flat[tensor.span].view(tensor.shape)
             if parameter.is_meta:
-                self.parameters.append(_replace(layer.module, name, parameter, view))
+                self.parameters.append(_replace(model, layer.module, name, parameter, view))
             else:
                 parameter.data = view
                 self.parameters.append(parameter)
@@ -54,13 +55,14 @@ class LayerStorage:
         self._flat.untyped_storage().resize_(0)
 
 
-def _replace(root: nn.Module, name: str, old: nn.Parameter, view: torch.Tensor) -> nn.Parameter:
+def _replace(model: nn.Module, root: nn.Module, name: str, old: nn.Parameter, view: torch.Tensor) -> nn.Parameter:
+    """Put a parameter over `view` in the place of one on the meta device, wherever the model has it."""
     new = nn.Parameter(torch.empty(0, device="cpu"), requires_grad=old.requires_grad)
     new.data = view  # not Parameter(view): that would share the buffer's version counter, and backward would refuse
-    for module in root.modules():
+    for module in model.modules():
         for local, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             if parameter is old:
                 setattr(module, local, new)
-    if name not in dict(root.named_parameters()):
+    if dict(root.named_parameters()).get(name) is not new:
         raise TrainingError(f"parameter {name} could not be taken off the meta device")
     return new

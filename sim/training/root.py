@@ -31,8 +31,7 @@ def initial_layers(options: TrainingOptions) -> tuple[LayerTable, list[torch.Ten
     model = Decoder(options.shape)
     initialise(model, options.seed)
     layers = layers_of(model)
-    flat = [torch.cat([p.detach().reshape(-1) for p in layer.module.parameters()]) for layer in layers]
-    return table_of(layers), flat
+    return table_of(layers), [layer.weights() for layer in layers]
 
 
 def digest_of(layers: Iterable[torch.Tensor]) -> str:

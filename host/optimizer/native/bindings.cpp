@@ -130,8 +130,9 @@ py::object to_array(const std::vector<ShardDigests>& digests) {
 std::vector<TensorStep> steps_of(const Sizes& offsets, const Sizes& counts, const Scalars& scalars,
                                  bool adam) {
   const auto rows = scalars.unchecked<2>();
-  if (rows.shape(1) != (adam ? 8 : 5) || offsets.size() != counts.size() ||
-      static_cast<std::size_t>(rows.shape(0)) != offsets.size()) {
+  if (offsets.size() != counts.size() ||
+      static_cast<std::size_t>(rows.shape(0)) != offsets.size() ||
+      (!offsets.empty() && rows.shape(1) != (adam ? 8 : 5))) {
     throw py::value_error("one row of scalars, one offset and one count per tensor");
   }
   std::vector<TensorStep> steps;

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +21,18 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from catchment.host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.layers import LayerSpec, LayerTable, TensorSpec
 from catchment.host.optimizer.store import layer_names
 from catchment.host.optimizer.store.commit import LayerVersion, ModelState
-from catchment.host.optimizer.store.devices import StoreOptions
 from catchment.host.optimizer.store.errors import NO_SPACE, StoreError
-from catchment.host.optimizer.store.geometry import Geometry, Precision, Rule, Section
-from catchment.host.optimizer.store.store import Store, fill
-from catchment.host.optimizer.store.transfer import Memory, as_type, page_aligned
+from catchment.host.optimizer.store.geometry import Rule, Section
+from catchment.host.optimizer.store.importing import Progress, check_table, table_of
+from catchment.host.optimizer.store.store import Store
+from catchment.host.optimizer.store.transfer import as_type, page_aligned
 
 INDEX = "model.safetensors.index.json"
 MOMENTS = {"first": "optimizer.first.", "second": "optimizer.second."}
 _FORMAT = "catchment-optimizer-1"
-Progress = Callable[[int], None]
 
 
 def export(
@@ -110,7 +109,7 @@ def read_elements(store: Store, version: LayerVersion, layer: int, section: Sect
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SafetensorsSource:
     """A model in safetensors files: which file has which tensor, and its layers in order."""
 
     files: Mapping[str, Path]
@@ -118,24 +117,51 @@ class Source:
     facts: Mapping[str, Any]
 
     @property
-    def moments(self) -> bool:
-        """True when it was exported with moments."""
-        return any(name.startswith(MOMENTS["first"]) for name in self.files)
+    def kind(self) -> Rule | None:
+        """See importing.Source."""
+        exported = any(name.startswith(MOMENTS["first"]) for name in self.files)
+        return Rule(self.facts["rule"]) if exported else None
 
-    def tensor(self, name: str) -> torch.Tensor:
-        """One tensor, as fp32."""
+    @property
+    def trained(self) -> int:
+        """See importing.Source."""
+        return int(self.facts["trained"])
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """See importing.Source."""
+        return dict(self.facts["notes"])
+
+    def weights(self, tensor: TensorSpec) -> torch.Tensor:
+        """See importing.Source."""
+        return self._read(tensor.name)
+
+    def moment(self, section: str, tensor: TensorSpec) -> torch.Tensor:
+        """See importing.Source."""
+        return self._read(MOMENTS[section] + tensor.name)
+
+    def layer_facts(self, layer: LayerSpec) -> tuple[tuple[int, ...], Any]:
+        """See importing.Source."""
+        found = {each["name"]: each for each in self.facts["layers"]}.get(layer.name)
+        if found is None or found["tensors"] != [tensor.name for tensor in layer.tensors]:
+            raise StoreError(f"the exported model has no layer {layer.name} of these tensors", kind="mismatch")
+        return tuple(found["steps"]), found["notes"]
+
+    def _read(self, name: str) -> torch.Tensor:
         with _opened(self.files[name]) as file:
             found: torch.Tensor = file.get_tensor(name)
         return found.to(torch.float32)
 
 
-def look_at(path: Path, layers: Sequence[str] = ()) -> Source:
+def look_at(path: Path, layers: Sequence[str] = (), table: LayerTable | None = None) -> SafetensorsSource:
     """Find out what `path` holds: a .safetensors file, or a folder with an index or with such files.
 
     Args:
         path: file or folder.
         layers: names of the layers in the order in which they run; a layer has the tensors whose names begin with
             its name and a dot. Without it: as exported, else by the names of the tensors (`layer_names.grouped`).
+        table: of the model that workers will attach: `table_of(layers_of(model))`. Then the store has that table,
+            which files alone cannot tell: in which order forward runs, and what is tied.
 
     Only weights are taken: integers and masks, as checkpoints of other libraries have them, are not trained.
 
@@ -150,63 +176,10 @@ def look_at(path: Path, layers: Sequence[str] = ()) -> Source:
                 found = opened.get_slice(name)
                 if layer_names.is_weight(name, found.get_dtype()):
                     shapes[name] = tuple(found.get_shape())
-    own = [name for name in shapes if not name.startswith(tuple(MOMENTS.values()))]
-    if not layers and facts.get("format") == _FORMAT:
-        grouped = {layer["name"]: list(layer["tensors"]) for layer in facts["layers"]}
-    else:
-        grouped = layer_names.grouped(own, layers)
-    try:
-        specs = [
-            LayerSpec.of(index, name, [(tensor, shapes[tensor]) for tensor in tensors])
-            for index, (name, tensors) in enumerate(grouped.items())
-        ]
-    except (KeyError, TrainingError) as error:
-        raise StoreError(f"the model does not fit its index: {error}", kind="mismatch", path=str(path)) from error
-    return Source(files, LayerTable(tuple(specs)), facts)
-
-
-def import_model(
-    source: Source,
-    places: Sequence[str | Path],
-    *,
-    rule: Rule = Rule.ADAM,
-    parameters: Precision = Precision.BF16,
-    moments: Precision = Precision.FP32,
-    options: StoreOptions | None = None,
-    overwrite: bool = False,
-    on_layer: Progress = lambda _: None,
-) -> Store:
-    """A new store with the weights of `source`, and its moments where it has those of `rule`."""
-    geometry = Geometry(source.table, len(places), rule, parameters, moments)
-
-    def weights(layer: int) -> torch.Tensor:
-        on_layer(layer)
-        return torch.cat([source.tensor(tensor.name).reshape(-1) for tensor in source.table[layer].tensors])
-
-    store = Store.create(places, geometry, weights, options, overwrite=overwrite)
-    if source.moments and source.facts.get("rule") == rule:
-        for layer in source.table:
-            _take_moments(store, source, layer)
-        store.commit(int(source.facts["trained"]), source.facts["notes"])
-    return store
-
-
-def _take_moments(store: Store, source: Source, layer: LayerSpec) -> None:
-    geometry = store.geometry
-    sections: dict[str, Memory] = {
-        section.name: page_aligned(geometry.section_bytes(layer.index, section)) for section in geometry.sections
-    }
-    fill(sections, torch.cat([source.tensor(tensor.name).reshape(-1) for tensor in layer.tensors]))
-    for section in geometry.state[1:]:
-        flat = torch.cat([source.tensor(MOMENTS[section.name] + t.name).reshape(-1) for t in layer.tensors])
-        memory = sections[section.name]
-        if section.size == 4:
-            torch.from_numpy(as_type(memory, np.float32))[: flat.numel()].copy_(flat)
-        else:
-            torch.from_numpy(as_type(memory, np.int16)).view(torch.bfloat16)[: flat.numel()].copy_(flat)
-    facts = source.facts["layers"][layer.index]
-    plane = store.place(layer.index)
-    store.put(layer.index, store.write_layer(plane, layer.index, sections, tuple(facts["steps"]), facts["notes"]))
+    own = {name: shape for name, shape in shapes.items() if not name.startswith(tuple(MOMENTS.values()))}
+    listed = facts["layers"] if facts.get("format") == _FORMAT else ()
+    chosen = table_of(path, own, layers, listed) if table is None else check_table(path, own, table)
+    return SafetensorsSource(files, chosen, facts)
 
 
 def _files_of(path: Path) -> tuple[dict[str, Path], dict[str, Any]]:

@@ -10,9 +10,10 @@ from typing import Final
 from catchment.host.optimizer.store.errors import StoreError
 
 # What runs before a module's numbered blocks; everything else runs after them, a head last.
-_FIRST: Final = re.compile(r"emb|shared|wte|wpe|stem|conv1|patch|token", re.IGNORECASE)
-_LAST: Final = re.compile(r"head|classif|output|pool|decoder$|score", re.IGNORECASE)
-_BUFFERS: Final = {"inv_freq", "masked_bias", "running_mean", "running_var"}
+_FIRST: Final = re.compile(r"emb|shared|wte|wpe|stem|conv\d|patch|token|project_in", re.IGNORECASE)
+_PLACES: Final = re.compile(r"pos|wpe", re.IGNORECASE)  # embeddings of places are added to those of tokens
+_LAST: Final = re.compile(r"head|classif|output|embed_out|proj_out|pool|decoder$|score|^cls$", re.IGNORECASE)
+BUFFERS: Final = {"inv_freq", "masked_bias", "running_mean", "running_var"}
 
 
 def is_weight(name: str, kind: str) -> bool:
@@ -22,7 +23,7 @@ def is_weight(name: str, kind: str) -> bool:
         name: of the tensor.
         kind: its type as safetensors writes it, such as ``BF16`` or ``I64``.
     """
-    return kind.startswith(("F", "BF")) and name.rpartition(".")[2] not in _BUFFERS
+    return kind.startswith(("F", "BF")) and name.rpartition(".")[2] not in BUFFERS
 
 
 def grouped(names: Iterable[str], layers: Sequence[str] = ()) -> dict[str, list[str]]:
@@ -89,9 +90,11 @@ def _turn(part: tuple[str, _Module]) -> tuple[int, str]:
     name, module = part
     if module.holds_lists:
         return (1, {"encoder": "", "decoder": "~"}.get(name, name))
+    if _LAST.search(name):
+        return (3, name)
     if _FIRST.search(name):
-        return (0, name)
-    return (3 if _LAST.search(name) else 2, name)
+        return (0, f"~{name}" if _PLACES.search(name) else name)
+    return (2, name)
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

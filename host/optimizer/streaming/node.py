@@ -6,7 +6,7 @@ and a resource of its own:
     admit    buffers from the arena; parameters read        (disk, first priority; a layer that is still on its way to
              the disk is copied instead, so that the next forward need not wait for the writes)
     push     checksum, header, push; then, in a backward: pulls posted, states read (disk, second priority)
-    release  forward only: pushed, buffers free             (network)
+    release  nothing comes back: pushed, buffers free       (network)
     update   pushed, gradients here, states here: update    (processor); states written (disk, third priority);
              the layer is ready for the next pass
     retire   written: buffers free; after the last layer of a pass the step is committed
@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from catchment.host.layers import ParamHeader, Timeline, TrainingError, TransferPort, WireType, pack_header
+from catchment.host.layers import ParamHeader, Pass, Timeline, TrainingError, TransferPort, WireType, pack_header
 from catchment.host.optimizer.exponents import LayerExponents
-from catchment.host.optimizer.layer_update import Step, update_layer
+from catchment.host.optimizer.layer_update import update_layer
 from catchment.host.optimizer.node import PassRecord
 from catchment.host.optimizer.options import NodeOptions
 from catchment.host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
@@ -38,6 +38,7 @@ from catchment.host.optimizer.streaming.kept import KeptGradients
 from catchment.host.optimizer.streaming.queues import Channel, Stages
 from catchment.host.optimizer.streaming.step_control import StepControl
 from catchment.host.optimizer.streaming.task import Buffers, Reading, Task, Ticket, Work, schedule
+from catchment.host.optimizer.torch_options import pack_groups, torch_groups
 
 if TYPE_CHECKING:
     from catchment.host.optimizer.store import Transfer
@@ -89,6 +90,7 @@ class StreamingNode:
             raise TrainingError(f"the store has {geometry.parameters} parameters, the wire takes {wanted}: import anew")
         if geometry.rule is not options.rule.kind:
             raise TrainingError(f"the store has the moments of {geometry.rule}, the optimizer is {options.rule}")
+        self._rules = options.rules(geometry.table)
         self._port = port
         self._store = store
         self._geometry = geometry
@@ -133,7 +135,7 @@ class StreamingNode:
         """The exponents of a layer's next push."""
         return self._exponents[layer].current()
 
-    def run(self, passes: Sequence[bool]) -> None:
+    def run(self, passes: Sequence[bool | Pass]) -> None:
         """Run all passes: True is a training pass, False a forward-only one. Returns when all is on disk.
 
         Raises:
@@ -147,7 +149,7 @@ class StreamingNode:
         stages.start("push", lambda: self._each(self._to_push, self._push, self._to_release, self._to_update))
         stages.start("release", lambda: self._each(self._to_release, self._release))
         stages.start("update", lambda: self._each(self._to_update, self._update, self._to_retire))
-        last = first + sum(passes)
+        last = first + sum(Pass(each) is Pass.TRAIN for each in passes)
         stages.start("retire", lambda: self._each(self._to_retire, lambda task: self._retire(task, last)))
         try:
             stages.join()
@@ -212,7 +214,7 @@ class StreamingNode:
             self._store.verify(task.reading.version, ticket.layer, sent, digests)
         if ticket.work.sends:
             self._send(task)
-        if ticket.work is Work.FORWARD:
+        if ticket.work in (Work.FORWARD, Work.RESEND):
             self._to_release.put(task)
             return
         if ticket.work.gathers:
@@ -232,7 +234,10 @@ class StreamingNode:
         ticket, buffers = task.ticket, task.buffers
         scale = self._control.loss_scale
         exponents = self._exponents[ticket.layer].current(scale.shift)
-        header = ParamHeader(ticket.layer, ticket.number, ticket.work.phase, exponents, ticket.last_pass, scale.current)
+        accumulate = ticket.kind is Pass.ACCUMULATE
+        header = ParamHeader(
+            ticket.layer, ticket.number, ticket.work.phase, exponents, ticket.last_pass, scale.current, accumulate
+        )
         packed = pack_header(header, self._table, self._options.wire)
         task.asked = time.monotonic()
         task.pushed = self._port.push(buffers.message(packed, self._table, ticket.layer, self._options.wire))
@@ -241,7 +246,8 @@ class StreamingNode:
         self._await_pushed(task)
         self.arena.give_back(task.buffers.region)
         ticket = task.ticket
-        if not ticket.train and ticket.layer == len(self._table) - 1 and self._on_pass is not None:
+        ends = ticket.work is (Work.RESEND if ticket.kind is Pass.ACCUMULATE else Work.FORWARD)
+        if ends and ticket.closes and ticket.kind is not Pass.TRAIN and self._on_pass is not None:
             self._on_pass(PassRecord(ticket.number, train=False))
 
     def _update(self, task: Task) -> None:
@@ -298,7 +304,7 @@ class StreamingNode:
 
     def _apply(self, task: Task, usable: Sequence[int]) -> None:
         ticket, version = task.ticket, task.states[0].version
-        rule, notes = self._options.rule, self._exponents[ticket.layer].notes()
+        notes = self._exponents[ticket.layer].notes()
         if self._control.overflowed:
             task.next_version = replace(version, notes=notes)
             return
@@ -309,12 +315,12 @@ class StreamingNode:
             task.buffers.gradients,
             version.steps,
             usable,
-            Step(rule, rule.lr * self._options.rate(ticket.trained), self._control.factor),
+            self._rules.step(ticket.trained, self._control.factor),
             self._geometry.shard_units(ticket.layer),
         )
         for section in self._geometry.state:
             self._store.verify(version, ticket.layer, section, updated.before[:, section.column].tolist())
-        if not usable:  # nothing changed: the same copy serves the next version
+        if updated.steps == version.steps:  # nothing changed: the same copy serves the next version
             task.next_version = replace(version, notes=notes)
             return
         self._control.replaced(ticket.layer, version)
@@ -360,7 +366,9 @@ class StreamingNode:
         with self._timeline.span("commit", 0):
             older = [name for name in self._store.snapshots if name.startswith("step-") and name != snapshot]
             drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else ()
-            self._store.commit(trained, self._control.notes(), snapshot=snapshot, drop=drop)
+            groups = pack_groups(self._table, torch_groups(self._rules, trained))
+            notes = {**self._control.notes(), "groups": groups}
+            self._store.commit(trained, notes, snapshot=snapshot, drop=drop)
         with self._change:
             self._committed = trained
             self._change.notify_all()

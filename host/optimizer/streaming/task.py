@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from catchment.host.layers import Completion, LayerTable, Phase, WireType, header_size, message_size
+from catchment.host.layers import Completion, LayerTable, Pass, Phase, WireType, header_size, message_size
 from catchment.host.optimizer.store import Geometry, LayerVersion, Memory, Transfer
 from catchment.host.optimizer.store.geometry import PAGE
 from catchment.host.optimizer.streaming.arena import Region
@@ -21,6 +21,8 @@ class Work(enum.Enum):
     BACKWARD = enum.auto()
     GATHER = enum.auto()
     """A backward whose gradients are only kept, until the norm of all is known (streaming.clipping)."""
+    RESEND = enum.auto()
+    """A backward whose gradients stay with the workers (Pass.ACCUMULATE)."""
     APPLY = enum.auto()
     """The update with gradients that were kept."""
 
@@ -49,37 +51,40 @@ class Work(enum.Enum):
 class Ticket:
     """One layer of one half of pass `number`, before which the model was trained `trained` times.
 
-    `closes`: it is the last one of its kind in its pass. `last_pass`: there will be no further pass.
+    `kind`: of the pass. `closes`: the task is the last one of its work in the pass. `last_pass`: there will be no
+    further pass.
     """
 
     number: int
     trained: int
     layer: int
     work: Work
-    train: bool
+    kind: Pass
     closes: bool
     last_pass: bool
 
 
-def schedule(layers: int, passes: Sequence[bool], trained: int, exact_clipping: bool) -> Iterator[Ticket]:
+def schedule(layers: int, passes: Sequence[bool | Pass], trained: int, exact_clipping: bool) -> Iterator[Ticket]:
     """All tasks of all passes, in order; `trained`: training passes before the first."""
     upward, downward = range(layers), range(layers - 1, -1, -1)
-    for number, train in enumerate(passes):
+    for number, kind in enumerate(map(Pass, passes)):
         halves: list[tuple[Work, range]] = [(Work.FORWARD, upward)]
-        if train and exact_clipping:
+        if kind is Pass.ACCUMULATE:
+            halves += [(Work.RESEND, downward)]
+        elif kind is Pass.TRAIN and exact_clipping:
             halves += [(Work.GATHER, downward), (Work.APPLY, upward)]
-        elif train:
+        elif kind is Pass.TRAIN:
             halves += [(Work.BACKWARD, downward)]
         for work, order in halves:
             for layer in order:
-                yield Ticket(number, trained, layer, work, train, layer == order[-1], number == len(passes) - 1)
-        trained += train
+                yield Ticket(number, trained, layer, work, kind, layer == order[-1], number == len(passes) - 1)
+        trained += kind is Pass.TRAIN
 
 
 class Buffers:
     """A region of the arena cut up for one task.
 
-    forward:   | zeros, header | parameters |
+    forward:   | zeros, header | parameters |, and so for resend
     gather:    | zeros, header | parameters | gradients |
     backward:  | zeros, header | parameters | gradients | master | first | second |, and so for apply
 
@@ -96,7 +101,7 @@ class Buffers:
         self.sections: dict[str, Memory] = {}
         self.gradients: Memory = region.memory[:0]
         at += sent
-        if work is not Work.FORWARD:
+        if work.gathers or work.updates:
             size = geometry.units(layer) * PAGE * 2
             self.gradients = region.memory[at : at + size]
             at += size
@@ -112,7 +117,7 @@ class Buffers:
     def size(geometry: Geometry, layer: int, work: Work) -> int:
         """Bytes of the region."""
         size = -(-header_size(geometry.table[layer]) // PAGE) * PAGE + geometry.section_bytes(layer, geometry.sent)
-        if work is not Work.FORWARD:
+        if work.gathers or work.updates:
             size += geometry.units(layer) * PAGE * 2
         if work.updates:
             size += sum(geometry.section_bytes(layer, section) for section in geometry.state)

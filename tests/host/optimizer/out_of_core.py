@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from catchment.host import EndpointError, _optimizer
-from catchment.host.layers import LayerSpec, LayerTable, ParamHeader, WireType, message_size, open_message
-from catchment.host.optimizer import Adam, NodeOptions, PassRecord, ScalingOptions, UpdateRule
+from catchment.host.layers import LayerSpec, LayerTable, ParamHeader, Pass, WireType, message_size, open_message
+from catchment.host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, ScalingOptions, UpdateRule
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions, page_aligned
 from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
 from catchment.sim.lab.memory_switch import MemoryPort, MemorySwitch
@@ -56,7 +56,13 @@ class Worker(threading.Thread):
     """Pulls and pushes as the hooks do, from training step `first` on; `half`: it computes in fp16."""
 
     def __init__(  # noqa: PLR0917
-        self, port: MemoryPort, index: int, passes: Sequence[bool], first: int, wire: WireType, half: bool = False
+        self,
+        port: MemoryPort,
+        index: int,
+        passes: Sequence[bool | Pass],
+        first: int,
+        wire: WireType,
+        half: bool = False,
     ) -> None:
         super().__init__(daemon=True)
         self._half = half
@@ -66,17 +72,20 @@ class Worker(threading.Thread):
     def run(self) -> None:
         step = self._first
         try:
-            for train in self._passes:
+            for kind in map(Pass, self._passes):
                 for layer in TABLE:
                     self.forward.append(self._pull(layer)[1])
-                for layer in reversed(TABLE.layers) if train else ():
+                for layer in reversed(TABLE.layers) if kind is not Pass.FORWARD else ():
                     header = self._pull(layer)[0]
+                    assert header.accumulate is (kind is Pass.ACCUMULATE)
+                    if header.accumulate:
+                        continue
                     for tensor, exponent in enumerate(header.exponents):
                         values = gradient(step, self._index, layer.index, tensor)
                         if self._half:
                             values = in_half(values, header.loss_scale)
                         self._port.push(values, exponent=exponent)
-                step += train
+                step += kind is Pass.TRAIN
         except EndpointError:
             return
 
@@ -116,7 +125,7 @@ def train(
     *,
     options: NodeOptions | None = None,
     streaming: StreamingOptions | None = None,
-    passes: Sequence[bool] | None = None,
+    passes: Sequence[bool | Pass] | None = None,
     on_pass: Callable[[PassRecord], None] | None = None,
     half: bool = False,
 ) -> tuple[StreamingNode, list[Worker]]:
@@ -136,6 +145,23 @@ def train(
         for worker in crew:
             worker.join(60)
     return node, crew
+
+
+def train_in_memory(
+    passes: Sequence[bool | Pass], options: NodeOptions, state: Mapping[str, Any] | None = None
+) -> tuple[OptimizerNode, list[Worker], list[PassRecord]]:
+    """The same by the node in memory; from `state` on, if there is one."""
+    fabric, records = MemorySwitch(WORKERS), []
+    node = OptimizerNode(fabric.root(), TABLE, [initial(i) for i in range(len(TABLE))], options, on_pass=records.append)
+    if state is not None:
+        node.load_state_dict(state)
+    crew = [Worker(fabric.worker(index), index, passes, node.trained, options.wire) for index in range(WORKERS)]
+    for worker in crew:
+        worker.start()
+    node.run(passes)
+    for worker in crew:
+        worker.join(60)
+    return node, crew, records
 
 
 def digest(store: Store) -> str:

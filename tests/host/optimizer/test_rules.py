@@ -43,12 +43,13 @@ def _present() -> list[str]:
 class Layer:
     """Sections of LAYER, updated by the kernels, beside the slow model's arrays."""
 
-    def __init__(self, rng: random.Random, rule: UpdateRule, bf16: bool) -> None:
-        self.rule, self.bf16 = rule, bf16
+    def __init__(self, rng: random.Random, bf16: bool, *rules: UpdateRule | None) -> None:
+        """Tensors take turns with `rules`."""
+        self.rules, self.bf16 = rules, bf16
         units = -(-LAYER.numel // UNIT)
         moment = 2 if bf16 else 4
         sizes = {"parameters": 2, "master": 4, "first": moment, "second": moment}
-        if rule.kind.moments == 1:
+        if any(rule is not None and rule.kind.moments == 1 for rule in rules):
             del sizes["second"]
         self.sections = {name: page_aligned(units * UNIT * size) for name, size in sizes.items()}
         self.units = units
@@ -59,19 +60,24 @@ class Layer:
         self.steps: tuple[int, ...] = (0,) * len(LAYER.tensors)
         self.generator = generator
 
+    def rule_of(self, name: str) -> UpdateRule | None:
+        return self.rules["abcdef".index(name) % len(self.rules)]
+
     def step(self, updater: _optimizer.Updater, number: int, usable: list[int]) -> Any:
         total = (self.generator.standard_normal(LAYER.numel) * 10.0 ** (number % 5 - 3)).astype(np.float32)
-        step = Step(self.rule, self.rule.lr / (1 + number), 1 / 3)
+        lr = {rule: rule.lr / (1 + number) for rule in self.rules if rule is not None}
+        step = Step(lambda name: (rule, lr[rule]) if (rule := self.rule_of(name)) is not None else None, 1 / 3)
         updated = update_layer(
             updater, LAYER, self.sections, total.view(np.uint8), self.steps, usable, step, [1, self.units - 1]
         )
         self.steps = updated.steps
         for index in usable:
             span, moments = LAYER.tensors[index].span, self.moments[index]
-            assert isinstance(self.rule, Adam | Sgd)
-            self.weights[span] = optimizers.step(
-                self.rule, self.weights[span], moments, total[span], step.lr, step.scale
-            )
+            rule = self.rule_of(LAYER.tensors[index].name)
+            if rule is None:
+                continue
+            assert isinstance(rule, Adam | Sgd)
+            self.weights[span] = optimizers.step(rule, self.weights[span], moments, total[span], lr[rule], step.scale)
             if self.bf16:
                 moments.first = optimizers.round_bf16(moments.first)
                 moments.second = optimizers.round_bf16(moments.second)
@@ -99,11 +105,34 @@ class Layer:
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_bits_of_the_slow_model(rule: UpdateRule, kernels: str, bf16: bool, rng: random.Random) -> None:
     updater = _optimizer.Updater(rng.choice([1, 2, 3]), kernels)
-    layer = Layer(rng, rule, bf16)
+    layer = Layer(rng, bf16, rule)
     for number in range(6):
         usable = [index for index in range(len(LAYER.tensors)) if rng.random() < 0.8]
         layer.step(updater, number, usable)
         layer.check()
+
+
+@pytest.mark.parametrize("bf16", [False, True], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("kernels", _present())
+@pytest.mark.parametrize("groups", [[*RULES[:4], None], [*RULES[4:], None]], ids=["adam", "sgd"])
+def test_groups_side_by_side_in_one_layer(
+    groups: list[UpdateRule | None], kernels: str, bf16: bool, rng: random.Random
+) -> None:
+    """Neighbours within one unit of the kernel follow rules of their own, and one of them stays as it is."""
+    rng.shuffle(groups)
+    updater = _optimizer.Updater(rng.choice([1, 2, 3]), kernels)
+    layer = Layer(rng, bf16, *groups)
+    for number in range(4):
+        layer.step(updater, number, [index for index in range(len(LAYER.tensors)) if rng.random() < 0.8])
+        layer.check()
+    assert any(layer.steps)
+
+
+def test_a_layer_of_which_no_tensor_is_updated(rng: random.Random) -> None:
+    layer = Layer(rng, False, None)
+    layer.sections["second"][:] = 0
+    assert not any(layer.step(_optimizer.Updater(1), 0, list(range(len(LAYER.tensors)))).steps)
+    layer.check()
 
 
 def test_digests_follow_every_bit_and_no_kernel_differs(rng: random.Random) -> None:
@@ -131,7 +160,7 @@ def test_update_gives_the_digests_of_what_was_and_what_is(
     rule: UpdateRule, kernels: str, bf16: bool, rng: random.Random
 ) -> None:
     updater = _optimizer.Updater(2, kernels)
-    layer = Layer(rng, rule, bf16)
+    layer = Layer(rng, bf16, rule)
     shards = [1, layer.units - 1]
     columns = {name: index for index, name in enumerate(("parameters", "master", "first", "second"))}
     sizes = {"parameters": 2, "master": 4, "first": 2 if bf16 else 4, "second": 2 if bf16 else 4}
@@ -179,7 +208,7 @@ def test_close_to_torch(rule: UpdateRule, seed: int) -> None:
         gradient = torch.randn(LAYER.numel, generator=generator) * 0.1
         parameter.grad = gradient.clone()
         plain.step()
-        state.update(gradient * 2, everything, Step(rule, rule.lr, 0.5))
+        state.update(gradient * 2, everything, Step(lambda _name: (rule, rule.lr), 0.5))
         bound = 2.0**-21 * (parameter.detach().abs() + 10 * rule.lr)
         assert ((state.master - parameter.detach()).abs() <= bound).all()
         with torch.no_grad():
@@ -203,7 +232,7 @@ def test_the_state_owns_its_weights() -> None:
     weights = torch.ones(3)
     rule = Adam(lr=0.5)
     state = LayerState(spec, weights, rule.kind, _optimizer.Updater(1))
-    state.update(torch.ones(3), [0], Step(rule, 0.5, 1.0))
+    state.update(torch.ones(3), [0], Step(lambda _name: (rule, 0.5), 1.0))
     assert torch.equal(weights, torch.ones(3))
     assert torch.allclose(state.master, torch.full((3,), 0.5))
 
@@ -212,10 +241,10 @@ def test_bad_arguments() -> None:
     spec = LayerSpec.of(0, "layer", [("a", (3,))])
     with pytest.raises(TrainingError, match="4 weights"):
         LayerState(spec, torch.ones(4), Adam().kind, _optimizer.Updater(1))
-    for wrong in ({"lr": 0.0}, {"beta1": 1.0}, {"beta2": -0.1}, {"eps": 0.0}, {"decay": -1.0}):
+    for wrong in ({"lr": -1e-9}, {"lr": float("nan")}, {"beta1": 1.0}, {"beta2": -0.1}, {"eps": 0.0}, {"decay": -1.0}):
         with pytest.raises(TrainingError):
             Adam(**wrong)
-    for wrong in ({"lr": 0.0}, {"momentum": 1.0}, {"decay": -1.0}, {"momentum": 0.0, "nesterov": True}):
+    for wrong in ({"lr": -1e-9}, {"momentum": 1.0}, {"decay": -1.0}, {"momentum": 0.0, "nesterov": True}):
         with pytest.raises(TrainingError):
             Sgd(**wrong)
     with pytest.raises(TrainingError, match="no parameters"):

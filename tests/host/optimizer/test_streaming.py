@@ -15,11 +15,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from out_of_core import TABLE, WORKERS, Worker, create, digest, gradient, initial, node_options, train
+from out_of_core import (
+    TABLE,
+    WORKERS,
+    Worker,
+    create,
+    digest,
+    gradient,
+    initial,
+    node_options,
+    train,
+    train_in_memory,
+)
 
 from catchment.host import EndpointError
-from catchment.host.layers import LayerSpec, LayerTable, Timeline, TrainingError, WireType, message_size
-from catchment.host.optimizer import Adam, NodeOptions, OptimizerNode, PassRecord, Sgd, UpdateRule
+from catchment.host.layers import LayerSpec, LayerTable, Pass, Timeline, TrainingError, WireType, message_size
+from catchment.host.optimizer import Adam, NodeOptions, PassRecord, Sgd, UpdateRule
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions
 from catchment.host.optimizer.streaming import Arena, Clip, Clipping, StreamingNode, StreamingOptions
 from catchment.host.optimizer.streaming.task import Buffers, Work
@@ -33,27 +44,13 @@ from cluster import luwu
 PASSES = [False, True, True, False, True, True]
 
 
-def _in_memory(rule: UpdateRule | None, wire: WireType) -> tuple[OptimizerNode, list[Worker], list[PassRecord]]:
-    fabric, records = MemorySwitch(WORKERS), []
-    node = OptimizerNode(
-        fabric.root(), TABLE, [initial(i) for i in range(len(TABLE))], node_options(rule, wire), on_pass=records.append
-    )
-    crew = [Worker(fabric.worker(index), index, PASSES, 0, wire) for index in range(WORKERS)]
-    for worker in crew:
-        worker.start()
-    node.run(PASSES)
-    for worker in crew:
-        worker.join(60)
-    return node, crew, records
-
-
 @pytest.mark.parametrize("devices", [1, 3])
 @pytest.mark.parametrize("wire", [WireType.BF16, WireType.FP32])
 @pytest.mark.parametrize("rule", [None, Sgd(lr=0.05, decay=0.01, nesterov=True)], ids=["adamw", "sgd"])
 def test_the_bits_of_the_node_in_memory(
     tmp_path: Path, rule: UpdateRule | None, wire: WireType, devices: int, rng: random.Random
 ) -> None:
-    expected, its_crew, its_records = _in_memory(rule, wire)
+    expected, its_crew, its_records = train_in_memory(PASSES, node_options(rule, wire))
     places = [tmp_path / str(index) for index in range(devices)]
     parameters = Precision.BF16 if wire is WireType.BF16 else Precision.FP32
     records: list[PassRecord] = []
@@ -70,6 +67,25 @@ def test_the_bits_of_the_node_in_memory(
         assert all(torch.equal(a, b) for a, b in zip(mine.forward, theirs.forward, strict=True))
     assert records == its_records
     assert any(record.skipped == ("block.0.bias",) for record in records)
+
+
+@pytest.mark.parametrize("clip", [None, Clip(3.0), Clip(3.0, Clipping.DELAYED)], ids=["plain", "exact", "delayed"])
+def test_passes_that_accumulate_send_and_change_nothing(tmp_path: Path, clip: Clip | None) -> None:
+    passes = [Pass.ACCUMULATE, True, Pass.ACCUMULATE, Pass.ACCUMULATE, Pass.TRAIN, False, Pass.ACCUMULATE]
+    streaming = StreamingOptions(clip=clip, commit_every=2)
+    states, records = [], []
+    for name, chosen in (("a", passes), ("b", [True, True, False])):
+        with create([tmp_path / name]) as store:
+            _, crew = train(store, 0, passes=chosen, streaming=streaming, on_pass=records.append)
+            states.append(digest(store))
+    assert states[0] == states[1]
+    assert [record.train for record in records[:7]] == [False, True, False, False, True, False, False]
+    assert [record.index for record in records[:7]] == list(range(7))
+    assert len(crew[0].forward) == 3 * len(TABLE)
+    if clip is None:
+        nodes = [train_in_memory(chosen, node_options())[0] for chosen in (passes, [True, True, False])]
+        assert all(torch.equal(nodes[0].weights(layer), nodes[1].weights(layer)) for layer in range(len(TABLE)))
+        assert nodes[0].trained == 2
 
 
 def test_bf16_moments_follow_the_slow_model(tmp_path: Path) -> None:

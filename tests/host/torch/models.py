@@ -80,6 +80,57 @@ class Skipping(nn.Module):
         return self.last(x)
 
 
+class TiedHead(nn.Module):
+    """The head's weights are the embedding's, as in most language models; `bias`: the head has something of its own."""
+
+    def __init__(self, bias: bool) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(11, 6)
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 12), nn.GELU(), nn.Linear(12, 6)) for _ in range(2))
+        self.norm = nn.LayerNorm(6)
+        self.lm_head = nn.Linear(6, 11, bias=bias)
+        self.lm_head.weight = self.wte.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.wte(tokens)
+        for block in self.blocks:
+            x = x + block(x)
+        logits: torch.Tensor = self.lm_head(self.norm(x))
+        return logits
+
+
+class SharedEmbedding(nn.Module):
+    """Encoder and decoder have one embedding, and the head its weights: T5's modules under T5's names."""
+
+    class Stack(nn.Module):
+        def __init__(self, embedding: nn.Embedding) -> None:
+            super().__init__()
+            self.embed_tokens = embedding
+            self.block = nn.ModuleList(nn.Linear(6, 6) for _ in range(2))
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            x: torch.Tensor = self.embed_tokens(tokens)
+            for block in self.block:
+                x = torch.tanh(block(x))
+            return x
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = nn.Embedding(11, 6)
+        self.encoder = SharedEmbedding.Stack(self.shared)
+        self.decoder = SharedEmbedding.Stack(self.shared)
+        self.lm_head = nn.Linear(6, 11, bias=False)
+        self.lm_head.weight = self.shared.weight
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.lm_head(self.decoder(tokens) * self.encoder(tokens.flip(1)))
+        return logits
+
+
+def tokens() -> torch.Tensor:
+    return torch.randint(0, 11, (3, 5), generator=torch.Generator().manual_seed(6))
+
+
 def decoder() -> Made:
     model = Decoder(PRESETS["tiny"])
     initialise(model, 3)
@@ -102,6 +153,7 @@ def whole() -> Made:
     return nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)), [""], torch.randn(5, 3)
 
 
+_STACKS = [f"{stack}.block.{index}" for stack in ("decoder", "encoder") for index in range(2)]
 MODELS: dict[str, Callable[[], Made]] = {
     "decoder": decoder,
     "perceptron": perceptron,
@@ -115,5 +167,8 @@ MODELS: dict[str, Callable[[], Made]] = {
         torch.randn(3, 6),
     ),
     "checkpointed, reentrant": lambda: (Checkpointed(True), None, torch.randn(3, 6)),
+    "tied head": lambda: (TiedHead(False), None, tokens()),
+    "tied head with a bias": lambda: (TiedHead(True), None, tokens()),
+    "shared embedding": lambda: (SharedEmbedding(), ["shared", *_STACKS, "lm_head"], tokens()),
     "skipping": lambda: (Skipping(), None, torch.randn(3, 4)),
 }

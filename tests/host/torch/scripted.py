@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from catchment.host.layers import LayerTable, ParamHeader, Phase, WireType, pack_message
+from catchment.host.layers import LayerTable, ParamHeader, Pass, Phase, WireType, pack_message
 from catchment.host.torch import layers_of, table_of
 
 
@@ -37,7 +37,7 @@ class ScriptedPort:
         self,
         table: LayerTable,
         weights: Sequence[torch.Tensor],
-        passes: Sequence[bool],
+        passes: Sequence[bool | Pass],
         wire: WireType = WireType.BF16,
         spoil: Callable[[int, np.ndarray[Any, Any]], np.ndarray[Any, Any]] = lambda _number, message: message,
         *,
@@ -47,12 +47,14 @@ class ScriptedPort:
         self.pushed: list[tuple[int, np.ndarray[Any, Any]]] = []
         self._spoil = spoil
         self._messages = []
-        for number, train in enumerate(passes):
+        for number, kind in enumerate(map(Pass, passes)):
             order = [(layer, Phase.FORWARD) for layer in range(len(table))]
-            order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(table)))] if train else []
+            if kind is not Pass.FORWARD:
+                order += [(layer, Phase.BACKWARD) for layer in reversed(range(len(table)))]
             for layer, phase in order:
                 exponents = tuple(range(layer, layer + len(table[layer].tensors)))
-                header = ParamHeader(layer, number, phase, exponents, number == len(passes) - 1, loss_scale)
+                last, accumulate = number == len(passes) - 1, kind is Pass.ACCUMULATE
+                header = ParamHeader(layer, number, phase, exponents, last, loss_scale, accumulate)
                 self._messages.append(pack_message(header, table, wire, weights[layer]))
         self._served = 0
 
@@ -78,5 +80,4 @@ class ScriptedPort:
 def flat_weights(model: nn.Module, layers: Sequence[str] | None = None) -> tuple[LayerTable, list[torch.Tensor]]:
     """The table of a model and a copy of its weights, layer by layer."""
     found = layers_of(model, layers)
-    flat = [torch.cat([p.detach().reshape(-1).clone() for p in layer.module.parameters()]) for layer in found]
-    return table_of(found), flat
+    return table_of(found), [layer.weights() for layer in found]

@@ -163,12 +163,15 @@ def test_timeline_has_each_layer_forward_and_backward() -> None:
     assert timeline.during(0.0, min(span.start for span in spans)) == []
 
 
-def test_tied_weights_across_layers_are_refused_by_name() -> None:
-    model = Decoder(PRESETS["tiny"])
-    model.head.logits.weight = model.embedding.token.weight
-    table, weights = flat_weights(Decoder(PRESETS["tiny"]))
-    with pytest.raises(TrainingError, match=r"head\.logits\.weight is shared by layers embedding and head"):
-        attach(model, ScriptedPort(table, weights, [True]))
+def test_tied_weights_belong_to_the_first_layer_that_uses_them() -> None:
+    layers = layers_of(MODELS["tied head"]()[0])
+    assert [layer.spec.name for layer in layers] == ["wte", "blocks.0", "blocks.1", "norm"]
+    assert [layer.kept for layer in layers] == [True, False, False, False]
+    layers = layers_of(MODELS["tied head with a bias"]()[0])
+    assert [tensor.name for tensor in layers[-1].spec.tensors] == ["lm_head.bias"]
+    layers = layers_of(MODELS["shared embedding"]()[0])  # found by itself: registered first, and once
+    assert [layer.spec.name for layer in layers][:2] == ["shared", "encoder.block.0"]
+    assert len(layers) == 5
 
 
 def test_blocks_below_a_module_that_only_frames_them_are_layers() -> None:
@@ -234,16 +237,6 @@ def test_one_forward_and_one_backward_per_step() -> None:
         model(torch.ones(1, 2))
 
 
-def test_state_dict_is_at_the_optimizer_node() -> None:
-    model = nn.Sequential(nn.Linear(2, 2))
-    table, weights = flat_weights(model)
-    network = attach(model, ScriptedPort(table, weights, [True]))
-    with pytest.raises(TrainingError, match="optimizer node"):
-        model.state_dict()
-    network.detach()
-    assert not model._forward_pre_hooks
-
-
 @pytest.mark.parametrize(
     ("byte", "value", "message"),
     [
@@ -253,6 +246,7 @@ def test_state_dict_is_at_the_optimizer_node() -> None:
         (5, 7, "phase 7"),
         (6, 2, "element type"),
         (7, 0x80, "flags 0x80"),
+        (7, 2, "pass 0 is one of TRAIN here"),
         (9, 1, "layer is 1, expected 0"),
         (11, 9, "number of tensors"),
         (15, 5, "of pass 5"),

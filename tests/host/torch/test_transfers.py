@@ -13,6 +13,7 @@ from catchment.host.layers import (
     LayerSpec,
     LayerTable,
     ParamHeader,
+    Pass,
     Phase,
     Timeline,
     TrainingError,
@@ -73,7 +74,7 @@ def test_so_many_pulls_are_in_flight_and_no_more(depth: int) -> None:
     pulls = PullAhead(port, TABLE, WireType.BF16, depth, Timeline())
     order = [(i, Phase.FORWARD) for i in range(5)] + [(i, Phase.BACKWARD) for i in reversed(range(5))]
     assert len(port.pulls) == min(depth, 5)  # the kind of the first pass is not known yet
-    pulls.begin_pass(train=True)
+    pulls.begin_pass(Pass.TRAIN)
     for taken, (layer, phase) in enumerate(order):
         assert len(port.pulls) - taken <= depth
         assert len(port.pulls) - taken == min(depth, len(order) - taken + (5 if taken else 0))
@@ -88,13 +89,13 @@ def test_so_many_pulls_are_in_flight_and_no_more(depth: int) -> None:
 def test_nothing_is_pulled_beyond_the_last_pass() -> None:
     port = SlowPort()
     pulls = PullAhead(port, TABLE, WireType.BF16, 3, Timeline())
-    pulls.begin_pass(train=False)
+    pulls.begin_pass(Pass.FORWARD)
     for layer in range(5):
         _arrive(port, layer, layer, Phase.FORWARD, last=True)
         pulls.take(layer, Phase.FORWARD)
     assert len(port.pulls) == 5
     with pytest.raises(TrainingError, match="the last"):
-        pulls.begin_pass(train=True)
+        pulls.begin_pass(Pass.TRAIN)
     with pytest.raises(TrainingError, match="outside of a pass"):
         pulls.take(0, Phase.FORWARD)
 
@@ -103,7 +104,7 @@ def test_a_failed_pull_is_the_endpoints_error() -> None:
     port = SlowPort()
     port.error = EndpointError("nothing moves", kind="stalled")
     pulls = PullAhead(port, TABLE, WireType.BF16, 2, Timeline())
-    pulls.begin_pass(train=True)
+    pulls.begin_pass(Pass.TRAIN)
     with pytest.raises(EndpointError, match="nothing moves"):
         pulls.take(0, Phase.FORWARD)
 
