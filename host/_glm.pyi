@@ -34,6 +34,12 @@ class Worker:
         forward_shift: int,
         sigmoid: npt.NDArray[np.int32],
     ) -> Worker: ...
+    def resume(self, weights: npt.NDArray[np.int32]) -> None:
+        """Begin with these weights, one a feature."""
+
+    def weigh(self, importance: npt.NDArray[np.int32]) -> None:
+        """Give each sample an importance of 0 to 2**16, which is 1; until then all have 1."""
+
     def forward(self, first: int, activations: npt.NDArray[np.int32]) -> None:
         """Fill `activations` with the partial ones of the samples from `first` on."""
 

@@ -64,10 +64,15 @@ class Encoded:
         blocks = (self.rows[begin : begin + _BLOCK_ROWS] for begin in range(0, self.shape[0], _BLOCK_ROWS))
         return np.asarray(np.concatenate([block.astype(np.float64) @ weights for block in blocks]) * unit)
 
-    def mean_squared_length(self) -> float:
-        """The mean over the samples of their squared length."""
+    def mean_squared_length(self, weights: Floats | None = None) -> float:
+        """The mean over the samples of their squared length, times their `weights` if there are any."""
         codes = self.rows.data if isinstance(self.rows, sp.csr_array) else self.rows.ravel()
-        return float(np.einsum("i,i->", codes, codes, dtype=np.float64) * 4.0**-self.bits / self.shape[0])
+        if weights is None:
+            total = np.einsum("i,i->", codes, codes, dtype=np.float64)
+        else:
+            counts = np.diff(self.rows.indptr) if isinstance(self.rows, sp.csr_array) else self.shape[1]
+            total = np.einsum("i,i,i->", np.repeat(weights, counts), codes, codes, dtype=np.float64)
+        return float(total * 4.0**-self.bits / self.shape[0])
 
 
 @dataclass(frozen=True, slots=True)

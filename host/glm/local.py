@@ -29,9 +29,10 @@ def _model_parallel(prepared: Prepared) -> Iterator[Epoch]:
     workers = []
     ends: list[int] = []
     for wid in range(training.workers):
-        part, labels, ends = cut(prepared, wid)
-        if part.shape[1]:
-            workers.append(native_worker(part, labels, training.loss, training.numbers))
+        part = cut(prepared, wid)
+        ends = part.ends
+        if part.encoded.shape[1]:
+            workers.append(native_worker(part, training.loss, training.numbers))
     for step in prepared.steps:
         begin = time.perf_counter()
         _glm.train_epoch(workers, ends, step.multiplier, step.shift)
@@ -44,13 +45,13 @@ def _data_parallel(prepared: Prepared) -> Iterator[Epoch]:
     training = prepared.training
     features = prepared.encoded.shape[1]
     parts = [cut(prepared, wid) for wid in range(training.workers)]
-    workers = [native_worker(part, labels, training.loss, training.numbers) for part, labels, _ in parts]
+    workers = [native_worker(part, training.loss, training.numbers) for part in parts]
     gradient = np.empty(features, np.int32)
     for step in prepared.steps:
         begin = time.perf_counter()
         coarse = max(0, step.shift - GRADIENT_GUARD)
         firsts = [0] * len(workers)
-        for lasts in zip(*(ends for _, _, ends in parts), strict=True):
+        for lasts in zip(*(part.ends for part in parts), strict=True):
             total = np.zeros(features, np.int32)
             for worker, first, last in zip(workers, firsts, lasts, strict=True):
                 activations = np.empty(last - first, np.int32)

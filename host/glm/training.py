@@ -14,10 +14,10 @@ from catchment.host.glm.encoding import Encoded, Normaliser
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.model import Model
 from catchment.host.glm.numbers import Loss, Numbers, Step
-from catchment.host.glm.samples import Samples
+from catchment.host.glm.samples import Floats, Samples
 from catchment.host.glm.shares import Shares
 from catchment.host.glm.targets import Targets, mean_loss, score
-from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT
+from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT, IMPORTANCE_FRACTION
 
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
 _LARGEST_OF = 0.999
@@ -51,6 +51,7 @@ class Training:
         bias: with a constant feature.
         seed: the samples are shuffled once; None leaves them in order.
         parallel: over features or samples.
+        begun: epochs that came before these, for the decay.
 
     Raises:
         GlmError: out of range.
@@ -69,6 +70,7 @@ class Training:
     bias: bool = True
     seed: int | None = 1
     parallel: Parallel = Parallel.MODEL
+    begun: int = 0
 
     def __post_init__(self) -> None:
         Shares(1, self.workers, self.engines)
@@ -95,7 +97,8 @@ class Training:
 
     def steps(self, rate: float) -> list[Step]:
         """Each epoch's step."""
-        return [Step.of(rate / (1 + self.decay * epoch), self.numbers) for epoch in range(self.epochs)]
+        epochs = range(self.begun, self.begun + self.epochs)
+        return [Step.of(rate / (1 + self.decay * epoch), self.numbers) for epoch in epochs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,10 @@ class Prepared:
         encoded: the features' codes.
         labels: int32, shape (samples,).
         normaliser, targets: how they were made.
+        start: int32, shape (features,): the weights before the first epoch; None: 0.
+        importance: int32, shape (samples,): each sample's weight as a part of the largest, 16 fraction bits; None: all
+            are alike.
+        rate: before it was multiplied by the largest weight, as that of `training` is.
     """
 
     training: Training
@@ -114,6 +121,9 @@ class Prepared:
     labels: NDArray[np.int32]
     normaliser: Normaliser
     targets: Targets
+    start: NDArray[np.int32] | None = None
+    importance: NDArray[np.int32] | None = None
+    rate: float | None = None
 
     @property
     def shares(self) -> Shares:
@@ -127,26 +137,81 @@ class Prepared:
         return self.training.steps(self.training.rate)
 
 
-def prepare(samples: Samples, training: Training, *, positive: float | None = None) -> Prepared:
+def prepare(
+    samples: Samples,
+    training: Training,
+    *,
+    positive: float | None = None,
+    sample_weight: Floats | None = None,
+    targets: Targets | None = None,
+    after: Model | None = None,
+) -> Prepared:
     """Shuffle, normalise and quantize; choose a rate if none is given.
 
+    Args:
+        samples, training: what and how.
+        positive: as for `Targets.fit`.
+        sample_weight: what each sample's loss is multiplied by, shape (samples,), 0 or more; one of weight 0 is left
+            out.
+        targets: what labels stand for; None: found from the samples.
+        after: go on from this model, with its ranges of features and targets.
+
     Raises:
-        GlmError: the samples do not suit the loss, or the numbers are too narrow for them.
+        GlmError: the samples do not suit the loss or the model, or the numbers are too narrow for them.
     """
+    if sample_weight is not None:
+        samples, sample_weight = _weighed(samples, sample_weight)
     order = np.arange(samples.matrix.shape[0])
     if training.seed is not None:
         np.random.default_rng(training.seed).shuffle(order)
-    targets = Targets.fit(training.loss, samples.labels, positive=positive)
-    normaliser = Normaliser.fit(samples.matrix, bias=training.bias)
+    if after is not None:
+        _check_continued(after, training)
+        targets, normaliser = after.targets, after.normaliser
+    else:
+        targets = Targets.fit(training.loss, samples.labels, positive=positive) if targets is None else targets
+        normaliser = Normaliser.fit(samples.matrix, bias=training.bias)
+    start = None if after is None else after.weights
+    emphasis, importance = 1.0, None
+    if sample_weight is not None:
+        sample_weight, emphasis = sample_weight[order], float(sample_weight.max())
+        importance = np.rint(sample_weight / emphasis * (1 << IMPORTANCE_FRACTION)).astype(np.int32)
     encoded = normaliser.encode(samples.matrix, training.bits, order)
-    if training.rate is None:
-        curvature = _CURVATURE[training.loss] * encoded.mean_squared_length()
+    rate = training.rate
+    if rate is None:
+        curvature = _CURVATURE[training.loss] * encoded.mean_squared_length(sample_weight)
         _, end = training.numbers.rates
-        training = replace(training, rate=min(1.0 / curvature if curvature > 0 else 1.0, _LARGEST_OF * end))
-    prepared = Prepared(training, encoded, targets.encode(samples.labels[order]), normaliser, targets)
+        rate = min(1.0 / curvature if curvature > 0 else 1.0, _LARGEST_OF * end / emphasis)
+    training = replace(training, rate=rate * emphasis)
+    labels = targets.encode(samples.labels[order])
+    prepared = Prepared(training, encoded, labels, normaliser, targets, start, importance, rate)
     training.numbers.check_features(len(prepared.shares.of_worker(0)))
     assert prepared.steps
     return prepared
+
+
+def _weighed(samples: Samples, weights: Floats) -> tuple[Samples, Floats]:
+    """The samples that have a weight above 0, and their weights."""
+    weights = np.asarray(weights, np.float64)
+    if weights.shape != samples.labels.shape:
+        raise GlmError(f"{len(samples.labels)} samples with weights of shape {weights.shape}", "give one a sample")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise GlmError("sample weights that are negative or not finite", "give 0 or more")
+    chosen = np.flatnonzero(weights)
+    if not len(chosen):
+        raise GlmError("no sample has a weight above 0", "give at least one")
+    return Samples(samples.matrix[chosen], samples.labels[chosen], samples.labelled), weights[chosen]
+
+
+def _check_continued(model: Model, training: Training) -> None:
+    facts = (
+        ("the loss", model.loss, training.loss),
+        ("bits", model.bits, training.bits),
+        ("fraction bits", model.fraction, training.fraction),
+        ("a constant feature", model.normaliser.bias, training.bias),
+    )
+    for what, had, wanted in facts:
+        if had != wanted:
+            raise GlmError(f"{what} {wanted} to go on from a model of {had}", "keep it, or train anew")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +266,7 @@ def train(
         GlmError: the runner failed.
     """
     training = prepared.training
-    start = np.zeros(prepared.encoded.shape[1], np.int32)
+    start = np.zeros(prepared.encoded.shape[1], np.int32) if prepared.start is None else prepared.start
     model = _model(prepared, start)
     reports: list[Report] = []
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -36,8 +37,36 @@ class Summer(Protocol):
         """The all-reduce of `array`, in place, to be run as often as wanted."""
 
 
-def native_worker(encoded: Encoded, labels: NDArray[np.int32], loss: Loss, numbers: Numbers) -> _glm.Worker:
-    """A worker with these features of these samples."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one worker has of a training.
+
+    Attributes:
+        encoded: its features of its samples.
+        labels: of its samples.
+        ends: where its mini-batches end.
+        start: the weights of its features before the first epoch; None: 0.
+        importance: of its samples, as `Prepared` has it.
+    """
+
+    encoded: Encoded
+    labels: NDArray[np.int32]
+    ends: list[int]
+    start: NDArray[np.int32] | None = None
+    importance: NDArray[np.int32] | None = None
+
+
+def native_worker(part: Part, loss: Loss, numbers: Numbers) -> _glm.Worker:
+    """A worker of that part."""
+    made = _new_worker(part.encoded, part.labels, loss, numbers)
+    if part.start is not None:
+        made.resume(part.start)
+    if part.importance is not None:
+        made.weigh(part.importance)
+    return made
+
+
+def _new_worker(encoded: Encoded, labels: NDArray[np.int32], loss: Loss, numbers: Numbers) -> _glm.Worker:
     from catchment.host import _glm  # noqa: PLC0415  the error for a missing build belongs to the first use
 
     table = sigmoid_table().astype(np.int32)
@@ -62,9 +91,7 @@ class Share:
     """One worker's part of a training; the other workers may be in this process or elsewhere.
 
     Args:
-        encoded: its samples and features: what `cut` gives.
-        labels: of its samples.
-        ends: where its mini-batches end.
+        part: its samples and features: what `cut` gives.
         loss, numbers, micro_batch: of the training.
 
     Attributes:
@@ -72,22 +99,13 @@ class Share:
         features: how many it has; none when there are more workers than chunks.
     """
 
-    def __init__(
-        self,
-        encoded: Encoded,
-        labels: NDArray[np.int32],
-        ends: Sequence[int],
-        *,
-        loss: Loss,
-        numbers: Numbers,
-        micro_batch: int,
-    ) -> None:
-        self.ends = list(ends)
-        self.features = encoded.shape[1]
+    def __init__(self, part: Part, *, loss: Loss, numbers: Numbers, micro_batch: int) -> None:
+        self.ends = part.ends
+        self.features = part.encoded.shape[1]
         self._micro_batch = micro_batch
         self._sums: dict[tuple[int, int], tuple[NDArray[np.int32], Sum]] = {}
         # Without features there is nothing to compute; the others still need this worker's zeros.
-        self._worker = native_worker(encoded, labels, loss, numbers) if self.features else None
+        self._worker = native_worker(part, loss, numbers) if self.features else None
 
     @property
     def weights(self) -> NDArray[np.int32]:
@@ -154,11 +172,14 @@ class Share:
         return self._sums[slot, count]
 
 
-def cut(prepared: Prepared, wid: int) -> tuple[Encoded, NDArray[np.int32], list[int]]:
-    """A worker's codes and labels, and where its mini-batches end."""
-    training, samples = prepared.training, len(prepared.labels)
+def cut(prepared: Prepared, wid: int) -> Part:
+    """A worker's part."""
+    training, samples, importance = prepared.training, len(prepared.labels), prepared.importance
     if training.parallel == Parallel.MODEL:
-        part = prepared.encoded.columns(prepared.shares.of_worker(wid))
-        return part, prepared.labels, mini_batch_ends(samples, training.batch)
+        share = prepared.shares.of_worker(wid)
+        start = None if prepared.start is None else prepared.start[share.start : share.stop]
+        ends = mini_batch_ends(samples, training.batch)
+        return Part(prepared.encoded.columns(share), prepared.labels, ends, start, importance)
     chosen, ends = data_parallel_samples(samples, training.batch, training.workers, wid)
-    return prepared.encoded.samples(chosen), prepared.labels[chosen], ends
+    its = None if importance is None else importance[chosen]
+    return Part(prepared.encoded.samples(chosen), prepared.labels[chosen], ends, prepared.start, its)

@@ -58,6 +58,8 @@ class RtlRunner:
         training = prepared.training
         if training.parallel != Parallel.MODEL:
             raise GlmError("the hardware divides features, not samples", "take --parallel model")
+        if prepared.importance is not None:
+            raise GlmError("the hardware has no sample weights", "leave them out, or take software workers")
         shape = build_for(prepared)
         job = SlotJob(training.workers, slots=shape.slots, rto=20 * _HOP)
         labels = _padded(prepared.labels)
@@ -73,7 +75,7 @@ class RtlRunner:
                     worker = exits.enter_context(VerilatedWorker(shape, weave(codes, prepared.shares), labels))
                     worker.pace(_MEMORY_LATENCY)
                     worker.join(job.rounds(wid))
-                    worker.weights = np.zeros((training.engines, worker.chunks * CHUNK), np.int64)
+                    worker.weights = _laid_out(prepared, wid, worker.chunks)
                     workers.append(worker)
                 network = GlmNetwork(workers, embedded_switch(job), seed=_SEED, hops=self._hops)
                 self._epochs(prepared, workers, network, on_epoch)
@@ -136,6 +138,16 @@ def _all_reduce_clocks(worker: VerilatedWorker) -> float:
 
 def _counted(number: int, name: str) -> str:
     return f"{number} {name}" + ("" if number == 1 else "s")
+
+
+def _laid_out(prepared: Prepared, wid: int, chunks: int) -> NDArray[np.int64]:
+    """A worker's weights before the first epoch, shape (engines, chunks * 64)."""
+    engines = prepared.training.engines
+    flat = np.zeros(engines * chunks * CHUNK, np.int64)
+    if prepared.start is not None:
+        share = prepared.shares.of_worker(wid)
+        flat[: len(share)] = prepared.start[share.start : share.stop]
+    return flat.reshape(chunks, engines, CHUNK).transpose(1, 0, 2).reshape(engines, chunks * CHUNK).copy()
 
 
 def build_for(prepared: Prepared) -> Build:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from catchment.host.glm import Loss, Numbers, Parallel, Prepared, Step
 from catchment.host.glm.encoding import Encoded
-from catchment.host.glm.workers import Share, cut
+from catchment.host.glm.workers import Part, Share, cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,9 @@ class Task:
                 rows = arrays["rows"]
             else:
                 rows = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=tuple(arrays["shape"]))
+            optional = {name: arrays[name] for name in ("start", "importance") if name in arrays}
             return Share(
-                Encoded(rows, self.bits),
-                arrays["labels"],
-                arrays["ends"].tolist(),
+                Part(Encoded(rows, self.bits), arrays["labels"], arrays["ends"].tolist(), **optional),
                 loss=Loss(self.loss),
                 numbers=Numbers(self.bits, self.batch, self.fraction),
                 micro_batch=self.micro_batch,
@@ -86,11 +85,13 @@ class Task:
 
 
 def write_share(prepared: Prepared, wid: int, path: Path) -> None:
-    """A worker's codes, labels and mini-batches."""
-    part, labels, ends = cut(prepared, wid)
-    rows = part.rows
+    """A worker's codes, labels and mini-batches; where it begins and its samples' importance, if there are any."""
+    part = cut(prepared, wid)
+    rows = part.encoded.rows
     if isinstance(rows, sp.csr_array):
         arrays = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
     else:
         arrays = {"rows": rows}
-    np.savez(path, labels=labels, ends=np.array(ends, np.int64), **arrays)
+    optional = {"start": part.start, "importance": part.importance}
+    arrays.update({name: array for name, array in optional.items() if array is not None})
+    np.savez(path, labels=part.labels, ends=np.array(part.ends, np.int64), **arrays)

@@ -5,11 +5,13 @@ weight is an int32 with `Numbers.fraction` fraction bits; activations, labels, d
 
     forward   PA[k]  = sat26(rhe(sum over features of f * x, forward_shift))   f as `bits`-bit integer, sum exact
     switch    FA[k]  = sum of the workers' PA[k]                               int32, cannot overflow
-    scale     d[k]   = sat19(loss'(FA[k], y[k])), scale[k] = rhe(d[k] * multiplier, 16)
+    scale     d[k]   = rhe(sat19(loss'(FA[k], y[k])) * i[k], 16), scale[k] = rhe(d[k] * multiplier, 16)
     backward  g[j]  += sum over the micro-batch of f * scale[k]                exact, within 48 bits
     update    x[j]   = sat31(x[j] - rhe(g[j], step.shift)), g[j] = 0           after the mini-batch's last micro-batch
 
-rhe(v, s) is v / 2**s rounded to the nearest integer, halves to the even one; satN(v) cuts |v| to 2**N - 1.
+i[k], a sample's importance, is a fraction of 16 bits, 0 to 1; without any it is 1, which changes nothing, and which is
+all that hardware has.  rhe(v, s) is v / 2**s rounded to the nearest integer, halves to the even one; satN(v) cuts |v|
+to 2**N - 1.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from catchment.wire.generated.glm_numbers import (
     CHUNK,
     DERIVATIVE_LIMIT,
     GRADIENT_GUARD,
+    IMPORTANCE_FRACTION,
     MULTIPLIER_BITS,
     PLANES,
     SIGMOID_FRACTION,
@@ -154,8 +157,10 @@ def derivatives(loss: Loss, activations: Ints, labels: Ints) -> Ints:
     return saturate(found, DERIVATIVE_LIMIT)
 
 
-def scales_of(derivative: Ints, step: Step) -> Ints:
-    """scale[k] of Algorithm 1, without the power of two that the update shifts by."""
+def scales_of(derivative: Ints, step: Step, importance: Ints | None = None) -> Ints:
+    """scale[k] of Algorithm 1, without the power of two that the update shifts by; importance has 16 fraction bits."""
+    if importance is not None:
+        derivative = round_half_even(derivative * importance, IMPORTANCE_FRACTION)
     return round_half_even(derivative * step.multiplier, MULTIPLIER_BITS)
 
 
@@ -196,9 +201,11 @@ class Worker:
         self.saturated += int(np.count_nonzero(np.abs(exact) > ACTIVATION_LIMIT))
         return saturate(exact, ACTIVATION_LIMIT)
 
-    def backward(self, micro_batch: int, activations: Ints, labels: Ints, step: Step) -> None:
-        """Add a micro-batch's gradient. `activations` is FA, shape (8,), and so are `labels`."""
-        scales = scales_of(derivatives(self.loss, activations, labels), step)
+    def backward(
+        self, micro_batch: int, activations: Ints, labels: Ints, step: Step, importance: Ints | None = None
+    ) -> None:
+        """Add a micro-batch's gradient. `activations` is FA, shape (8,), and so are `labels` and `importance`."""
+        scales = scales_of(derivatives(self.loss, activations, labels), step, importance)
         for engine, slot, chunk in self._chunks():
             self.gradient[engine, chunk] += backward_chunk(self._planes(engine, micro_batch, slot), scales)
 
@@ -208,6 +215,13 @@ class Worker:
         self.saturated += int(np.count_nonzero(np.abs(exact) > WEIGHT_LIMIT))
         self.weights = saturate(exact, WEIGHT_LIMIT)
         self.gradient = np.zeros_like(self.weights)
+
+    def resume(self, weights: Ints) -> None:
+        """Begin with `weights`, in the order of the worker's features."""
+        engines, width = self.weights.shape
+        padded = np.zeros(engines * width, np.int64)
+        padded[: len(weights)] = weights
+        self.weights = padded.reshape(width // CHUNK, engines, CHUNK).transpose(1, 0, 2).reshape(engines, width).copy()
 
     def model(self, features: int) -> Ints:
         """The weights in the order of the worker's features."""
@@ -241,34 +255,40 @@ def padded_labels(labels: Ints) -> Ints:
     return padded.reshape(-1, BANKS)
 
 
-def train_epoch(workers: Sequence[Worker], labels: Ints, step: Step) -> None:
+def train_epoch(workers: Sequence[Worker], labels: Ints, step: Step, importance: Ints | None = None) -> None:
     """Algorithm 1: every mini-batch of the samples once, in order. The last one may be short."""
     rows = padded_labels(labels)
+    weighed = [None] * len(rows) if importance is None else padded_labels(importance)
     per_batch = workers[0].numbers.batch // BANKS
     for begin in range(0, len(rows), per_batch):
         for micro_batch in range(begin, min(begin + per_batch, len(rows))):
             full = np.sum([worker.forward(micro_batch) for worker in workers], axis=0)
             for worker in workers:
-                worker.backward(micro_batch, full, rows[micro_batch], step)
+                worker.backward(micro_batch, full, rows[micro_batch], step, weighed[micro_batch])
         for worker in workers:
             worker.update(step)
 
 
-def train_epoch_data_parallel(workers: Sequence[Worker], labels: Ints, step: Step) -> None:
+def train_epoch_data_parallel(
+    workers: Sequence[Worker], labels: Ints, step: Step, importance: Ints | None = None
+) -> None:
     """The baseline of section V-C: workers hold the whole model, and every mini-batch's micro-batches go round them.
 
     Args:
         workers: each with all samples and all features, of which it uses its own.
         labels: of all samples.
+        importance: of all samples, or 1.
         step: what a worker sends is its gradient, rounded to 2**-4 of a weight's unit and cut like activations.
     """
     rows = padded_labels(labels)
+    weighed = [None] * len(rows) if importance is None else padded_labels(importance)
     per_batch = workers[0].numbers.batch // BANKS
     coarse = max(0, step.shift - GRADIENT_GUARD)
     for begin in range(0, len(rows), per_batch):
         for turn, micro_batch in enumerate(range(begin, min(begin + per_batch, len(rows)))):
             worker = workers[turn % len(workers)]
-            worker.backward(micro_batch, worker.forward(micro_batch), rows[micro_batch], step)
+            full = worker.forward(micro_batch)
+            worker.backward(micro_batch, full, rows[micro_batch], step, weighed[micro_batch])
         sent = [saturate(round_half_even(worker.gradient, coarse), ACTIVATION_LIMIT) for worker in workers]
         for worker in workers:
             worker.gradient = np.sum(sent, axis=0) << coarse

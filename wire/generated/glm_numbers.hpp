@@ -18,6 +18,7 @@ constexpr int kFractionLeast = 16;  // least number of fraction bits of the weig
 constexpr int kFractionDefault = 20;  // fraction bits of the weights, unless a training says otherwise
 constexpr int kFractionMost = 24;  // largest number of fraction bits of the weights
 constexpr int kActivationFraction = 16;  // fraction bits of activations, labels, derivatives and scales
+constexpr int kImportanceFraction = 16;  // fraction bits of a sample's importance, 0 to 1: software workers only
 constexpr int kActivationLimit = 67108863;  // partial activations saturate here: the sum of 32 workers is an int32
 constexpr int kActivationBits = 27;  // bits of -activation_limit..activation_limit
 constexpr int kAccumulatorBits = 63;  // bits of a worker's dot product, with its sign; one is to spare for the rounding

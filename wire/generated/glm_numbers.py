@@ -31,6 +31,8 @@ FRACTION_MOST: Final = 24
 """Largest number of fraction bits of the weights."""
 ACTIVATION_FRACTION: Final = 16
 """Fraction bits of activations, labels, derivatives and scales."""
+IMPORTANCE_FRACTION: Final = 16
+"""Fraction bits of a sample's importance, 0 to 1: software workers only."""
 ACTIVATION_LIMIT: Final = 67108863
 """Partial activations saturate here: the sum of 32 workers is an int32."""
 ACTIVATION_BITS: Final = 27

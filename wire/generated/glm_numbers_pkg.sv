@@ -14,6 +14,7 @@ package glm_numbers_pkg;
   localparam int unsigned FractionDefault = 20;  // fraction bits of the weights, unless a training says otherwise
   localparam int unsigned FractionMost = 24;  // largest number of fraction bits of the weights
   localparam int unsigned ActivationFraction = 16;  // fraction bits of activations, labels, derivatives and scales
+  localparam int unsigned ImportanceFraction = 16;  // fraction bits of a sample's importance, 0 to 1: software workers only
   localparam int ActivationLimit = 67108863;  // partial activations saturate here: the sum of 32 workers is an int32
   localparam int unsigned ActivationBits = 27;  // bits of -activation_limit..activation_limit
   localparam int unsigned AccumulatorBits = 63;  // bits of a worker's dot product, with its sign; one is to spare for the rounding

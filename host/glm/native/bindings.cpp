@@ -155,6 +155,16 @@ PYBIND11_MODULE(_glm, module) {
           [](Worker& worker, std::size_t first, Array<std::int32_t> activations,
              std::int64_t multiplier) { worker.backward(first, span_of(activations), multiplier); },
           py::arg("first"), py::arg("activations").noconvert(), py::arg("multiplier"))
+      .def(
+          "resume",
+          [](Worker& worker, Array<std::int32_t> weights) { worker.resume(span_of(weights)); },
+          py::arg("weights"))
+      .def(
+          "weigh",
+          [](Worker& worker, const Array<std::int32_t>& importance) {
+            worker.weigh(copied(importance));
+          },
+          py::arg("importance"))
       .def("update", &Worker::update, py::arg("first"), py::arg("last"), py::arg("shift"))
       .def(
           "take_gradient",

@@ -14,8 +14,8 @@ std::int64_t sigmoid(std::span<const std::int32_t> table, std::int64_t activatio
   return activation < 0 ? kSigmoidOne - value : value;
 }
 
-std::int64_t scale_of(Loss loss, std::span<const std::int32_t> table, std::int64_t activation,
-                      std::int64_t label, std::int64_t multiplier) {
+std::int64_t derivative_of(Loss loss, std::span<const std::int32_t> table, std::int64_t activation,
+                           std::int64_t label) {
   const bool positive = label > 0;
   std::int64_t derivative = 0;
   switch (loss) {
@@ -31,8 +31,7 @@ std::int64_t scale_of(Loss loss, std::span<const std::int32_t> table, std::int64
       break;
   }
   std::uint64_t uncounted = 0;
-  derivative = saturate(derivative, kDerivativeLimit, uncounted);
-  return round_half_even(derivative * multiplier, kMultiplierBits);
+  return saturate(derivative, kDerivativeLimit, uncounted);
 }
 
 }  // namespace catchment::glm

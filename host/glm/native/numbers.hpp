@@ -24,9 +24,8 @@ inline std::int64_t saturate(std::int64_t value, std::int64_t limit, std::uint64
 // 1 / (1 + exp(-z)) by its table of kSigmoidSegments + 1 entries.
 std::int64_t sigmoid(std::span<const std::int32_t> table, std::int64_t activation);
 
-// The scale of a sample: its loss's derivative times the step's multiplier.  Labels as in
-// sim/golden/glm.py, `derivatives`.
-std::int64_t scale_of(Loss loss, std::span<const std::int32_t> table, std::int64_t activation,
-                      std::int64_t label, std::int64_t multiplier);
+// The loss's derivative at a sample.  Labels as in sim/golden/glm.py, `derivatives`.
+std::int64_t derivative_of(Loss loss, std::span<const std::int32_t> table, std::int64_t activation,
+                           std::int64_t label);
 
 }  // namespace catchment::glm

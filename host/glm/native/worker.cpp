@@ -32,6 +32,19 @@ void Worker::check(std::size_t first, std::size_t count) const {
   }
 }
 
+void Worker::resume(std::span<const std::int32_t> weights) {
+  if (weights.size() != weights_.size()) throw std::invalid_argument("not a weight a feature");
+  std::ranges::copy(weights, weights_.begin());
+}
+
+void Worker::weigh(std::vector<std::int32_t> importance) {
+  const auto fits = [](std::int32_t each) { return 0 <= each && each <= 1 << kImportanceFraction; };
+  if (importance.size() != labels_.size() || !std::ranges::all_of(importance, fits)) {
+    throw std::invalid_argument("an importance of 0 to 1 is needed for each sample");
+  }
+  importance_ = std::move(importance);
+}
+
 void Worker::forward(std::size_t first, std::span<std::int32_t> activations) {
   check(first, activations.size());
   std::visit(
@@ -54,8 +67,12 @@ void Worker::backward(std::size_t first, std::span<const std::int32_t> activatio
   }
   scales_.resize(activations.size());
   for (std::size_t k = 0; k < activations.size(); ++k) {
-    scales_[k] =
-        scale_of(config_.loss, config_.sigmoid, activations[k], labels_[first + k], multiplier);
+    std::int64_t derivative =
+        derivative_of(config_.loss, config_.sigmoid, activations[k], labels_[first + k]);
+    if (!importance_.empty()) {
+      derivative = round_half_even(derivative * importance_[first + k], kImportanceFraction);
+    }
+    scales_[k] = round_half_even(derivative * multiplier, kMultiplierBits);
   }
   std::visit([&](const auto& samples) { samples.accumulate(first, scales_, gradient_.data()); },
              samples_);

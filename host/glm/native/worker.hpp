@@ -25,6 +25,12 @@ class Worker {
   // Throws std::invalid_argument when there are not as many labels as samples, or no whole table.
   Worker(WorkerConfig config, Samples samples, std::vector<std::int32_t> labels);
 
+  // Begins with these weights; throws std::invalid_argument unless there is one a feature.
+  void resume(std::span<const std::int32_t> weights);
+  // Gives each sample an importance, kImportanceFraction fraction bits, 0 to 1; until then it is 1.
+  // Throws std::invalid_argument when one is out of range, or there are more or fewer than samples.
+  void weigh(std::vector<std::int32_t> importance);
+
   std::size_t samples() const { return labels_.size(); }
   std::size_t features() const { return weights_.size(); }
 
@@ -50,6 +56,7 @@ class Worker {
   WorkerConfig config_;
   Samples samples_;
   std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> importance_;  // empty: 1
   std::vector<std::int32_t> weights_;
   std::vector<std::int64_t> gradient_;
   std::vector<std::int64_t> scales_;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,17 +24,23 @@ def golden_model(prepared: Prepared) -> golden.Ints:
     training, shares = prepared.training, prepared.shares
     codes = prepared.encoded.planes()
     labels = prepared.labels.astype(np.int64)
+    importance = None if prepared.importance is None else prepared.importance.astype(np.int64)
     if training.parallel == Parallel.DATA:
         whole = Shares(shares.features, 1, shares.engines)
         replicas = [
             golden.workers_of(codes, whole, training.numbers, training.loss)[0] for _ in range(training.workers)
         ]
+        for replica in replicas if prepared.start is not None else ():
+            replica.resume(prepared.start.astype(np.int64))
         for step in prepared.steps:
-            golden.train_epoch_data_parallel(replicas, labels, step)
+            golden.train_epoch_data_parallel(replicas, labels, step, importance)
         return golden.model_of(replicas[:1], whole)
     workers = golden.workers_of(codes, shares, training.numbers, training.loss)
+    for wid, worker in enumerate(workers) if prepared.start is not None else ():
+        share = shares.of_worker(wid)
+        worker.resume(prepared.start[share.start : share.stop].astype(np.int64))
     for step in prepared.steps:
-        golden.train_epoch(workers, labels, step)
+        golden.train_epoch(workers, labels, step, importance)
     return golden.model_of(workers, shares)
 
 
@@ -66,6 +73,38 @@ def test_data_parallel_training(draw: np.random.Generator, loss: Loss, workers: 
     prepared = prepare(samples, Training(loss=loss, workers=workers, batch=32, epochs=2, parallel=Parallel.DATA))
     model, _ = train(prepared, LocalRunner())
     assert np.array_equal(model.weights, golden_model(prepared))
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+@pytest.mark.parametrize("parallel", list(Parallel))
+@pytest.mark.parametrize("density", [1.0, 0.04])
+def test_weighed_samples_from_a_model_on(
+    draw: np.random.Generator, loss: Loss, parallel: Parallel, density: float
+) -> None:
+    samples = random_samples(draw, 53, 150, density=density, loss=loss)
+    options = {"loss": loss, "workers": 3, "engines": 2, "batch": 16, "rate": 0.05, "parallel": parallel, "decay": 0.2}
+    first, _ = train(prepare(samples, Training(epochs=1, **options)), LocalRunner())
+    weights = draw.choice([0.0, 1e-3, 0.5, 1.0, 2.5, 3.0], 53)
+    prepared = prepare(samples, Training(epochs=2, begun=1, **options), sample_weight=weights, after=first)
+    assert prepared.importance is not None and len(prepared.importance) == np.count_nonzero(weights)
+    model, reports = train(prepared, LocalRunner())
+    assert np.array_equal(model.weights, golden_model(prepared))
+    assert not np.array_equal(model.weights, train(replace(prepared, importance=None), LocalRunner())[0].weights)
+    assert not np.array_equal(model.weights, train(replace(prepared, start=None), LocalRunner())[0].weights)
+    assert len(reports) == 3
+
+
+def test_weights_of_one_change_nothing_and_one_scale_changes_the_rate(draw: np.random.Generator) -> None:
+    samples = random_samples(draw, 40, 20)
+    training = Training(rate=0.1, epochs=2, batch=8)
+    plain, _ = train(prepare(samples, training), LocalRunner())
+    ones, _ = train(prepare(samples, training, sample_weight=np.ones(40)), LocalRunner())
+    assert np.array_equal(plain.weights, ones.weights)
+    threes, _ = train(prepare(samples, training, sample_weight=np.full(40, 3.0)), LocalRunner())
+    faster, _ = train(prepare(samples, replace(training, rate=0.1 * 3.0)), LocalRunner())
+    assert np.array_equal(threes.weights, faster.weights)
+    automatic = [prepare(samples, Training(), sample_weight=np.full(40, w)) for w in (1.0, 3.0)]
+    assert automatic[0].steps == automatic[1].steps
 
 
 def test_what_is_cut_is_the_same(draw: np.random.Generator) -> None:

@@ -17,7 +17,13 @@ from catchment.host.glm import GlmError, LocalRunner, Model, Samples, Training, 
 from catchment.host.glm.estimators import GLMClassifier, GLMRegressor
 
 
-@parametrize_with_checks([GLMClassifier(), GLMRegressor()])
+def _expected(_estimator: Any) -> dict[str, str]:
+    """As of scikit-learn's own SGDClassifier: the order of samples counts, and a sample twice is two steps."""
+    why = "a weight multiplies a sample's step; a repeated sample takes part in other mini-batches"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks([GLMClassifier(), GLMRegressor()], expected_failed_checks=_expected)
 def test_scikit_learn_s_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
