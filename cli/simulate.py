@@ -10,7 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
+from catchment.controlplane.errors import ControlPlaneError
+
+PAPERS = ROOT / "docs" / "papers.md"
 
 
 class ModeName(StrEnum):
@@ -22,9 +26,14 @@ class ModeName(StrEnum):
 
 
 def simulate(
-    workload: Annotated[str, typer.Argument(help="allreduce, luwu, ring, tree or switchml.")],
+    workload: Annotated[
+        str, typer.Argument(help="allreduce, luwu, ring, tree or switchml; or figures, which writes docs/papers.md.")
+    ],
     *,
-    cluster: Annotated[Path, typer.Option(help="Cluster file (docs/performance.md).", dir_okay=False)],
+    cluster: Annotated[
+        Path | None, typer.Option(help="Cluster file (docs/performance.md); every workload needs one.", dir_okay=False)
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Page that `figures` writes.", dir_okay=False)] = PAPERS,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE: of the workload (size, rounds, slots), or a dotted key of the cluster."),
@@ -40,6 +49,11 @@ def simulate(
     """Simulate a workload on a cluster of up to thousands of hosts (docs/performance.md)."""
     from catchment.sim.performance.requests import Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
 
+    if workload == "figures":
+        _write_figures(output)
+        return
+    if cluster is None:
+        raise ControlPlaneError(f"{workload} needs a cluster: --cluster FILE, as sim/clusters/four-racks.yaml")
     chosen = Mode(mode)
     requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
@@ -62,3 +76,13 @@ def simulate(
     columns = ("settings", "rounds, us", "exposed", "stragglers", "busiest line", "lost", "resent", "dropped", "events",
                "M events/s")  # fmt: skip
     print_table(f"{workload} on {cluster}", columns, rows)
+
+
+def _write_figures(page: Path) -> None:
+    from catchment.sim.performance.figures.page import write_page  # noqa: PLC0415  only this verb needs matplotlib
+
+    try:
+        claims, hold = write_page(page)
+    except OSError as error:
+        raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
+    typer.echo(f"{page}: {claims} claims of the papers, {hold} hold; the study of sums in switches")

@@ -1,0 +1,91 @@
+"""Writes docs/papers.md and its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from catchment.sim.performance.figures import coarse, luwu, mics, nezha, p4sgd, study
+from catchment.sim.performance.figures.claim import Claim
+from catchment.sim.performance.figures.plot import plot_gains
+
+_OUT_OF_REACH = (
+    ("LuWu", "Tables 3 and 4, Figures 11 to 13, 15, 17", "times and TFLOPS of A100 GPUs, NVMe and Vivado's areas"),
+    ("P4SGD", "Tables III and IV, Figures 13 and 15", "areas, power, CPU and GPU baselines"),
+    ("Nezha", "Figures 9 to 20", "times on V100 with ImageNet and GPT-3; GLEX is proprietary"),
+    ("MiCS", "Figures 7 to 16", "times on V100 and A100 with EFA"),
+    ("COARSE", "Figures 3, 8, 13 to 17", "times on CCI prototypes and GPUs"),
+)
+_HEADS = (
+    "paper", "where", "what", "paper's", "ours", "tolerance", "holds", "ours is", "inputs from the paper", "note",
+)  # fmt: skip
+
+
+def all_claims() -> list[Claim]:
+    """Every claim that can be compared here."""
+    return [claim for part in (luwu, p4sgd, nezha, mics, coarse) for claim in part.claims()]
+
+
+def write_page(page: Path) -> tuple[int, int]:
+    """Write the page, and its figure beside it in `figures/`; how many claims there are, and how many hold.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    figure = page.parent / "figures" / "in-switch-by-ring.svg"
+    figure.parent.mkdir(exist_ok=True)
+    plot_gains(study.WORKERS, study.SIZES, study.gains(), figure)
+    claims = all_claims()
+    page.write_text(render(claims, study.tables()), encoding="utf-8")
+    return len(claims), sum(claim.holds for claim in claims)
+
+
+def render(claims: Sequence[Claim], tables: Sequence[study.Table]) -> str:
+    """The page's text."""
+    parts = [
+        "# The papers beside this project\n",
+        "`catchment simulate figures` has written this page: the study of sums in switches, then what the papers say "
+        "beside what comes out here.\nModels and their constants are in [performance.md](performance.md).\n",
+        "## In switches, or on a ring?\n",
+        "![the ring's time by that of sums in switches](figures/in-switch-by-ring.svg)\n",
+        "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
+        "256 B in switches, frames of 1 KiB on the ring. More than 32 racks need a switch program for more "
+        "members than today's 32.\n",
+        "A sum in switches takes each line once, so that its time hardly depends on how many add; a ring has 2 (p - 1) "
+        "steps, each with a latency. One lost frame keeps all workers of a sum waiting: at 1 % on every line the ring "
+        "is faster. Both cross each rack's uplink once, at one host's rate, so a single job notices oversubscription "
+        "only where the uplink is slower than a host.\n",
+    ]
+    for table in tables:
+        parts.append(f"**{table.title}** (mode `{table.mode}`)\n")
+        parts.append(_table(table.heads, table.rows))
+    parts.append("## What the papers say\n")
+    heads = (
+        "paper",
+        "where",
+        "what",
+        "paper's",
+        "ours",
+        "tolerance",
+        "holds",
+        "ours is",
+        "inputs from the paper",
+        "note",
+    )
+    parts.append(_table(heads, [_cells(claim) for claim in claims]))
+    parts.append("## Out of reach\n")
+    parts.append(_table(("paper", "what", "why"), _OUT_OF_REACH))
+    return "\n".join(parts)
+
+
+def _cells(claim: Claim) -> tuple[str, ...]:
+    return (
+        claim.paper, claim.place, claim.what, f"{claim.theirs:,.4g}", f"{claim.ours:,.4g}",
+        "exact" if claim.tolerance == 0 else f"{100 * claim.tolerance:g} %", "yes" if claim.holds else "**no**",
+        claim.source, claim.inputs, claim.note,
+    )  # fmt: skip
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,42 @@
+"""The papers' page says what the sources give, and no claim that fails goes without an explanation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catchment.checkout import ROOT
+from catchment.sim.performance.figures import page, study
+from catchment.sim.performance.figures.claim import Claim, Source
+
+PAGE = (ROOT / "docs" / "papers.md").read_text("utf-8")
+
+
+def test_the_pages_claims_are_those_of_the_sources() -> None:
+    claims = page.all_claims()
+    assert {claim.paper for claim in claims} == {"LuWu", "P4SGD", "Nezha", "MiCS", "COARSE"}
+    for line in page.render(claims, []).splitlines():
+        assert line in PAGE, "run `catchment simulate figures`"
+    for claim in claims:
+        assert claim.holds or claim.note, f"{claim.paper}, {claim.what}: say why it does not hold"
+
+
+def test_a_claim_that_is_out_of_its_tolerance_does_not_hold() -> None:
+    def claim(ours: float) -> Claim:
+        return Claim("paper", "place", "what", 2.0, ours, 0.1, Source.FORMULA)
+
+    assert claim(2.19).holds and claim(1.81).holds
+    assert not claim(2.21).holds and not claim(1.79).holds
+
+
+@pytest.mark.parametrize("table", [study.by_workers, study.by_oversubscription, study.by_slots])
+def test_the_pages_study_is_what_the_simulator_gives(table: object) -> None:
+    assert callable(table)
+    for row in table().rows:
+        assert f"| {' | '.join(row)} |" in PAGE, "run `catchment simulate figures`"
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        page.write_page(tmp_path / "nowhere" / "papers.md")
