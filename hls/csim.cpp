@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "convert.hpp"
+#include "glm_engine.hpp"
 #include "transport.hpp"
 
 namespace {
@@ -103,12 +105,44 @@ void consumer_hands_over_once() {
         "each is taken once");
 }
 
+// One feature of 2 and one of 1 in the first sample, of two bits each; the other samples are zeros.
+void engine_learns_a_step() {
+  namespace glm = catchment::glm;
+  std::vector<Weight> weights(glm::kEngineWeights);
+  std::vector<Gradient> gradients(glm::kEngineWeights, Gradient(77));
+  for (int i = 0; i < glm::kChunk; ++i) weights[i] = i + 1;
+  hls::stream<Word> planes;
+  hls::stream<Word> replay;
+  planes.write(Word(1));  // the high bits: feature 0
+  planes.write(Word(2));  // the low bits: feature 1
+  Accumulator sums[glm::kBanks];
+  glm_forward(planes, replay, weights.data(), 2, 1, sums);
+  check(sums[0] == 2 * 1 + 1 * 2, "the sample times the weights");
+  check(sums[glm::kBanks - 1] == 0, "a sample of zeros");
+
+  const Activation activation = glm_activation(sums[0], 1);
+  check(activation == 2 && glm_activation(5, 1) == 2 && glm_activation(7, 1) == 4,
+        "halves go to the even");
+  const ap_uint<glm::kMultiplierBits> half = 1 << (glm::kMultiplierBits - 1);
+  Scale scales[glm::kBanks] = {};
+  scales[0] = glm_scale(activation, Activation(-2), glm::Loss::kSquares, half);
+  check(scales[0] == 2, "half of the difference to the label");
+  check(glm_scale(Activation(0), Activation(1), glm::Loss::kHinge, half) == -glm::kSigmoidOne / 2,
+        "the hinge pulls towards the label");
+
+  glm_backward(replay, scales, gradients.data(), weights.data(), 2, 1, true, true, 1);
+  check(replay.empty(), "each plane is read twice and no more");
+  check(gradients[0] == 4 && gradients[1] == 2 && gradients[2] == 0, "a mini-batch begins at 0");
+  check(weights[0] == 1 - 2 && weights[1] == 2 - 1 && weights[2] == 3, "half of the gradient");
+}
+
 }  // namespace
 
 int main() {
   floats_go_there_and_back();
   sender_keeps_the_credit();
   consumer_hands_over_once();
+  engine_learns_a_step();
   std::printf("csim: %d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -23,3 +23,6 @@ def test_the_tcl_names_the_kernels_and_files_that_there_are() -> None:
     for name in names.split():
         assert re.search(rf"^\w+ {name}\(", text, re.MULTILINE)
     assert {"float_to_int", "int_to_float", "sender", "consumer", "glm_forward", "glm_backward"} <= {*names.split()}
+    testbench = (HLS / "csim.cpp").read_text()
+    for name in names.split():
+        assert re.search(rf"\b{name}\(", testbench), f"the testbench never calls {name}"
