@@ -144,11 +144,13 @@ class Endpoint:
             _options(streams, wid=wid, local=local, switch=switch, port=port, timeout=timeout, window=window),
         )
 
-    def push(self, array: Any, exponent: int | None = None) -> Request:
+    def push(self, array: Any, exponent: int | None = None, *, block: bool = False) -> Request:
         """Send `array` as one message; done when every receiver has it.
 
         Worker and peer: fp32, fp16, bf16 or int32 elements, C-contiguous; floats need the shared `exponent` E
         (-128..127), |x| < 2**E; larger values saturate and are counted.  Root: any contiguous buffer, as bytes.
+        A peer's floats may be pushed with `block` instead: each vector has its own E, on which all peers agree on the
+        way, so that nothing finite below 2**127 is cut; then all of them push and pull so.
 
         Raises:
             EndpointError: the argument is refused, or the endpoint has failed or is closed.
@@ -156,25 +158,39 @@ class Endpoint:
         buffer = bytes_of(array, writable=False) if self._push_bytes else lanes_of(array, writable=False)
         if buffer.dtype in (DataType.BYTES, DataType.INT32):
             exponent = 0
+        if block:
+            exponent = 0
+            self._check_block(buffer)
         if exponent is None or not -128 <= exponent <= 127:
             raise EndpointError(
                 f"push of {buffer.dtype.name} with exponent {exponent}",
                 kind="argument",
                 hint="floats need the shared exponent E, -128..127, |x| < 2**E",
             )
-        return self._submit(self._native.push, buffer, exponent)
+        return self._submit(self._native.push, buffer, exponent, block)
 
-    def pull(self, array: Any) -> Request:
+    def pull(self, array: Any, *, block: bool = False) -> Request:
         """Receive the next message into `array`; done when all of it is in place.
 
         Root and peer: fp32, fp16 or bf16 elements receive the sum dequantized, int32 the sum as it arrived; as many
-        elements as were pushed.  Worker: any writable contiguous buffer, as long as what the root pushed.
+        elements as were pushed, `block` as they were.  Worker: any writable contiguous buffer, as long as what the root
+        pushed.
 
         Raises:
             EndpointError: the argument is refused, or the endpoint has failed or is closed.
         """
         buffer = bytes_of(array, writable=True) if self._pull_bytes else lanes_of(array, writable=True)
-        return self._submit(self._native.pull, buffer)
+        if block:
+            self._check_block(buffer)
+        return self._submit(self._native.pull, buffer, block)
+
+    def _check_block(self, buffer: Buffer) -> None:
+        if self._push_bytes or self._pull_bytes or buffer.dtype == DataType.INT32:
+            raise EndpointError(
+                f"block scaling of {buffer.dtype.name}",
+                kind="argument",
+                hint="peers of an all-reduce push and pull floats so; otherwise give the shared exponent E",
+            )
 
     def _submit(self, call: Any, buffer: Buffer, *extra: int) -> Request:
         failure = self._native.failure()

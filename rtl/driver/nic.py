@@ -17,7 +17,7 @@ from catchment.rtl.regmap.model import Register, Table
 from catchment.wire.generated.constants import DataType
 
 _ID = 0x4843_5443
-_MAP = 1
+_MAP = 2
 
 
 class Nic:
@@ -46,6 +46,7 @@ class Nic:
         self.root = bool(self.get(regs.BUILD)["root"])
         self.vector_bytes = self.get(regs.BUILD)["vector_bytes"]
         self.window = self.get(regs.CAPACITY)["window"]
+        self.block_slots = self.get(regs.BLOCK_SLOTS)["value"]
         self._entries = 1 << self.get(regs.CAPACITY)["tlb_log2"]
         self.map_pages()
 
@@ -150,25 +151,34 @@ class Nic:
 
     # ---- requests ---------------------------------------------------------------------------------------------
 
-    def push(self, buffer: Buffer, dtype: DataType, exponent: int = 0) -> Request:
-        """Send a buffer; `exponent` is the shared E of a message of floats.  Waits while the queue is full."""
+    def push(self, buffer: Buffer, dtype: DataType, exponent: int = 0, *, block: bool = False) -> Request:
+        """Send a buffer.  Waits while the queue is full.
+
+        Args:
+            buffer: it belongs to the NIC until the request is done.
+            dtype: of its elements.
+            exponent: the shared E of a message of floats.
+            block: the workers agree on an E for each vector instead; in all-reduce, and all of them and their pulls.
+        """
         record = self._record()
         self._until(lambda: self.get(regs.PUSH_FREE)["value"] > 0, "room in the queue of pushes")
         self.set(regs.PUSH_VADDR, value=buffer.virtual)
         self.set(regs.PUSH_LEN, value=buffer.bytes.size)
         self.set(regs.PUSH_COMPLETION, value=record.virtual)
         self.set(regs.PUSH_FORMAT, dtype=dtype, exponent=exponent, tag=self._next_tag())
+        self.set(regs.PUSH_SCALING, block=block)
         self.set(regs.PUSH_RING, value=1)
         return Request("push", buffer, record)
 
-    def pull(self, buffer: Buffer, dtype: DataType) -> Request:
-        """Receive the next message into a buffer of its length.  Waits while the queue is full."""
+    def pull(self, buffer: Buffer, dtype: DataType, *, block: bool = False) -> Request:
+        """Receive the next message into a buffer of its length, `block` as it was pushed."""
         record = self._record()
         self._until(lambda: self.get(regs.PULL_FREE)["value"] > 0, "room in the queue of pulls")
         self.set(regs.PULL_VADDR, value=buffer.virtual)
         self.set(regs.PULL_LEN, value=buffer.bytes.size)
         self.set(regs.PULL_COMPLETION, value=record.virtual)
         self.set(regs.PULL_FORMAT, dtype=dtype, tag=self._next_tag())
+        self.set(regs.PULL_SCALING, block=block)
         self.set(regs.PULL_RING, value=1)
         return Request("pull", buffer, record)
 

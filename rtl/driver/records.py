@@ -21,7 +21,8 @@ class Completion:
         flags: of the message's frames, ORed; SAT when somebody's value was cut or not finite.
         saturated: push: how many of its values were cut, NaN and infinities included.
         nonfinite: push: how many were NaN or infinite.
-        exponent: the shared E of the message.
+        exponent: the shared E of the message; of a block-scaled pull the largest of its vectors'.
+        needed: push: the smallest E that holds all finite values of the message, -128 where all are zero.
         latency: clocks from the request to the record.
     """
 
@@ -32,6 +33,7 @@ class Completion:
     saturated: int
     nonfinite: int
     exponent: int
+    needed: int
     latency: int
 
     @staticmethod
@@ -40,5 +42,5 @@ class Completion:
         row = np.frombuffer(raw, RECORD)[0]
         return Completion(
             Status(int(row["status"])), Flag(int(row["flags"])),
-            *(int(row[name]) for name in ("tag", "bytes", "saturated", "nonfinite", "exponent", "latency")),
+            *(int(row[name]) for name in ("tag", "bytes", "saturated", "nonfinite", "exponent", "needed", "latency")),
         )  # fmt: skip

@@ -6,6 +6,7 @@ module segmenter_fv
     input logic      clk,
     input logic      rst,
     input type_set_t types,
+    input type_set_t block_types,
     input request_t  s_request,
     input logic      s_request_valid,
     input logic      m_job_ready,

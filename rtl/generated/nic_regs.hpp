@@ -22,6 +22,7 @@ constexpr Field kCapacityWindow{0, 16};  // frames of a ring: the largest window
 constexpr Field kCapacityQueue{16, 8};  // requests that wait in each direction
 constexpr Field kCapacityTlbLog2{24, 8};  // log2 of the TLB's entries
 constexpr std::uint32_t kNow = 0x010;  // clocks since reset, wrapping
+constexpr std::uint32_t kBlockSlots = 0x014;  // the most slots T with which messages may be block-scaled; 0: none
 
 // control: Begin, end, reset.
 constexpr std::uint32_t kControl = 0x020;  // a stream begins when its bit rises, and forgets everything when it falls
@@ -74,6 +75,8 @@ constexpr Field kPushFormatExponent{8, 8};  // shared exponent E
 constexpr Field kPushFormatTag{16, 16};  // comes back in the completion
 constexpr std::uint32_t kPushRing = 0x118;  // any write queues the request; one that finds the queue full is refused and counted
 constexpr std::uint32_t kPushFree = 0x11c;  // requests that the queue still takes
+constexpr std::uint32_t kPushScaling = 0x120;  // whose exponent scales it
+constexpr Field kPushScalingBlock{0, 1};  // 1: each vector has its own, on which the workers agree (all-reduce, floats); 0: PUSH_FORMAT.exponent
 
 // pull: A pull: network to memory.
 constexpr std::uint32_t kPullVaddr = 0x140;  // virtual address of the buffer
@@ -84,6 +87,8 @@ constexpr Field kPullFormatDtype{0, 8};  // element type, as in the frame
 constexpr Field kPullFormatTag{16, 16};  // comes back in the completion
 constexpr std::uint32_t kPullRing = 0x158;  // any write queues the request; one that finds the queue full is refused and counted
 constexpr std::uint32_t kPullFree = 0x15c;  // requests that the queue still takes
+constexpr std::uint32_t kPullScaling = 0x160;  // as of the pushes whose sum it is
+constexpr Field kPullScalingBlock{0, 1};  // 1: block-scaled, behind announcements; 0: one exponent
 
 // tlb: Pages of 2 MiB: write the three, then TLB_FILL.
 constexpr std::uint32_t kTlbVirtual = 0x180;  // virtual page number: address / 2 MiB
@@ -184,7 +189,8 @@ enum class Status : std::uint8_t {
   kBusError = 7,  // memory answered with an error
   kLengthMismatch = 8,  // the message is longer or shorter than the pull
   kTypeMismatch = 9,  // integers were pushed and floats are pulled
-  kExponentMismatch = 10,  // the shared exponent changed within a message of floats
+  kExponentMismatch = 10,  // the shared exponent changed within a message of floats, or not all announced theirs
+  kBadScaling = 11,  // block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
 };
 
 // counters of the host side: the index into HOST_STATISTICS; those named *_CLOCKS count clocks
@@ -227,8 +233,9 @@ struct CompletionRecord {
   std::uint32_t reserved_bytes;
   std::uint32_t saturated;  // push: values that were cut, NaN and infinities included
   std::uint32_t nonfinite;  // push: NaN and infinities among the values
-  std::int8_t exponent;  // shared E of the message
-  std::uint8_t reserved_exponent[3];
+  std::int8_t exponent;  // shared E of the message; of a block-scaled pull the largest of its vectors'
+  std::int8_t needed;  // push: the smallest E that holds all finite values of the message
+  std::uint16_t reserved_exponent;
   std::uint32_t latency;  // clocks from the request to the record
   std::uint32_t reserved_end;
 };

@@ -47,6 +47,13 @@ NOW = Register(
     ),
     'clocks since reset, wrapping',
 )
+BLOCK_SLOTS = Register(
+    'BLOCK_SLOTS', 0x014, 1, 'ro',
+    (
+        Field('value', lsb=0, bits=21, reset=0, signed=False, doc=''),
+    ),
+    'the most slots T with which messages may be block-scaled; 0: none',
+)
 
 # control: Begin, end, reset.
 CONTROL = Register(
@@ -277,6 +284,13 @@ PUSH_FREE = Register(
     ),
     'requests that the queue still takes',
 )
+PUSH_SCALING = Register(
+    'PUSH_SCALING', 0x120, 1, 'rw',
+    (
+        Field('block', lsb=0, bits=1, reset=0, signed=False, doc='1: each vector has its own, on which the workers agree (all-reduce, floats); 0: PUSH_FORMAT.exponent'),
+    ),
+    'whose exponent scales it',
+)
 
 # pull: A pull: network to memory.
 PULL_VADDR = Register(
@@ -321,6 +335,13 @@ PULL_FREE = Register(
         Field('value', lsb=0, bits=8, reset=0, signed=False, doc=''),
     ),
     'requests that the queue still takes',
+)
+PULL_SCALING = Register(
+    'PULL_SCALING', 0x160, 1, 'rw',
+    (
+        Field('block', lsb=0, bits=1, reset=0, signed=False, doc='1: block-scaled, behind announcements; 0: one exponent'),
+    ),
+    'as of the pushes whose sum it is',
 )
 
 # tlb: Pages of 2 MiB: write the three, then TLB_FILL.
@@ -432,7 +453,7 @@ PULL_MISSED = Register(
     'virtual address of the last pull that missed the TLB',
 )
 
-REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
+REGISTERS: tuple[Register, ...] = (ID, VERSION, BUILD, CAPACITY, NOW, BLOCK_SLOTS, CONTROL, RESET, STATE, TX_GEN, TX_BASE_SEQ, TX_WINDOW, TX_SLOTS, RX_GEN, RX_BASE_SEQ, RX_WINDOW, RX_SLOTS, HEADROOM, WID, LOCAL_MAC, PEER_MAC, LOCAL_IP, PEER_IP, PORTS, RTO, RTO_MOST, RESEND_DELAY, HEARTBEAT_INTERVAL, PUSH_VADDR, PUSH_LEN, PUSH_COMPLETION, PUSH_FORMAT, PUSH_RING, PUSH_FREE, PUSH_SCALING, PULL_VADDR, PULL_LEN, PULL_COMPLETION, PULL_FORMAT, PULL_RING, PULL_FREE, PULL_SCALING, TLB_VIRTUAL, TLB_PHYSICAL, TLB_FILL, TLB_READY, TX_ACKED, TX_NEXT, TX_END, TX_CREDIT, RX_ACK, RX_CONSUMED, IRQ, IRQ_ENABLE, PUSH_MISSED, PULL_MISSED)
 
 STATISTICS = Table('STATISTICS', 0x400, 2, 64, 'Statistic', '48-bit counters of the transport; reading the low word holds the high one for the next read')
 HOST_STATISTICS = Table('HOST_STATISTICS', 0x600, 2, 64, 'HostStatistic', '48-bit counters of the host side; reading the low word holds the high one for the next read')
@@ -506,7 +527,8 @@ class Status(IntEnum):
     BUS_ERROR = 7  # memory answered with an error
     LENGTH_MISMATCH = 8  # the message is longer or shorter than the pull
     TYPE_MISMATCH = 9  # integers were pushed and floats are pulled
-    EXPONENT_MISMATCH = 10  # the shared exponent changed within a message of floats
+    EXPONENT_MISMATCH = 10  # the shared exponent changed within a message of floats, or not all announced theirs
+    BAD_SCALING = 11  # block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
 
 
 class HostStatistic(IntEnum):
@@ -551,7 +573,8 @@ COMPLETION_RECORD = (
     ('saturated', '<u4'),
     ('nonfinite', '<u4'),
     ('exponent', 'i1'),
-    ('reserved_exponent', 'u1', (3,)),
+    ('needed', 'i1'),
+    ('reserved_exponent', '<u2'),
     ('latency', '<u4'),
     ('reserved_end', '<u4'),
 )

@@ -7,6 +7,7 @@ package nic_regs_pkg;
   localparam logic [11:0] BUILD_ADDRESS = 12'h008;
   localparam logic [11:0] CAPACITY_ADDRESS = 12'h00c;
   localparam logic [11:0] NOW_ADDRESS = 12'h010;
+  localparam logic [11:0] BLOCK_SLOTS_ADDRESS = 12'h014;
   localparam logic [11:0] CONTROL_ADDRESS = 12'h020;
   localparam logic [11:0] RESET_ADDRESS = 12'h024;
   localparam logic [11:0] STATE_ADDRESS = 12'h028;
@@ -35,12 +36,14 @@ package nic_regs_pkg;
   localparam logic [11:0] PUSH_FORMAT_ADDRESS = 12'h114;
   localparam logic [11:0] PUSH_RING_ADDRESS = 12'h118;
   localparam logic [11:0] PUSH_FREE_ADDRESS = 12'h11c;
+  localparam logic [11:0] PUSH_SCALING_ADDRESS = 12'h120;
   localparam logic [11:0] PULL_VADDR_ADDRESS = 12'h140;
   localparam logic [11:0] PULL_LEN_ADDRESS = 12'h148;
   localparam logic [11:0] PULL_COMPLETION_ADDRESS = 12'h14c;
   localparam logic [11:0] PULL_FORMAT_ADDRESS = 12'h154;
   localparam logic [11:0] PULL_RING_ADDRESS = 12'h158;
   localparam logic [11:0] PULL_FREE_ADDRESS = 12'h15c;
+  localparam logic [11:0] PULL_SCALING_ADDRESS = 12'h160;
   localparam logic [11:0] TLB_VIRTUAL_ADDRESS = 12'h180;
   localparam logic [11:0] TLB_PHYSICAL_ADDRESS = 12'h184;
   localparam logic [11:0] TLB_FILL_ADDRESS = 12'h18c;
@@ -95,11 +98,13 @@ package nic_regs_pkg;
     logic [7:0] push_format_dtype;  // element type, as in the frame
     logic signed [7:0] push_format_exponent;  // shared exponent E
     logic [15:0] push_format_tag;  // comes back in the completion
+    logic push_scaling_block;  // 1: each vector has its own, on which the workers agree (all-reduce, floats); 0: PUSH_FORMAT.exponent
     logic [63:0] pull_vaddr;  // virtual address of the buffer
     logic [31:0] pull_len;  // bytes
     logic [63:0] pull_completion;  // virtual address of the completion record
     logic [7:0] pull_format_dtype;  // element type, as in the frame
     logic [15:0] pull_format_tag;  // comes back in the completion
+    logic pull_scaling_block;  // 1: block-scaled, behind announcements; 0: one exponent
     logic [26:0] tlb_virtual;  // virtual page number: address / 2 MiB
     logic [42:0] tlb_physical;  // physical page number
     logic [5:0] irq_enable_mask;  // as IRQ
@@ -135,11 +140,13 @@ package nic_regs_pkg;
     push_format_dtype: 8'd0,
     push_format_exponent: 8'd0,
     push_format_tag: 16'd0,
+    push_scaling_block: 1'd0,
     pull_vaddr: 64'd0,
     pull_len: 32'd0,
     pull_completion: 64'd0,
     pull_format_dtype: 8'd0,
     pull_format_tag: 16'd0,
+    pull_scaling_block: 1'd0,
     tlb_virtual: 27'd0,
     tlb_physical: 43'd0,
     irq_enable_mask: 6'd0
@@ -157,6 +164,7 @@ package nic_regs_pkg;
     logic [7:0] capacity_queue;  // requests that wait in each direction
     logic [7:0] capacity_tlb_log2;  // log2 of the TLB's entries
     logic [31:0] now;  // clocks since reset, wrapping
+    logic [20:0] block_slots;  // the most slots T with which messages may be block-scaled; 0: none
     logic state_tx_ready;  // the stream has begun
     logic state_rx_ready;  // the stream has begun
     logic state_host_idle;  // no memory access is under way
@@ -287,6 +295,9 @@ package nic_regs_pkg;
         next.push_format_exponent = (now.push_format_exponent & ~mask[15:8]) | (data[15:8] & mask[15:8]);
         next.push_format_tag = (now.push_format_tag & ~mask[31:16]) | (data[31:16] & mask[31:16]);
       end
+      12'h120: begin
+        next.push_scaling_block = (now.push_scaling_block & ~mask[0]) | (data[0] & mask[0]);
+      end
       12'h140: begin
         next.pull_vaddr[31:0] = (now.pull_vaddr[31:0] & ~mask[31:0]) | (data[31:0] & mask[31:0]);
       end
@@ -305,6 +316,9 @@ package nic_regs_pkg;
       12'h154: begin
         next.pull_format_dtype = (now.pull_format_dtype & ~mask[7:0]) | (data[7:0] & mask[7:0]);
         next.pull_format_tag = (now.pull_format_tag & ~mask[31:16]) | (data[31:16] & mask[31:16]);
+      end
+      12'h160: begin
+        next.pull_scaling_block = (now.pull_scaling_block & ~mask[0]) | (data[0] & mask[0]);
       end
       12'h180: begin
         next.tlb_virtual = (now.tlb_virtual & ~mask[26:0]) | (data[26:0] & mask[26:0]);
@@ -354,12 +368,14 @@ package nic_regs_pkg;
       12'h10c: return control.push_completion[31:0];
       12'h110: return control.push_completion[63:32];
       12'h114: return {control.push_format_tag, control.push_format_exponent, control.push_format_dtype};
+      12'h120: return {31'b0, control.push_scaling_block};
       12'h140: return control.pull_vaddr[31:0];
       12'h144: return control.pull_vaddr[63:32];
       12'h148: return control.pull_len;
       12'h14c: return control.pull_completion[31:0];
       12'h150: return control.pull_completion[63:32];
       12'h154: return {control.pull_format_tag, 8'b0, control.pull_format_dtype};
+      12'h160: return {31'b0, control.pull_scaling_block};
       12'h180: return {5'b0, control.tlb_virtual};
       12'h184: return control.tlb_physical[31:0];
       12'h188: return {21'b0, control.tlb_physical[42:32]};
@@ -369,6 +385,7 @@ package nic_regs_pkg;
       12'h008: return {status.build_vector_bytes, 14'b0, status.build_all_reduce, status.build_root};
       12'h00c: return {status.capacity_tlb_log2, status.capacity_queue, status.capacity_window};
       12'h010: return status.now;
+      12'h014: return {11'b0, status.block_slots};
       12'h028: return {16'b0, status.state_frames_cut, 4'b0, status.state_resetting, status.state_host_idle, status.state_rx_ready, status.state_tx_ready};
       12'h11c: return {24'b0, status.push_free};
       12'h15c: return {24'b0, status.pull_free};
@@ -405,12 +422,12 @@ package nic_regs_pkg;
   // A register that can be read; tables not.
   function automatic logic nic_readable(logic [11:0] address);
     case (address)
-      12'h000, 12'h004, 12'h008, 12'h00c, 12'h010, 12'h020, 12'h024, 12'h028, 12'h040, 12'h044, 12'h048, 12'h04c,
-      12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094,
-      12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118,
-      12'h11c, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c, 12'h180, 12'h184, 12'h188,
-      12'h18c, 12'h190, 12'h1c0, 12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4, 12'h200, 12'h204, 12'h208, 12'h20c,
-      12'h210, 12'h214: return 1'b1;
+      12'h000, 12'h004, 12'h008, 12'h00c, 12'h010, 12'h014, 12'h020, 12'h024, 12'h028, 12'h040, 12'h044, 12'h048,
+      12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064, 12'h080, 12'h084, 12'h088, 12'h08c, 12'h090,
+      12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100, 12'h104, 12'h108, 12'h10c, 12'h110, 12'h114,
+      12'h118, 12'h11c, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154, 12'h158, 12'h15c, 12'h160,
+      12'h180, 12'h184, 12'h188, 12'h18c, 12'h190, 12'h1c0, 12'h1c4, 12'h1c8, 12'h1cc, 12'h1d0, 12'h1d4, 12'h200,
+      12'h204, 12'h208, 12'h20c, 12'h210, 12'h214: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -420,8 +437,8 @@ package nic_regs_pkg;
     case (address)
       12'h020, 12'h024, 12'h040, 12'h044, 12'h048, 12'h04c, 12'h050, 12'h054, 12'h058, 12'h05c, 12'h060, 12'h064,
       12'h080, 12'h084, 12'h088, 12'h08c, 12'h090, 12'h094, 12'h098, 12'h0c0, 12'h0c4, 12'h0c8, 12'h0cc, 12'h100,
-      12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150, 12'h154,
-      12'h158, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
+      12'h104, 12'h108, 12'h10c, 12'h110, 12'h114, 12'h118, 12'h120, 12'h140, 12'h144, 12'h148, 12'h14c, 12'h150,
+      12'h154, 12'h158, 12'h160, 12'h180, 12'h184, 12'h188, 12'h18c, 12'h200, 12'h204: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction

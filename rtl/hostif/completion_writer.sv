@@ -59,6 +59,7 @@ module completion_writer
     m_record           = '0;
     m_record.latency   = latency_reg;
     m_record.exponent  = completion_reg.exponent;
+    m_record.needed    = completion_reg.needed;
     m_record.nonfinite = completion_reg.nonfinite;
     m_record.saturated = completion_reg.saturated;
     m_record.bytes     = completion_reg.bytes;

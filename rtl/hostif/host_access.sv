@@ -28,6 +28,8 @@ module host_access
     input  logic                         push_ring,
     output logic [$clog2(QUEUE_DEPTH):0] push_free,
     input  type_set_t                    push_types,
+    // of either direction, which may be block-scaled now
+    input  type_set_t                    block_types,
     input  request_t                     pull_request,
     input  logic                         pull_ring,
     output logic [$clog2(QUEUE_DEPTH):0] pull_free,
@@ -49,6 +51,7 @@ module host_access
     output logic [1:0]                   m_push_axis_tuser,
     output data_type_t                   m_push_axis_dtype,
     output logic signed [7:0]            m_push_axis_exponent,
+    output logic                         m_push_axis_block,
     output logic                         m_push_axis_tvalid,
     input  logic                         m_push_axis_tready,
     input  completion_t                  s_push_completion,
@@ -127,6 +130,7 @@ module host_access
       .clk,
       .rst,
       .types(push_types),
+      .block_types,
       .s_request(push_head),
       .s_request_valid(push_head_valid),
       .s_request_ready(push_head_ready),
@@ -152,21 +156,21 @@ module host_access
   axi_read_engine #(
       .BURST_BEATS(BURST_BEATS),
       .BUFFER_BEATS(READ_BEATS),
-      .USER_BITS($bits(data_type_t) + 8)
+      .USER_BITS($bits(data_type_t) + 9)
   ) read_engine (
       .clk,
       .rst,
       .hold,
       .idle(read_idle),
       .s_segment(read_segment),
-      .s_segment_user({m_push_job.dtype, m_push_job.exponent}),
+      .s_segment_user({m_push_job.dtype, m_push_job.exponent, m_push_job.block}),
       .s_segment_valid(read_segment_valid),
       .s_segment_ready(read_segment_ready),
       `AXI_READ_CONNECT(m_axi, m_axi),
       .m_axis_tdata(m_push_axis_tdata),
       .m_axis_tkeep(m_push_axis_tkeep),
       .m_axis_tlast(m_push_axis_tlast),
-      .m_axis_tuser({m_push_axis_tuser, m_push_axis_dtype, m_push_axis_exponent}),
+      .m_axis_tuser({m_push_axis_tuser, m_push_axis_dtype, m_push_axis_exponent, m_push_axis_block}),
       .m_axis_tvalid(m_push_axis_tvalid),
       .m_axis_tready(m_push_axis_tready)
   );
@@ -197,6 +201,7 @@ module host_access
       .clk,
       .rst,
       .types(pull_types),
+      .block_types,
       .s_request(pull_head),
       .s_request_valid(pull_head_valid),
       .s_request_ready(pull_head_ready),

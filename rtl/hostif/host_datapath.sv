@@ -11,6 +11,9 @@ module host_datapath
     // whether pushes of floats can be converted, and pulls of floats
     parameter bit PUSH_CONVERT = 1'b1,
     parameter bit PULL_CONVERT = 1'b1,
+    // whether messages may be block-scaled, which takes both, and the beats of the buffer that it takes
+    parameter bit BLOCK = 1'b1,
+    parameter int unsigned BLOCK_BEATS = 4096,
     // number of registers in a converter's lane
     parameter int unsigned STAGES = 3,
     // number of requests that may wait in each direction, a power of two
@@ -34,6 +37,9 @@ module host_datapath
     input  logic                         push_ring,
     output logic [$clog2(QUEUE_DEPTH):0] push_free,
     input  type_set_t                    push_types,
+    // in the mode that the streams are in, and T
+    input  logic                         block_allowed,
+    input  logic [20:0]                  slots,
     input  request_t                     pull_request,
     input  logic                         pull_ring,
     output logic [$clog2(QUEUE_DEPTH):0] pull_free,
@@ -65,6 +71,7 @@ module host_datapath
   logic [1:0]        push_tuser;
   data_type_t        push_dtype;
   logic signed [7:0] push_exponent;
+  logic              push_block;
   logic              push_tvalid;
   logic              push_tready;
   completion_t       push_completion;
@@ -84,6 +91,15 @@ module host_datapath
   logic              pull_completion_valid;
   logic              pull_completion_ready;
   logic              push_open;
+  logic signed [7:0] agreed;
+  logic              agreed_valid;
+  type_set_t         block_types;
+
+  // The buffer holds T vectors and one more; half a beat is no vector's end.
+  localparam int unsigned Beats = VECTOR_BYTES / 64;
+  localparam type_set_t Floats = 8'd1 << DATA_TYPE_FP32 | (Beats == 1 ? 8'd0 : 8'd1 << DATA_TYPE_FP16 | 8'd1 << DATA_TYPE_BF16);
+
+  assign block_types = BLOCK && block_allowed && slots < 21'(BLOCK_BEATS / Beats) ? Floats : '0;
 
   host_access #(
       .QUEUE_DEPTH(QUEUE_DEPTH),
@@ -101,6 +117,7 @@ module host_datapath
       .push_ring,
       .push_free,
       .push_types,
+      .block_types,
       .pull_request,
       .pull_ring,
       .pull_free,
@@ -119,6 +136,7 @@ module host_datapath
       .m_push_axis_tuser(push_tuser),
       .m_push_axis_dtype(push_dtype),
       .m_push_axis_exponent(push_exponent),
+      .m_push_axis_block(push_block),
       .m_push_axis_tvalid(push_tvalid),
       .m_push_axis_tready(push_tready),
       .s_push_completion(push_completion),
@@ -142,10 +160,17 @@ module host_datapath
       .events
   );
 
-  push_path #(.VECTOR_BYTES(VECTOR_BYTES), .CONVERT(PUSH_CONVERT), .STAGES(STAGES)) push (
+  push_path #(
+      .VECTOR_BYTES(VECTOR_BYTES),
+      .CONVERT(PUSH_CONVERT),
+      .STAGES(STAGES),
+      .BLOCK(BLOCK),
+      .BLOCK_BEATS(BLOCK_BEATS)
+  ) push (
       .clk,
       .rst,
       .headroom(push_headroom),
+      .slots,
       .s_job(push_job),
       .s_job_valid(push_job_valid),
       .s_job_ready(push_job_ready),
@@ -155,8 +180,11 @@ module host_datapath
       .s_axis_tuser(push_tuser),
       .s_axis_dtype(push_dtype),
       .s_axis_exponent(push_exponent),
+      .s_axis_block(push_block),
       .s_axis_tvalid(push_tvalid),
       .s_axis_tready(push_tready),
+      .agreed,
+      .agreed_valid,
       `AXIS_VECTOR_CONNECT(m_axis, m_axis),
       .m_completion(push_completion),
       .m_completion_valid(push_completion_valid),
@@ -172,6 +200,8 @@ module host_datapath
       .s_job_valid(pull_job_valid),
       .s_job_ready(pull_job_ready),
       `AXIS_VECTOR_CONNECT(s_axis, s_axis),
+      .agreed,
+      .agreed_valid,
       .m_axis_tdata(pull_tdata),
       .m_axis_tkeep(pull_tkeep),
       .m_axis_tvalid(pull_tvalid),

@@ -44,7 +44,8 @@ package hostif_pkg;
     STATUS_BUS_ERROR       = 8'd7,  // memory answered with an error
     STATUS_LENGTH_MISMATCH = 8'd8,  // the message is longer or shorter than the pull
     STATUS_TYPE_MISMATCH   = 8'd9,  // integers were pushed and floats are pulled
-    STATUS_EXPONENT_MISMATCH = 8'd10  // the shared exponent changed within a message of floats
+    STATUS_EXPONENT_MISMATCH = 8'd10,  // the shared exponent changed within a message of floats, or not all announced theirs
+    STATUS_BAD_SCALING     = 8'd11  // block scaling of what cannot be: integers, not in all-reduce, or more slots than fit
   } status_t;
 
   // a push or a pull as the host asks for it
@@ -53,7 +54,8 @@ package hostif_pkg;
     logic [31:0]       len;       // bytes
     logic [63:0]       cmpt_ptr;  // virtual address of the completion record
     data_type_t        dtype;
-    logic signed [7:0] exponent;  // push: the shared E
+    logic signed [7:0] exponent;  // push: the shared E, unless every vector has its own
+    logic              block;     // every vector has its own E, on which the workers agree
     logic [15:0]       tag;       // comes back in the completion
     logic [31:0]       started;   // when it was queued, in clocks
   } request_t;
@@ -65,9 +67,19 @@ package hostif_pkg;
     logic [31:0]       len;
     data_type_t        dtype;
     logic signed [7:0] exponent;
+    logic              block;
     logic [15:0]       tag;
     logic [31:0]       started;
   } job_t;
+
+  // How a vector of a block-scaled message leaves.
+  typedef struct packed {
+    logic              announces;  // it is zeros, and before the data
+    logic              last;       // of the announcements
+    logic signed [7:0] exponent;   // the vector's E
+    logic              expv;       // next_exp is valid
+    logic signed [7:0] next_exp;   // what the vector T further needs
+  } vector_scale_t;
 
   // A segment: a piece of a request that lies in one 4 KiB block.
   typedef struct packed {
@@ -87,6 +99,7 @@ package hostif_pkg;
     logic [31:0]       saturated;  // push: values cut, the non-finite included
     logic [31:0]       nonfinite;  // push: NaN and infinities
     logic signed [7:0] exponent;
+    logic signed [7:0] needed;     // push: the smallest E that holds all finite values
     logic [31:0]       started;
   } completion_t;
 
@@ -95,8 +108,9 @@ package hostif_pkg;
   typedef struct packed {
     logic [31:0]        reserved_end;
     logic [31:0]        latency;    // clocks from the request to the record
-    logic [23:0]        reserved_exponent;
-    logic signed [7:0]  exponent;   // shared E of the message
+    logic [15:0]        reserved_exponent;
+    logic signed [7:0]  needed;     // push: the smallest E that holds all finite values of the message
+    logic signed [7:0]  exponent;   // shared E of the message; of a block-scaled pull the largest of its vectors'
     logic [31:0]        nonfinite;  // push: NaN and infinities among the values
     logic [31:0]        saturated;  // push: values that were cut, NaN and infinities included
     logic [31:0]        reserved_bytes;

@@ -28,6 +28,10 @@ module pull_path
 
     `AXIS_VECTOR_IN_PORTS(s_axis, rx_meta_t),
 
+    // high for a clock: the workers have agreed on the exponent of a vector that is to come
+    output logic signed [7:0]       agreed,
+    output logic                    agreed_valid,
+
     output logic [511:0]            m_axis_tdata,
     output logic [63:0]             m_axis_tkeep,
     output logic                    m_axis_tvalid,
@@ -71,7 +75,7 @@ module pull_path
 
   // ---- match a message with the request -----------------------------------------------------------------------
   typedef enum logic [1:0] {
-    BEGIN,  // the request's message has not begun
+    BEGIN,  // the request's message has not begun, or its announcements have not ended
     FILL,   // left_reg elements are missing
     SKIP    // to the end of the message: it does not fit, or the rest is padding of its last vector
   } state_t;
@@ -83,6 +87,13 @@ module pull_path
   logic [31:0]       missing_reg;     // elements that the request lacked when skipping began
   logic              sat_reg;
   logic signed [7:0] exponent_reg;
+  logic              announced_reg;   // the block-scaled message's announcements have come
+
+  // Before the data of a block-scaled message come announcements; one without next_exp is of a worker that has none.
+  wire good = job_valid && job.status == STATUS_OK;
+  wire before_data = good && job.block && state_reg == BEGIN && !announced_reg;
+  wire announcement = before_data && s_axis_tuser.expv;
+  wire unannounced = before_data && !s_axis_tuser.expv;
 
   wire bytes_pulled = job.dtype == DATA_TYPE_BYTES;
   wire floats_pulled = job.dtype != DATA_TYPE_BYTES && job.dtype != DATA_TYPE_INT32;
@@ -111,7 +122,11 @@ module pull_path
       misfit        = 1'b1;
       misfit_status = STATUS_TYPE_MISMATCH;
     end
-    if (!misfit && floats_pulled && state_reg == FILL && s_axis_tuser.exp != exponent_reg) begin
+    if (!misfit && floats_pulled && state_reg == FILL && !job.block && s_axis_tuser.exp != exponent_reg) begin
+      misfit        = 1'b1;
+      misfit_status = STATUS_EXPONENT_MISMATCH;
+    end
+    if (unannounced) begin
       misfit        = 1'b1;
       misfit_status = STATUS_EXPONENT_MISMATCH;
     end
@@ -126,13 +141,12 @@ module pull_path
   logic         record_room;
   logic         total_room;
 
-  wire good = job_valid && job.status == STATUS_OK;
-  wire drop = good && state_reg == SKIP;
+  wire drop = good && (state_reg == SKIP || announcement);
   wire breaks = first_beat_reg && misfit;
   wire room = record_room && total_room;
   wire completes = left <= 32'(per_beat);
 
-  assign trim_valid    = good && room && state_reg != SKIP && s_axis_tvalid;
+  assign trim_valid    = good && room && !drop && s_axis_tvalid;
   assign s_axis_tready = drop ? room : good && room && trim_ready;
   assign trim_data     = s_axis_tdata;
   assign trim_last     = breaks || completes;
@@ -146,11 +160,14 @@ module pull_path
   end
 
   wire takes = s_axis_tvalid && s_axis_tready;
-  wire unused = &{1'b0, s_axis_tuser.next_exp, s_axis_tuser.expv, job.exponent};
-  wire message_ends = takes && s_axis_tlast && s_axis_tuser.last;
+  wire unused = &{1'b0, job.exponent};
+  wire message_ends = takes && s_axis_tlast && s_axis_tuser.last && !announcement;
   wire refused = job_valid && job.status != STATUS_OK && room && state_reg == BEGIN;
 
   assign job_done = message_ends || refused;
+
+  assign agreed       = s_axis_tuser.next_exp;
+  assign agreed_valid = takes && first_beat_reg && job.block && s_axis_tuser.expv;
 
   assign waits_for_request = s_axis_tvalid && !job_valid;
   assign waits_for_vector  = good && !s_axis_tvalid;
@@ -158,11 +175,14 @@ module pull_path
   logic [31:0] left_after;
   status_t     status_after;
   logic [31:0] missing_after;
+  logic signed [7:0] exponent_after;
 
   always_comb begin
     left_after    = left;
     status_after  = state_reg == BEGIN ? STATUS_OK : status_reg;
     missing_after = state_reg == BEGIN ? 32'd0 : missing_reg;
+    // A block-scaled message's is the largest of its vectors'.
+    exponent_after = job.block && state_reg != BEGIN && exponent_reg > s_axis_tuser.exp ? exponent_reg : s_axis_tuser.exp;
     if (state_reg != SKIP) begin
       if (breaks) begin
         status_after  = misfit_status;
@@ -178,16 +198,19 @@ module pull_path
       left_reg     <= left_after;
       status_reg   <= status_after;
       missing_reg  <= missing_after;
-      exponent_reg <= s_axis_tuser.exp;
+      exponent_reg <= exponent_after;
       sat_reg      <= s_axis_tuser.sat || (sat_reg && state_reg != BEGIN);
     end
     if (rst) begin
       state_reg      <= BEGIN;
       first_beat_reg <= 1'b1;
+      announced_reg  <= 1'b0;
     end else if (takes) begin
       first_beat_reg <= s_axis_tlast;
       if (message_ends) state_reg <= BEGIN;
-      else if (state_reg != SKIP) state_reg <= trim_last ? SKIP : FILL;
+      else if (!drop) state_reg <= trim_last ? SKIP : FILL;
+      if (message_ends) announced_reg <= 1'b0;
+      else if (announcement && s_axis_tlast && s_axis_tuser.last) announced_reg <= 1'b1;
     end
   end
 
@@ -342,7 +365,8 @@ module pull_path
         bytes: refused ? 32'd0 : job.len - (missing_after << element_shift(job.dtype)),
         saturated: 32'd0,
         nonfinite: 32'd0,
-        exponent: s_axis_tuser.exp,
+        exponent: exponent_after,
+        needed: '0,
         started: job.started
     };
   end

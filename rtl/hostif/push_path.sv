@@ -12,12 +12,17 @@ module push_path
     // 0: only integers and bytes, no converter
     parameter bit CONVERT = 1'b1,
     // number of registers in a converter's lane
-    parameter int unsigned STAGES = 3
+    parameter int unsigned STAGES = 3,
+    // whether messages may be block-scaled, which takes CONVERT, and the buffer that it takes
+    parameter bit BLOCK = 1'b1,
+    parameter int unsigned BLOCK_BEATS = 4096
 ) (
     input  logic                    clk,
     input  logic                    rst,
     // headroom h = ceil(log2 workers)
     input  logic [HeadroomBits-1:0] headroom,
+    // T
+    input  logic [20:0]             slots,
 
     // every request, in order, before its beats; one that was refused has none
     input  job_t                    s_job,
@@ -32,8 +37,13 @@ module push_path
     // of this beat's request
     input  data_type_t              s_axis_dtype,
     input  logic signed [7:0]       s_axis_exponent,
+    input  logic                    s_axis_block,
     input  logic                    s_axis_tvalid,
     output logic                    s_axis_tready,
+
+    // high for a clock: the workers have agreed on the exponent of the next vector
+    input  logic signed [7:0]       agreed,
+    input  logic                    agreed_valid,
 
     `AXIS_VECTOR_OUT_PORTS(m_axis, tx_meta_t),
 
@@ -100,26 +110,124 @@ module push_path
   logic [2*Lanes-1:0] lanes_cut;  // {cut, not finite}
   logic               lanes_valid;
   logic               lanes_ready;
+  vector_scale_t      scale;
+  logic               scale_valid;
+  logic               scale_ready;
+  // the message's need, known after its last beat has entered
+  logic signed [7:0]  needed;
+  logic               needed_valid;
 
   if (CONVERT) begin : gen_convert
-    format_t     as;
-    logic [63:0] lanes_keep;
+    format_t           as;
+    logic [63:0]       lanes_keep;
+    logic [511:0]      value;
+    logic [31:0]       value_keep;
+    logic              value_last;
+    data_type_t        value_dtype;
+    logic signed [7:0] value_exponent;
+    logic              value_valid;
+    logic              value_ready;
+    logic              need_valid;
+    logic signed [7:0] need;
+    logic signed [7:0] most;
+    logic              need_last;
+    logic              need_block;
+    logic              needed_room;
+    logic [31:0]       keep_of_two;
+    logic [63:0]       value_keep_bytes;
 
     always_comb begin
-      as.dtype    = s_axis_dtype == DATA_TYPE_BYTES ? DATA_TYPE_INT32 : s_axis_dtype;
-      as.exponent = s_axis_exponent;
+      as.dtype    = value_dtype == DATA_TYPE_BYTES ? DATA_TYPE_INT32 : value_dtype;
+      as.exponent = value_exponent;
       as.headroom = headroom;
+      for (int unsigned i = 0; i < 32; i++) begin
+        keep_of_two[i]           = s_axis_tkeep[2*i];
+        value_keep_bytes[2*i+:2] = {2{value_keep[i]}};
+      end
+    end
+
+    exponent_meter #(.VECTOR_BYTES(VECTOR_BYTES)) meter (
+        .clk,
+        .rst,
+        .data(s_axis_tdata),
+        .dtype(s_axis_dtype),
+        .last(s_axis_tlast),
+        .tag(s_axis_block),
+        .valid(enters),
+        .m_valid(need_valid),
+        .m_exponent(need),
+        .m_most(most),
+        .m_last(need_last),
+        .m_tag(need_block)
+    );
+
+    sync_fifo #(.WIDTH(8), .DEPTH(Jobs), .RAM_STYLE("distributed")) most_needed (
+        .clk,
+        .rst,
+        .s_data(most),
+        .s_valid(need_valid && need_last),
+        .s_ready(needed_room),
+        .m_data(needed),
+        .m_valid(needed_valid),
+        .m_ready(job_done && job.status == STATUS_OK),
+        .level()
+    );
+
+`ifndef SYNTHESIS
+    always_ff @(posedge clk) if (!rst) a_needed : assert (!need_valid || needed_room);
+`else
+    wire unused_room = &{1'b0, needed_room};
+`endif
+
+    if (BLOCK) begin : gen_block
+      block_scaler #(.VECTOR_BYTES(VECTOR_BYTES), .BUFFER_BEATS(BLOCK_BEATS)) scaler (
+          .clk,
+          .rst,
+          .slots,
+          .s_axis_tdata,
+          .s_axis_tkeep(keep_of_two),
+          .s_axis_tlast,
+          .s_axis_dtype,
+          .s_axis_block,
+          .s_axis_exponent,
+          .s_axis_tvalid(s_axis_tvalid && fault_room),
+          .s_axis_tready(enter_ready),
+          .need,
+          .need_last,
+          .need_valid(need_valid && need_block),
+          .agreed,
+          .agreed_valid,
+          .m_axis_tdata(value),
+          .m_axis_tkeep(value_keep),
+          .m_axis_tlast(value_last),
+          .m_axis_dtype(value_dtype),
+          .m_axis_exponent(value_exponent),
+          .m_axis_tvalid(value_valid),
+          .m_axis_tready(value_ready),
+          .m_scale(scale),
+          .m_scale_valid(scale_valid),
+          .m_scale_ready(scale_ready)
+      );
+    end else begin : gen_shared
+      assign {value, value_keep, value_last} = {s_axis_tdata, keep_of_two, s_axis_tlast};
+      assign {value_dtype, value_exponent}   = {s_axis_dtype, s_axis_exponent};
+      assign value_valid                     = s_axis_tvalid && fault_room;
+      assign enter_ready                     = value_ready;
+      assign scale                           = '0;
+      assign scale_valid                     = 1'b0;
+
+      wire unused_block = &{1'b0, slots, agreed, agreed_valid, scale_ready, need, need_block};
     end
 
     float_to_int #(.STAGES(STAGES)) convert (
         .clk,
         .rst,
-        .s_axis_tdata,
-        .s_axis_tkeep,
-        .s_axis_tlast,
+        .s_axis_tdata(value),
+        .s_axis_tkeep(value_keep_bytes),
+        .s_axis_tlast(value_last),
         .s_axis_tuser(as),
-        .s_axis_tvalid(s_axis_tvalid && fault_room),
-        .s_axis_tready(enter_ready),
+        .s_axis_tvalid(value_valid),
+        .s_axis_tready(value_ready),
         .m_axis_tdata(lanes),
         .m_axis_tkeep(lanes_keep),
         .m_axis_tlast(lanes_last),
@@ -128,7 +236,7 @@ module push_path
         .m_axis_tready(lanes_ready)
     );
 
-    wire unused = &{1'b0, lanes_keep};
+    wire unused = &{1'b0, lanes_keep, s_axis_tkeep};
   end else begin : gen_pass
     // A register, as the converter has: a message's fault is known only after its last beat has entered.
     skid_buffer #(.WIDTH(513)) pass (
@@ -142,9 +250,13 @@ module push_path
         .m_ready(lanes_ready)
     );
 
-    assign lanes_cut = '0;
+    assign lanes_cut    = '0;
+    assign scale        = '0;
+    assign scale_valid  = 1'b0;
+    assign needed       = '0;
+    assign needed_valid = 1'b1;
 
-    wire unused = &{1'b0, s_axis_tkeep, s_axis_dtype, s_axis_exponent, headroom};
+    wire unused = &{1'b0, s_axis_tkeep, s_axis_dtype, s_axis_exponent, s_axis_block, headroom, slots, agreed, agreed_valid, scale_ready};
   end
 
   // ---- vectors ----------------------------------------------------------------------------------------------------
@@ -153,6 +265,7 @@ module push_path
   logic        cut_ready;
   logic        out_ready;
   logic        out_valid;
+  logic        announces;
   completion_t completion_reg;
   logic        completion_valid_reg;
 
@@ -167,11 +280,16 @@ module push_path
       .dtype(job.dtype),
       .exponent(job.exponent),
       .end_bytes(job.len[5:0]),
+      .block(job.block && open),
+      .s_scale(scale),
+      .s_scale_valid(scale_valid),
+      .s_scale_ready(scale_ready),
       .s_axis_tdata(lanes),
       .s_axis_tlast(lanes_last),
       .s_axis_tuser(|lanes_cut),
       .s_axis_tvalid(cut_valid),
       .s_axis_tready(cut_ready),
+      .announces,
       .m_axis_tdata,
       .m_axis_tlast,
       .m_axis_tuser,
@@ -179,8 +297,8 @@ module push_path
       .m_axis_tready(out_ready)
   );
 
-  wire final_beat = m_axis_tlast && m_axis_tuser.last;
-  wire may_move   = !final_beat || (!completion_valid_reg && fault_valid);
+  wire final_beat = m_axis_tlast && m_axis_tuser.last && !announces;
+  wire may_move   = !final_beat || (!completion_valid_reg && fault_valid && needed_valid);
 
   assign m_axis_tvalid = out_valid && may_move;
   assign out_ready     = m_axis_tready && may_move;
@@ -215,6 +333,7 @@ module push_path
           saturated: refused ? 32'd0 : saturated,
           nonfinite: refused ? 32'd0 : nonfinite,
           exponent: job.exponent,
+          needed: refused ? 8'sd0 : needed,
           started: job.started
       };
     end

@@ -10,6 +10,8 @@ module segmenter
 
     // which element types this direction carries, by their number
     input  type_set_t types,
+    // which of them may be block-scaled now
+    input  type_set_t block_types,
 
     input  request_t  s_request,
     input  logic      s_request_valid,
@@ -99,8 +101,9 @@ module segmenter
   end
 
   // ---- what is wrong with a request -------------------------------------------------------------------
-  function automatic status_t judge(data_type_t dtype, logic [31:0] len, logic [5:0] low_address);
+  function automatic status_t judge(data_type_t dtype, logic block, logic [31:0] len, logic [5:0] low_address);
     if (dtype > DATA_TYPE_BF16 || !types[dtype[2:0]]) return STATUS_BAD_TYPE;
+    if (block && !block_types[dtype[2:0]]) return STATUS_BAD_SCALING;
     if (len == 0 || |(len[1:0] & ((2'd1 << element_shift(dtype)) - 2'd1))) return STATUS_BAD_LENGTH;
     if (low_address != 0) return STATUS_BAD_ALIGNMENT;
     return STATUS_OK;
@@ -133,6 +136,7 @@ module segmenter
         len: request_reg.len,
         dtype: request_reg.dtype,
         exponent: request_reg.exponent,
+        block: request_reg.block,
         tag: request_reg.tag,
         started: request_reg.started
     };
@@ -145,7 +149,7 @@ module segmenter
       IDLE: begin
         if (s_request_valid) begin
           request_reg <= s_request;
-          status_reg  <= judge(s_request.dtype, s_request.len, s_request.vaddr[5:0]);
+          status_reg  <= judge(s_request.dtype, s_request.block, s_request.len, s_request.vaddr[5:0]);
           state_reg   <= COMPLETION;
         end
       end

@@ -15,6 +15,8 @@ module nic
     parameter int unsigned WINDOW = 1024,
     // 0: a worker is never in all-reduce; leaves out the conversion back
     parameter bit ALL_REDUCE = 1'b1,
+    // number of beats that the buffer for block scaling holds, a power of two: slots T of less than that many vectors
+    parameter int unsigned BLOCK_BEATS = 4096,
     // number of registers in a converter's lane, 1..3
     parameter int unsigned STAGES = 3,
     // number of requests that may wait in each direction, a power of two
@@ -87,6 +89,7 @@ module nic
       .VECTOR_BYTES(VECTOR_BYTES),
       .WINDOW(WINDOW),
       .ALL_REDUCE(ALL_REDUCE),
+      .BLOCK_BEATS(BLOCK_BEATS),
       .STAGES(STAGES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .TLB_ENTRIES(TLB_ENTRIES),

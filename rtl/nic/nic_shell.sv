@@ -15,6 +15,8 @@ module nic_shell
     parameter bit ROLE = ROLE_WORKER,
     // whether a WorkerNIC can pull sums
     parameter bit ALL_REDUCE = 1'b1,
+    // number of beats that the buffer for block scaling holds
+    parameter int unsigned BLOCK_BEATS = 4096,
     // number of registers in a converter's lane
     parameter int unsigned STAGES = 3,
     parameter int unsigned QUEUE_DEPTH = 16,
@@ -144,7 +146,7 @@ module nic_shell
 
     status                    = '0;
     status.id                 = 32'h4843_5443;
-    status.version_map        = 16'd1;
+    status.version_map        = 16'd2;
     status.version_protocol   = 8'(Version);
     status.build_root         = Root;
     status.build_all_reduce   = ALL_REDUCE && !Root;
@@ -152,6 +154,7 @@ module nic_shell
     status.capacity_window    = 16'(WINDOW);
     status.capacity_queue     = 8'(QUEUE_DEPTH);
     status.capacity_tlb_log2  = 8'($clog2(TLB_ENTRIES));
+    status.block_slots        = Root || !ALL_REDUCE ? '0 : 21'(BLOCK_BEATS / (VECTOR_BYTES / 64) - 1);
     status.now                = now;
     status.state_tx_ready     = transport_status.tx_ready;
     status.state_rx_ready     = transport_status.rx_ready;
@@ -221,6 +224,7 @@ module nic_shell
         cmpt_ptr: control.push_completion,
         dtype: data_type_t'(control.push_format_dtype),
         exponent: control.push_format_exponent,
+        block: control.push_scaling_block,
         tag: control.push_format_tag,
         started: '0
     };
@@ -230,6 +234,7 @@ module nic_shell
         cmpt_ptr: control.pull_completion,
         dtype: data_type_t'(control.pull_format_dtype),
         exponent: '0,
+        block: control.pull_scaling_block,
         tag: control.pull_format_tag,
         started: '0
     };
@@ -239,6 +244,8 @@ module nic_shell
       .VECTOR_BYTES(VECTOR_BYTES),
       .PUSH_CONVERT(!Root),
       .PULL_CONVERT(Root || ALL_REDUCE),
+      .BLOCK(!Root && ALL_REDUCE),
+      .BLOCK_BEATS(BLOCK_BEATS),
       .STAGES(STAGES),
       .QUEUE_DEPTH(QUEUE_DEPTH),
       .TLB_ENTRIES(TLB_ENTRIES),
@@ -257,6 +264,8 @@ module nic_shell
       .push_ring(strobe.push_ring),
       .push_free,
       .push_types(PushTypes),
+      .block_allowed(control.control_all_reduce),
+      .slots(control.tx_slots),
       .pull_request,
       .pull_ring(strobe.pull_ring),
       .pull_free,

@@ -104,16 +104,18 @@ class MemberHost:
              "local": tuple(description["local"]), "switch": tuple(description["switch"]), "timeout": timeout},
         )  # fmt: skip
 
-    def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> MemberTransfer:
-        """Send a copy of `values`; `exponent`: the shared E of floats."""
+    def push(
+        self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0, *, block: bool = False
+    ) -> MemberTransfer:
+        """Send a copy of `values`; `exponent`: the shared E of floats; `block`: each vector's own, agreed on."""
         raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8).copy()
-        request = self.device.push(self._world, raw.ctypes.data, raw.size // _ITEM[dtype], int(dtype), exponent)
+        request = self.device.push(self._world, raw.ctypes.data, raw.size // _ITEM[dtype], int(dtype), exponent, block)
         return MemberTransfer(self, "push", request, raw, dtype)
 
-    def pull(self, size: int, dtype: DataType) -> MemberTransfer:
-        """Receive the next message, of `size` bytes."""
+    def pull(self, size: int, dtype: DataType, *, block: bool = False) -> MemberTransfer:
+        """Receive the next message, of `size` bytes; `block` as it was pushed."""
         raw = np.zeros(size, np.uint8)
-        request = self.device.pull(self._world, raw.ctypes.data, size // _ITEM[dtype], int(dtype))
+        request = self.device.pull(self._world, raw.ctypes.data, size // _ITEM[dtype], int(dtype), block)
         return MemberTransfer(self, "pull", request, raw, dtype)
 
     def statistics(self) -> dict[str, Any]:

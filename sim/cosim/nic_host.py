@@ -149,16 +149,18 @@ class NicHost:
         )  # fmt: skip
         self.driver.start(all_reduce=description["role"] == "peer")
 
-    def push(self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0) -> NicTransfer:
-        """Copy `values` to pinned memory and send them; `exponent`: the shared E of floats."""
+    def push(
+        self, values: NDArray[Any] | bytes, dtype: DataType, exponent: int = 0, *, block: bool = False
+    ) -> NicTransfer:
+        """Copy `values` to pinned memory and send them; `exponent`, `block` as for `Nic.push`."""
         raw = np.frombuffer(values if isinstance(values, bytes) else values.tobytes(), np.uint8)
         buffer = self.memory.allocate(raw.size)
         buffer.bytes[:] = raw
-        return NicTransfer(self, self.driver.push(buffer, dtype, exponent), dtype)
+        return NicTransfer(self, self.driver.push(buffer, dtype, exponent, block=block), dtype)
 
-    def pull(self, size: int, dtype: DataType) -> NicTransfer:
-        """Receive the next message, of `size` bytes in host memory."""
-        return NicTransfer(self, self.driver.pull(self.memory.allocate(size), dtype), dtype)
+    def pull(self, size: int, dtype: DataType, *, block: bool = False) -> NicTransfer:
+        """Receive the next message, of `size` bytes in host memory; `block` as it was pushed."""
+        return NicTransfer(self, self.driver.pull(self.memory.allocate(size), dtype, block=block), dtype)
 
     def close(self) -> None:
         """Delete the NIC.

@@ -101,6 +101,7 @@ module host_access_axi
           cmpt_ptr: request_completion,
           dtype: data_type_t'(request_dtype),
           exponent: 8'd0,
+          block: 1'b0,
           tag: request_tag,
           started: 32'd0
       };
@@ -147,6 +148,7 @@ module host_access_axi
       .push_ring,
       .push_free,
       .push_types(ByteTypes | LaneTypes),
+      .block_types('0),
       .pull_request(request),
       .pull_ring,
       .pull_free,
@@ -165,6 +167,7 @@ module host_access_axi
       .m_push_axis_tuser(m_axis_tuser),
       .m_push_axis_dtype(),
       .m_push_axis_exponent(),
+      .m_push_axis_block(),
       .m_push_axis_tvalid(m_axis_tvalid),
       .m_push_axis_tready(m_axis_tready),
       .s_push_completion(done[0]),

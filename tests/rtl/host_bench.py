@@ -20,8 +20,9 @@ PAGE = 1 << 21
 REQUEST = np.dtype(
     [
         ("vaddr", "<u8"), ("cmpt_ptr", "<u8"), ("len", "<u4"), ("tag", "<u2"), ("dtype", "u1"), ("exponent", "i1"),
-        ("pull", "<u4"), ("wait", "<u4"), ("remap", "<u4"), ("force", "<u4"),
-    ]
+        ("pull", "<u4"), ("wait", "<u4"), ("remap", "<u4"), ("force", "<u4"), ("block", "<u4"),
+    ],
+    align=True,
 )  # fmt: skip
 WRITE = np.dtype([("address", "<u8"), ("bytes", "<u8"), ("issued", "<u8"), ("answered", "<u8")])
 UNMAP, MAP, RESET = 1, 2, 3
@@ -34,7 +35,7 @@ class Options(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in (
                 "latency", "read_stall", "write_stall", "address_stall", "link_stall", "headroom", "seed", "clocks",
-                "quiet", "queue",
+                "quiet", "queue", "slots",
             )
         ),
     )  # fmt: skip
@@ -65,10 +66,10 @@ class Pace:
 
 def step(
     vaddr: int = 0, length: int = 0, completion: int = 0, *, dtype: DataType = DataType.FP32, exponent: int = 0,
-    pull: bool = False, tag: int = 0, wait: int = 0, remap: int = 0, force: bool = False,
+    pull: bool = False, tag: int = 0, wait: int = 0, remap: int = 0, force: bool = False, block: bool = False,
 ) -> tuple[int, ...]:  # fmt: skip
     """One row of `REQUEST`; `force` rings although the queue is full."""
-    return (vaddr, completion, length, tag, int(dtype), exponent, int(pull), wait, remap, int(force))
+    return (vaddr, completion, length, tag, int(dtype), exponent, int(pull), wait, remap, int(force), int(block))
 
 
 def mapped(pages: dict[int, int]) -> list[tuple[int, ...]]:
@@ -92,11 +93,12 @@ def run(
     errors: tuple[int, int] = (0, 0),
     clocks: int = 2_000_000,
     queue: int = 4096,
+    slots: int = 0,
 ) -> tuple[Any, NDArray[Any]]:
     """Changes `memory`, whose first byte is at physical address `base`; what happened, and every write burst."""
     options = Options(
         base, memory.size, *errors, pace.latency, pace.read_stall, pace.write_stall, pace.address_stall,
-        pace.link_stall, headroom, seed & 0xFFFF_FFFF, clocks, 3000, queue,
+        pace.link_stall, headroom, seed & 0xFFFF_FFFF, clocks, 3000, queue, slots,
     )  # fmt: skip
     outcome = Outcome()
     rows = np.array(list(steps), REQUEST)

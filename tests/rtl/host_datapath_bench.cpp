@@ -24,6 +24,7 @@ struct Request {
   std::uint32_t remap;  // 1: no request; take vaddr's page out of the TLB.  2: map it to cmpt_ptr.
                         // 3: soft reset
   std::uint32_t force;  // ring although the queue is full
+  std::uint32_t block;  // block-scaled
 };
 
 struct Options {
@@ -41,6 +42,7 @@ struct Options {
   std::uint32_t clocks;  // at most
   std::uint32_t quiet;   // end after so many clocks in which nothing moves
   std::uint32_t queue;   // beats between transmitter and receiver
+  std::uint32_t slots;   // T; 0: not in all-reduce
 };
 
 struct Outcome {
@@ -71,15 +73,20 @@ struct Vector {
 };
 
 void set_request(WData* to, const Request& request) {
-  to[0] = 0;
-  to[1] = request.tag |
-          static_cast<std::uint32_t>(static_cast<std::uint8_t>(request.exponent)) << 16U |
-          static_cast<std::uint32_t>(request.dtype) << 24U;
-  to[2] = static_cast<std::uint32_t>(request.cmpt_ptr);
-  to[3] = static_cast<std::uint32_t>(request.cmpt_ptr >> 32U);
-  to[4] = request.len;
-  to[5] = static_cast<std::uint32_t>(request.vaddr);
-  to[6] = static_cast<std::uint32_t>(request.vaddr >> 32U);
+  std::fill_n(to, 8, 0U);
+  unsigned at = 32;  // request_t from its end: behind `started`, which the queue fills in
+  const auto put = [&](std::uint64_t value, unsigned width) {
+    for (unsigned bit = 0; bit < width; ++bit, ++at) {
+      to[at / 32] |= static_cast<WData>(value >> bit & 1U) << (at % 32);
+    }
+  };
+  put(request.tag, 16);
+  put(request.block, 1);
+  put(static_cast<std::uint8_t>(request.exponent), 8);
+  put(request.dtype, 8);
+  put(request.cmpt_ptr, 64);
+  put(request.len, 32);
+  put(request.vaddr, 64);
 }
 
 class Bench {
@@ -101,6 +108,8 @@ class Bench {
     top.pull_types = 0x1F;
     top.push_headroom = options_.headroom;
     top.pull_headroom = options_.headroom;
+    top.block_allowed = options_.slots != 0;
+    top.slots = options_.slots;
     reset(outcome);
     std::uint64_t next = 0;
     std::uint64_t due = 0;

@@ -83,12 +83,13 @@ class BoundEndpoint {
   }
 
   std::shared_ptr<Request> push(std::uintptr_t address, std::size_t elements, int dtype,
-                                int exponent, py::object keepalive) {
-    return keep(usable().push(memory(address, elements, dtype), exponent), std::move(keepalive));
+                                int exponent, bool block, py::object keepalive) {
+    return keep(usable().push(memory(address, elements, dtype), {exponent, block}),
+                std::move(keepalive));
   }
-  std::shared_ptr<Request> pull(std::uintptr_t address, std::size_t elements, int dtype,
+  std::shared_ptr<Request> pull(std::uintptr_t address, std::size_t elements, int dtype, bool block,
                                 py::object keepalive) {
-    return keep(usable().pull(memory(address, elements, dtype)), std::move(keepalive));
+    return keep(usable().pull(memory(address, elements, dtype), {0, block}), std::move(keepalive));
   }
 
   py::object failure() const {

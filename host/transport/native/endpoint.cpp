@@ -18,15 +18,17 @@ Endpoint::Endpoint(EndpointConfig config, std::unique_ptr<Port> port)
 
 Endpoint::~Endpoint() { close(0); }
 
-std::shared_ptr<Request> Endpoint::push(Memory memory, int exponent) {
-  return submit(true, memory, exponent);
+std::shared_ptr<Request> Endpoint::push(Memory memory, Scaling scaling) {
+  return submit(true, memory, scaling);
 }
 
-std::shared_ptr<Request> Endpoint::pull(Memory memory) { return submit(false, memory, 0); }
+std::shared_ptr<Request> Endpoint::pull(Memory memory, Scaling scaling) {
+  return submit(false, memory, scaling);
+}
 
-std::shared_ptr<Request> Endpoint::submit(bool is_push, Memory memory, int exponent) {
+std::shared_ptr<Request> Endpoint::submit(bool is_push, Memory memory, Scaling scaling) {
   const Nanos now = monotonic_now();
-  auto request = std::make_shared<Request>(memory, exponent, now);
+  auto request = std::make_shared<Request>(memory, scaling, now);
   std::unique_lock lock(mutex_);
   std::optional<Failure> refusal = failure_;
   if (!(is_push ? config_.out : config_.in)) {

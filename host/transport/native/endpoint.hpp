@@ -27,8 +27,8 @@ class Endpoint {
 
   // Any thread may call push and pull.  A request made on a failed or closed endpoint is returned
   // failed.
-  std::shared_ptr<Request> push(Memory memory, int exponent);
-  std::shared_ptr<Request> pull(Memory memory);
+  std::shared_ptr<Request> push(Memory memory, Scaling scaling);
+  std::shared_ptr<Request> pull(Memory memory, Scaling scaling);
   std::optional<Failure> failure() const;
   std::vector<Stall> stalled() const;
   // Fails what is pending, answers retransmissions until quiet or for `linger`, and stops.
@@ -45,7 +45,7 @@ class Endpoint {
     std::shared_ptr<Request> request;
   };
 
-  std::shared_ptr<Request> submit(bool is_push, Memory memory, int exponent);
+  std::shared_ptr<Request> submit(bool is_push, Memory memory, Scaling scaling);
   Failure refuse(std::string message, std::string kind, std::string hint) const;
 
   // Has the I/O thread look at the commands.

@@ -120,6 +120,7 @@ bool Member::transmit(Nanos now) {
     if (peer && in_) {
       piggyback = in_->piggyback();
       while (const auto missing = in_->next_missing()) out_->on_missing(*missing);
+      for (const std::int8_t exponent : in_->take_agreed()) out_->on_agreed(exponent);
     }
     out_->on_timer(now);
     staged = out_->pump(port_, piggyback, now, kBudget);

@@ -46,9 +46,9 @@ std::optional<Reject> Receiver::on_frame(const wire::Header& header,
     case Arrival::kNext:
       progressed_at_ = now;
       if (!window_.ready() && takes()) {
-        deliver(
-            {header.flags, header.dtype, header.exp, static_cast<std::uint16_t>(payload.size())},
-            payload.data(), now);
+        deliver({header.flags, header.dtype, header.exp, header.next_exp,
+                 static_cast<std::uint16_t>(payload.size())},
+                payload.data(), now);
         window_.pass();
         drain(now);
         break;
@@ -56,7 +56,7 @@ std::optional<Reject> Receiver::on_frame(const wire::Header& header,
       [[fallthrough]];
     case Arrival::kAhead: {
       const std::uint32_t place = window_.place(header.seq);
-      frames_[place] = {header.flags, header.dtype, header.exp,
+      frames_[place] = {header.flags, header.dtype, header.exp, header.next_exp,
                         static_cast<std::uint16_t>(payload.size())};
       std::memcpy(&ring_[place * payload_bytes_], payload.data(), payload.size());
       const auto skipped = window_.hold(header.seq);
@@ -92,6 +92,9 @@ void Receiver::after_change(Nanos now) {
 
 void Receiver::deliver(const Frame& frame, const std::uint8_t* payload, Nanos now) {
   const bool last = wire::has(frame.flags, Flag::kLAST);
+  const bool tells = wire::has(frame.flags, Flag::kEXPV);
+  // No more than T are under way, unless nobody here asks for them.
+  if (tells && agreed_.size() < config_.slots) agreed_.push_back(frame.next_exponent);
   if (skipping_) {
     skipping_ = !last;
     return;
@@ -101,12 +104,22 @@ void Receiver::deliver(const Frame& frame, const std::uint8_t* payload, Nanos no
   const std::size_t left = request.memory.elements - pull.done;
   const std::size_t carried =
       type_ == PacketType::kPARAM ? frame.bytes : frame.bytes / wire::kLaneBytes;
+  if (request.block && !pull.announced) {
+    if (!tells) {
+      Failure failure;
+      failure.stream = config_.name;
+      failure.kind = "exponent";
+      failure.message = "a worker pushed without saying which exponents it needs";
+      failure.hint = "every worker must push a block-scaled message as such";
+      fail_first(std::move(failure), last, now);
+      return;
+    }
+    pull.announced = last;
+    return;
+  }
   auto failure = mismatch(pull, frame, carried);
   if (failure) {
-    skipping_ = !last;
-    failure->seq = window_.consumed();
-    request.fail(std::move(*failure), now);
-    pulls_.pop_front();
+    fail_first(std::move(*failure), last, now);
     return;
   }
   place(pull, frame, payload);
@@ -114,6 +127,13 @@ void Receiver::deliver(const Frame& frame, const std::uint8_t* payload, Nanos no
   if (!last) return;
   stats_.pull_latency.add(now - request.submitted);
   request.finish(now);
+  pulls_.pop_front();
+}
+
+void Receiver::fail_first(Failure failure, bool last, Nanos now) {
+  skipping_ = !last;
+  failure.seq = window_.consumed();
+  pulls_.front().request->fail(std::move(failure), now);
   pulls_.pop_front();
 }
 
@@ -148,7 +168,8 @@ std::optional<Failure> Receiver::mismatch(const Pull& pull, const Frame& frame,
     failure.hint = "pull integers into an int32 buffer";
     return failure;
   }
-  if (pull.started && is_float(pushed) && frame.exponent != request.outcome.exponent) {
+  if (pull.started && !request.block && is_float(pushed) &&
+      frame.exponent != request.outcome.exponent) {
     failure.kind = "exponent";
     failure.message = "exponent " + std::to_string(frame.exponent) + " after " +
                       std::to_string(request.outcome.exponent) + " in one message";
@@ -164,7 +185,7 @@ void Receiver::place(Pull& pull, const Frame& frame, const std::uint8_t* payload
   Outcome& outcome = request.outcome;
   std::uint8_t* const target = memory.address + pull.done * item_bytes(memory.type);
   outcome.flags |= frame.flags;
-  pull.started = true;
+  const bool first = !std::exchange(pull.started, true);
   if (type_ == PacketType::kPARAM) {
     std::memcpy(target, payload, frame.bytes);
     return;
@@ -172,12 +193,13 @@ void Receiver::place(Pull& pull, const Frame& frame, const std::uint8_t* payload
   const std::size_t count =
       std::min<std::size_t>(memory.elements - pull.done, frame.bytes / wire::kLaneBytes);
   const auto pushed = static_cast<DataType>(frame.dtype);
-  outcome.exponent = frame.exponent;
+  outcome.exponent = first ? frame.exponent : std::max<int>(outcome.exponent, frame.exponent);
   const std::uint32_t most =
       dequantize(payload, count, frame.exponent, headroom_, memory.type, target);
-  if (most <= outcome.max_raw) return;
-  outcome.max_raw = most;
-  outcome.max_abs = is_float(pushed) ? std::ldexp(most, frame.exponent + headroom_ - 30) : most;
+  outcome.max_raw = std::max(outcome.max_raw, most);
+  const double largest =
+      is_float(pushed) ? std::ldexp(most, frame.exponent + headroom_ - 30) : most;
+  outcome.max_abs = std::max(outcome.max_abs, largest);
 }
 
 void Receiver::note_missing(std::pair<Seq, Seq> skipped) {

@@ -42,6 +42,9 @@ class Receiver {
   // The oldest frame found missing and not asked for yet.
   std::optional<Seq> next_missing();
 
+  // The exponents that the workers have agreed on since the last call, in order.
+  std::vector<std::int8_t> take_agreed() { return std::exchange(agreed_, {}); }
+
   Piggyback piggyback() const { return {window_.ack(), window_.credit()}; }
   // A data frame carried the piggyback.
   void on_carried();
@@ -59,16 +62,19 @@ class Receiver {
     std::uint8_t flags = 0;
     std::uint8_t dtype = 0;
     std::int8_t exponent = 0;
+    std::int8_t next_exponent = 0;
     std::uint16_t bytes = 0;
   };
   struct Pull {
     std::shared_ptr<Request> request;
     std::size_t done = 0;  // elements
     bool started = false;
+    bool announced = false;  // the announcements of a block-scaled message have come
   };
 
   bool takes() const { return skipping_ || !pulls_.empty(); }
   void deliver(const Frame& frame, const std::uint8_t* payload, Nanos now);
+  void fail_first(Failure failure, bool last, Nanos now);
   void place(Pull& pull, const Frame& frame, const std::uint8_t* payload);
   std::optional<Failure> mismatch(const Pull& pull, const Frame& frame, std::size_t count) const;
   void drain(Nanos now);
@@ -87,6 +93,7 @@ class Receiver {
   std::vector<std::uint8_t> ring_;
   std::vector<Frame> frames_;
   std::deque<Pull> pulls_;
+  std::vector<std::int8_t> agreed_;
   std::pair<Seq, Seq> missing_{};  // [first, last): may hold frames to ask for
   bool skipping_ = false;          // the rest of a message whose pull failed
   Nanos progressed_at_ = 0;

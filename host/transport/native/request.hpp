@@ -34,10 +34,17 @@ struct Memory {
   wire::DataType type = wire::DataType::kBYTES;
 };
 
+// How floats become lanes: with an E that the caller gives, or each vector with its own, on which
+// the workers agree (all-reduce only).
+struct Scaling {
+  int exponent = 0;
+  bool block = false;
+};
+
 // What a completed request learned; valid once it is done.
 struct Outcome {
-  std::uint8_t flags = 0;  // of all its frames, ORed
-  int exponent = 0;
+  std::uint8_t flags = 0;     // of all its frames, ORed
+  int exponent = 0;           // of a block-scaled message the largest of its vectors'
   std::uint32_t max_raw = 0;  // largest |q| pulled
   double max_abs = 0;
   std::uint64_t saturated = 0;
@@ -48,13 +55,15 @@ struct Outcome {
 
 class Request {
  public:
-  Request(Memory memory, int exponent, Nanos now) : memory(memory), submitted(now) {
-    outcome.exponent = exponent;
+  Request(Memory memory, Scaling scaling, Nanos now)
+      : memory(memory), submitted(now), block(scaling.block) {
+    outcome.exponent = scaling.exponent;
   }
 
   const Memory memory;
   const Nanos submitted;
-  Outcome outcome;  // the I/O thread's until done
+  const bool block;  // the message is block-scaled
+  Outcome outcome;   // the I/O thread's until done
 
   bool done() const { return done_.load(std::memory_order_acquire); }
 

@@ -35,8 +35,11 @@ class SenderWindow {
   // Appends frames to what is to be sent.
   void queue(std::uint32_t frames) { end_ += frames; }
 
-  // The next frame to send now, retransmissions first; nothing when all is sent or no credit is
-  // left.
+  // New frames from `seq` on are held back, until another is named; none: nothing is.
+  void hold_back(std::optional<Seq> seq) { held_ = seq; }
+
+  // The next frame to send now, retransmissions first; nothing when all is sent or held back, or no
+  // credit is left.
   std::optional<Transmission> take();
 
   AckOutcome on_ack(Seq ack, Seq credit);
@@ -79,6 +82,7 @@ class SenderWindow {
   Seq next_;
   Seq end_;
   Seq credit_;
+  std::optional<Seq> held_;
   std::vector<std::uint8_t> marks_;  // by place in the window
   std::uint32_t scheduled_ = 0;      // how many are marked kResend
   Seq scan_;                         // none is marked before this
@@ -98,7 +102,7 @@ inline std::optional<Transmission> SenderWindow::take() {
     --scheduled_;
     return Transmission{scan_++, true};
   }
-  if (next_ == end_ || !open()) return std::nullopt;
+  if (next_ == end_ || next_ == held_ || !open()) return std::nullopt;
   return Transmission{next_++, false};
 }
 

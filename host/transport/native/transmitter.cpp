@@ -6,6 +6,7 @@
 
 #include "frame_header.hpp"
 #include "numbers.hpp"
+#include "scale.hpp"
 
 namespace catchment::host {
 
@@ -31,12 +32,54 @@ Transmitter::Transmitter(const StreamConfig& config, PacketType type, std::uint8
       timer_(RetransmitLimits{}, wid) {}
 
 bool Transmitter::submit(std::shared_ptr<Request> request) {
-  const std::uint64_t frames = (request->memory.elements + per_frame_ - 1) / per_frame_;
+  std::uint64_t frames = (request->memory.elements + per_frame_ - 1) / per_frame_;
+  const std::uint64_t announcements =
+      request->block ? std::min<std::uint64_t>(frames, config_.slots) : 0;
+  frames += announcements;
   if (frames + distance(window_.acked(), window_.end()) > kMostQueued) return false;
   if (pushes_.empty()) progressed_at_ = request->submitted;
-  pushes_.push_back({std::move(request), window_.end(), static_cast<std::uint32_t>(frames)});
+  pushes_.push_back({std::move(request),
+                     window_.end(),
+                     static_cast<std::uint32_t>(frames),
+                     static_cast<std::uint32_t>(announcements),
+                     {}});
   window_.queue(static_cast<std::uint32_t>(frames));
+  hold_back();
   return true;
+}
+
+void Transmitter::on_agreed(std::int8_t exponent) {
+  const auto waits = std::ranges::find_if(pushes_, [](const Push& push) {
+    return push.announcements + push.agreed.size() < push.frames && push.announcements != 0;
+  });
+  if (waits == pushes_.end()) return;
+  waits->agreed.push_back(exponent);
+  waits->request->outcome.exponent = *std::ranges::max_element(waits->agreed);
+  hold_back();
+}
+
+// The first vector of data whose exponent is not known yet holds back all behind it.
+void Transmitter::hold_back() {
+  for (const Push& push : pushes_) {
+    const auto known = push.announcements + static_cast<std::uint32_t>(push.agreed.size());
+    if (push.announcements == 0 || known == push.frames) continue;
+    window_.hold_back(push.start + known);
+    return;
+  }
+  window_.hold_back(std::nullopt);
+}
+
+std::size_t Transmitter::vector_elements(const Push& push, std::uint32_t index) const {
+  const std::size_t first = static_cast<std::size_t>(index) * per_frame_;
+  return std::min<std::size_t>(per_frame_, push.request->memory.elements - first);
+}
+
+std::int8_t Transmitter::need(const Push& push, std::uint32_t index) const {
+  const Memory& memory = push.request->memory;
+  const std::size_t first = static_cast<std::size_t>(index) * per_frame_;
+  return scale_of(memory.type, memory.address + first * item_bytes(memory.type),
+                  vector_elements(push, index))
+      .exponent;
 }
 
 const Transmitter::Push& Transmitter::owner(Seq seq) {
@@ -71,17 +114,25 @@ void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
                         const std::optional<Piggyback>& piggyback, Port& port) {
   const Push& push = owner(transmission.seq);
   const Memory& memory = push.request->memory;
-  const std::uint32_t index = distance(push.start, transmission.seq);
+  const std::uint32_t place = distance(push.start, transmission.seq);
+  const bool announces = place < push.announcements;
+  const bool block = push.announcements != 0;
+  const std::uint32_t index = announces ? place : place - push.announcements;
   const std::size_t first = static_cast<std::size_t>(index) * per_frame_;
-  const std::size_t count = std::min<std::size_t>(per_frame_, memory.elements - first);
+  const std::size_t count = announces ? 0 : vector_elements(push, index);
   const std::uint8_t* const source = memory.address + first * item_bytes(memory.type);
+  const int exponent = announces ? 0 : block ? push.agreed[index] : push.request->outcome.exponent;
   std::uint8_t* const payload = room + wire::kHeaderBytes;
 
   wire::Header header = frame_header(type_, config_.gen, wid_, transmission.seq);
   header.dtype = static_cast<std::uint8_t>(memory.type);
-  header.exp = static_cast<std::int8_t>(push.request->outcome.exponent);
+  header.exp = static_cast<std::int8_t>(exponent);
   if (transmission.again) set(header, Flag::kRETX);
-  if (index + 1 == push.frames) set(header, Flag::kLAST);
+  if (place + 1 == push.frames || place + 1 == push.announcements) set(header, Flag::kLAST);
+  if (block && place < push.frames - push.announcements) {
+    set(header, Flag::kEXPV);
+    header.next_exp = need(push, place);
+  }
   if (piggyback) set_window(header, piggyback->ack, piggyback->credit);
 
   std::size_t payload_bytes = count;
@@ -89,8 +140,7 @@ void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
     std::memcpy(payload, source, count);
     header.lanes = static_cast<std::uint16_t>(count);
   } else {
-    const Cut cut =
-        quantize(memory.type, source, count, push.request->outcome.exponent, headroom_, payload);
+    const Cut cut = quantize(memory.type, source, count, exponent, headroom_, payload);
     payload_bytes = static_cast<std::size_t>(per_frame_) * wire::kLaneBytes;
     std::memset(payload + count * wire::kLaneBytes, 0, payload_bytes - count * wire::kLaneBytes);
     header.lanes = static_cast<std::uint16_t>(per_frame_);
@@ -162,6 +212,7 @@ void Transmitter::note_stall(Nanos now) {
 void Transmitter::fail_all(const Failure& failure, Nanos now) {
   for (Push& push : pushes_) push.request->fail(failure, now);
   pushes_.clear();
+  window_.hold_back(std::nullopt);
 }
 
 }  // namespace catchment::host

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "port.hpp"
 #include "request.hpp"
@@ -41,6 +42,9 @@ class Transmitter {
   // A heartbeat, or a sum with the same fields.  The reason when it is refused.
   std::optional<Reject> on_ack(const wire::Header& header, Nanos now);
 
+  // The workers have agreed on the exponent of the next vector of the oldest block-scaled push.
+  void on_agreed(std::int8_t exponent);
+
   // A frame that this endpoint lacks itself, as a receiver of the same stream.
   void on_missing(Seq seq) { window_.on_missing(seq); }
 
@@ -59,9 +63,17 @@ class Transmitter {
     std::shared_ptr<Request> request;
     Seq start;
     std::uint32_t frames;
+    // Block-scaled: vectors of zeros before the data, whose next_exp is what the first vectors
+    // need.
+    std::uint32_t announcements = 0;
+    std::vector<std::int8_t> agreed;  // exponents of the first vectors of data
   };
 
   const Push& owner(Seq seq);
+  void hold_back();
+  // What vector `index` of a message of floats needs.
+  std::int8_t need(const Push& push, std::uint32_t index) const;
+  std::size_t vector_elements(const Push& push, std::uint32_t index) const;
   void stage(std::uint8_t* room, const Transmission& transmission,
              const std::optional<Piggyback>& piggyback, Port& port);
   void complete(Nanos now);

@@ -141,13 +141,15 @@ void bind_member(py::module_& module) {
            })
       .def("push",
            [](MemberNode& node, const Machine& machine, std::uintptr_t address,
-              std::size_t elements, int dtype, int exponent) {
-             return node.push(memory_of(address, elements, dtype), exponent, machine.now());
+              std::size_t elements, int dtype, int exponent, bool block) {
+             return node.push(memory_of(address, elements, dtype), {exponent, block},
+                              machine.now());
            })
-      .def(
-          "pull",
-          [](MemberNode& node, const Machine& machine, std::uintptr_t address, std::size_t elements,
-             int dtype) { return node.pull(memory_of(address, elements, dtype), machine.now()); })
+      .def("pull",
+           [](MemberNode& node, const Machine& machine, std::uintptr_t address,
+              std::size_t elements, int dtype, bool block) {
+             return node.pull(memory_of(address, elements, dtype), {0, block}, machine.now());
+           })
       .def("watch", &MemberNode::watch)
       .def("stats", [](const MemberNode& node) { return host::to_dict(node.stats()); })
       .def("failure", [](const MemberNode& node) { return host::to_dict(node.failure()); })

@@ -47,15 +47,17 @@ void MemberNode::join(const host::EndpointConfig& config, const host::UdpAddress
   wake(now);
 }
 
-std::shared_ptr<host::Request> MemberNode::push(host::Memory memory, int exponent, Picos now) {
-  auto request = std::make_shared<host::Request>(memory, exponent, nanos_of(now));
+std::shared_ptr<host::Request> MemberNode::push(host::Memory memory, host::Scaling scaling,
+                                                Picos now) {
+  auto request = std::make_shared<host::Request>(memory, scaling, nanos_of(now));
   member().push(request, nanos_of(now));
   wake(now);
   return request;
 }
 
-std::shared_ptr<host::Request> MemberNode::pull(host::Memory memory, Picos now) {
-  auto request = std::make_shared<host::Request>(memory, 0, nanos_of(now));
+std::shared_ptr<host::Request> MemberNode::pull(host::Memory memory, host::Scaling scaling,
+                                                Picos now) {
+  auto request = std::make_shared<host::Request>(memory, scaling, nanos_of(now));
   member().pull(request, nanos_of(now));
   wake(now);
   return request;

@@ -39,8 +39,8 @@ class MemberNode final : public Node {
   void join(const host::EndpointConfig& config, const host::UdpAddress& local,
             const host::UdpAddress& peer, Picos now);
   // The request; what it moves must stay in place until it is done.
-  std::shared_ptr<host::Request> push(host::Memory memory, int exponent, Picos now);
-  std::shared_ptr<host::Request> pull(host::Memory memory, Picos now);
+  std::shared_ptr<host::Request> push(host::Memory memory, host::Scaling scaling, Picos now);
+  std::shared_ptr<host::Request> pull(host::Memory memory, host::Scaling scaling, Picos now);
   std::shared_ptr<Watch> watch(std::shared_ptr<host::Request> request);
   [[nodiscard]] std::size_t waiting() const { return watches_.size(); }
 
