@@ -162,8 +162,8 @@ class ChokedPeer {
       const auto memory = [&](std::string& text) {
         return Memory{reinterpret_cast<std::uint8_t*>(text.data()), text.size() / 4, type};
       };
-      const auto push = endpoint_->push(memory(out), 0);
-      const auto pull = endpoint_->pull(memory(in));
+      const auto push = endpoint_->push(memory(out), {});
+      const auto pull = endpoint_->pull(memory(in), {});
       ok = push->wait_for(std::chrono::minutes(1)) && pull->wait_for(std::chrono::minutes(1));
       endpoint_->close(0);
       ok = ok && !push->outcome.failure && !pull->outcome.failure;
