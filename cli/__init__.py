@@ -41,6 +41,7 @@ class Verbs(LazyGroup):
         "shell": Verb("shell", "shell"),
         "cosim": Verb("cosim", "cosim"),
         "simulate": Verb("simulate", "simulate"),
+        "simulate-step": Verb("simulate_step", "simulate_step"),
         "demo": Verb("demo", "demo", _PASS_THROUGH),
     }
 

@@ -62,8 +62,8 @@ class Request:
         """
         if workload not in COLLECTIVES:
             raise PerformanceError(f"no workload {workload!r}; there are: {', '.join(COLLECTIVES)}")
-        fixed = tuple(_pair(each) for each in settings)
-        choices = [[(key, value) for value in values.split(",")] for key, values in map(_pair, sweeps)]
+        fixed = tuple(pair(each) for each in settings)
+        choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
         made = []
         for varied in itertools.product(*choices):
             request = cls(workload, cluster, (*fixed, *varied), varied, seed, mode)
@@ -131,7 +131,12 @@ def _run(request: Request) -> Outcome:
     return request.run()
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
+    """KEY=VALUE as a pair.
+
+    Raises:
+        PerformanceError: it is none.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
         raise PerformanceError(f"{text!r} is not KEY=VALUE")

@@ -1,0 +1,147 @@
+"""Training steps of systems, as what every rank does: data parallelism, ZeRO-3, MiCS and LuWu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.run import workers_of
+from catchment.sim.performance.steps.graph import Builder, Collective, Trace
+from catchment.sim.performance.steps.transformer import HALF, STATES, Transformer
+
+_MEMORY_RATE = 1.5e12
+"""Bytes a second of a GPU's memory: an optimizer's step is bound by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is trained, and how.
+
+    Attributes:
+        micro_steps: forward and backward passes before the optimizer's step.
+        group: of MiCS, ranks that hold a copy of the states together.
+    """
+
+    model: Transformer = field(default_factory=Transformer)
+    micro_steps: int = 1
+    group: int = 8
+
+    def __post_init__(self) -> None:
+        if self.micro_steps < 1 or self.group < 1:
+            raise PerformanceError("a step needs a micro-step, and a partition group a rank")
+
+
+def _passes(cluster: Cluster, model: Transformer) -> tuple[float, float]:
+    """Seconds of a layer's forward and backward pass."""
+    return model.forward_flops / cluster.node.flops, model.backward_flops / cluster.node.flops
+
+
+def _check_memory(cluster: Cluster, model: Transformer, states: float, what: str) -> None:
+    needed = states + model.activation_bytes + 4 * model.layer_bytes
+    if needed > cluster.node.memory:
+        gib = 2**30
+        raise PerformanceError(
+            f"{what} of {model.parameters / 1e9:.1f} billion parameters needs {needed / gib:.1f} GiB a GPU, "
+            f"{(needed - cluster.node.memory) / gib:.1f} more than `node.memory`"
+        )
+
+
+def ddp(cluster: Cluster, step: Step, rank: int) -> Trace:
+    """Every rank has all states; a layer's gradients are all-reduced while earlier layers go backward."""
+    model = step.model
+    _check_memory(cluster, model, STATES * model.parameters, "data parallelism")
+    forward, backward = _passes(cluster, model)
+    tasks, sums = Builder(), []
+    last: tuple[int, ...] = ()
+    for micro in range(step.micro_steps):
+        for layer in range(model.layers):
+            last = (tasks.compute(f"forward {layer}", forward, *last),)
+        for layer in reversed(range(model.layers)):
+            last = (tasks.compute(f"backward {layer}", backward, *last),)
+            if micro == step.micro_steps - 1:
+                sums.append(tasks.collective(Collective.ALL_REDUCE, f"gradients {layer}", model.layer_bytes, *last))
+    tasks.compute("optimizer", STATES * model.parameters / _MEMORY_RATE, *sums)
+    return Trace(rank, tuple(tasks))
+
+
+def _sharded(cluster: Cluster, step: Step, rank: int, size: int) -> Trace:
+    """Layers are gathered before each pass and gradients scattered behind it, in a group; then summed across groups."""
+    model, count = step.model, rank_count(cluster)
+    ranks = tuple(range(rank // size * size, rank // size * size + size))
+    across = tuple(range(rank % size, count, size))
+    group, replicas = f"partition{rank // size}", f"replicas{rank % size}"
+    _check_memory(cluster, model, STATES * model.parameters / len(ranks), f"states in groups of {len(ranks)}")
+    forward, backward = _passes(cluster, model)
+    tasks, scattered = Builder(), []
+    last: tuple[int, ...] = ()
+    for _ in range(step.micro_steps):
+        for backwards in (False, True):
+            order = range(model.layers)
+            begun: list[tuple[int, ...]] = [last, last]
+            for layer in reversed(order) if backwards else order:
+                # Two layers are gathered ahead of the one that computes.
+                gathered = tasks.collective(
+                    Collective.ALL_GATHER, f"parameters {layer}", model.layer_bytes, *begun[-2], group=group
+                )
+                what, seconds = ("backward", backward) if backwards else ("forward", forward)
+                last = (tasks.compute(f"{what} {layer}", seconds, gathered, *last),)
+                begun.append(last)
+                if backwards:
+                    scattered.append(
+                        tasks.collective(
+                            Collective.REDUCE_SCATTER, f"gradients {layer}", model.layer_bytes, *last, group=group
+                        )
+                    )
+    if len(across) > 1:
+        shard = HALF * model.parameters // len(ranks)
+        scattered = [tasks.collective(Collective.ALL_REDUCE, "replicas", shard, *scattered, group=replicas)]
+    tasks.compute("optimizer", STATES * model.parameters / len(ranks) / _MEMORY_RATE, *scattered)
+    return Trace(rank, tuple(tasks), {group: ranks, replicas: across})
+
+
+def zero3(cluster: Cluster, step: Step, rank: int) -> Trace:
+    """ZeRO-3: states are shared out over all ranks."""
+    return _sharded(cluster, step, rank, rank_count(cluster))
+
+
+def mics(cluster: Cluster, step: Step, rank: int) -> Trace:
+    """MiCS: states are shared out over groups of neighbours; shards of equal place are summed at the step's end."""
+    count = rank_count(cluster)
+    if count % step.group:
+        raise PerformanceError(f"{count} ranks are no whole number of partition groups of {step.group}")
+    return _sharded(cluster, step, rank, step.group)
+
+
+def luwu(cluster: Cluster, step: Step, rank: int) -> Trace:
+    """LuWu: layers come from the optimizer node and gradients go there, in switches; both ways at a time."""
+    model = step.model
+    if "opt" not in cluster.topology.hosts:
+        raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
+    _check_memory(cluster, model, 0, "LuWu")
+    forward, backward = _passes(cluster, model)
+    tasks = Builder()
+    last: tuple[int, ...] = ()
+    for _ in range(step.micro_steps):
+        for backwards in (False, True):
+            order = range(model.layers)
+            begun: list[tuple[int, ...]] = [last, last]
+            for layer in reversed(order) if backwards else order:
+                name, size = f"parameters {layer}", model.layer_bytes
+                pulled = tasks.collective(Collective.BROADCAST, name, size, *begun[-2], stream="pull")
+                what, seconds = ("backward", backward) if backwards else ("forward", forward)
+                last = (tasks.compute(f"{what} {layer}", seconds, pulled, *last),)
+                begun.append(last)
+                if backwards:
+                    tasks.collective(Collective.REDUCE, f"gradients {layer}", size, *last, stream="push")
+    return Trace(rank, tuple(tasks))
+
+
+def rank_count(cluster: Cluster) -> int:
+    """GPUs of all workers."""
+    return len(workers_of(cluster)) * cluster.node.gpus
+
+
+GENERATORS: dict[str, Callable[[Cluster, Step, int], Trace]] = {"ddp": ddp, "zero3": zero3, "mics": mics, "luwu": luwu}
+"""System -> what a rank does in a step."""

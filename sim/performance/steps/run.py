@@ -1,0 +1,77 @@
+"""A training step on a cluster: how long it takes, and how much of that is communication that nothing hides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.run import check_flow, workers_of
+from catchment.sim.performance.steps.execute import Span, execute
+from catchment.sim.performance.steps.graph import Kind, Trace
+from catchment.sim.performance.steps.times import CollectiveTimes
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What a step gave, in seconds.
+
+    Attributes:
+        seconds: until the last task has ended.
+        computing: of the slowest rank.
+        communicating: of the rank that communicates longest, hidden or not; waiting for others is in it.
+        exposed: share of the step in which that slowest rank did not compute.
+        ranks: that took part.
+    """
+
+    seconds: float
+    computing: float
+    communicating: float
+    exposed: float
+    ranks: int
+
+
+def run_step(
+    cluster: Cluster, traces: Sequence[Trace], *, allreduce: str = "allreduce", seed: int = 1
+) -> tuple[StepOutcome, list[Span]]:
+    """Carry out a step; one trace stands for all ranks of the cluster.
+
+    Raises:
+        PerformanceError: the traces or the cluster are wrong, or there are more ranks than GPUs.
+    """
+    check_flow("allreduce", cluster)
+    times = CollectiveTimes(cluster, allreduce)
+    stands_for = tuple(range(times.ranks)) if len(traces) == 1 else None
+    if len(traces) > times.ranks:
+        raise PerformanceError(f"{len(traces)} traces, and the cluster has {times.ranks} ranks")
+    factors = _factors(cluster, times.ranks, seed)
+    # Whoever stands for all is as slow as the slowest.
+    slower = {trace.rank: float(factors.max() if stands_for else factors[trace.rank]) for trace in traces}
+    spans = execute(traces, times.seconds, slower=slower, stands_for=stands_for)
+    seconds = max(span.ended for span in spans)
+    computing = _most(spans, Kind.COMPUTE)
+    ranks = times.ranks if stands_for else len(traces)
+    exposed = (seconds - computing) / seconds if seconds else 0.0
+    return StepOutcome(seconds, computing, _most(spans, Kind.COLLECTIVE), exposed, ranks), spans
+
+
+def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:
+    numbers = np.random.Generator(np.random.Philox(key=seed))
+    straggle, gpus = cluster.node.straggle, cluster.node.gpus
+    drawn = np.exp(straggle.sigma * numbers.standard_normal(ranks))
+    hosts = workers_of(cluster)
+    slow = np.array([straggle.slow.get(hosts[rank // gpus], 1.0) for rank in range(ranks)])
+    factors: NDArray[np.float64] = drawn * slow
+    return factors
+
+
+def _most(spans: Sequence[Span], kind: Kind) -> float:
+    busy: dict[int, float] = {}
+    for span in spans:
+        if span.task.kind is kind:
+            busy[span.rank] = busy.get(span.rank, 0.0) + span.ended - span.began
+    return max(busy.values(), default=0.0)
