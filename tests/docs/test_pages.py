@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -50,9 +51,10 @@ def test_the_program_of_the_readme_trains(tmp_path: Path) -> None:
     for name in ("host.py", "wire.py", "sim.py"):
         (tmp_path / name).write_text("raise RuntimeError('this is the file of a user')\n")
     torchrun = Path(sys.executable).with_name("torchrun")
-    run = subprocess.run(
-        [torchrun, "--nproc-per-node", "2", "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    # Ranks that do not buffer would write into each other's lines.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [torchrun, "--nproc-per-node", "2", "train.py"]
+    run = subprocess.run(command, cwd=tmp_path, env=buffered, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     said = dict(line.split() for line in run.stdout.splitlines())
     assert set(said) == {"0", "1"}

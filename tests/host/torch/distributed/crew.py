@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from catchment.checkout import ROOT
 
 NATIVE, PYTHON = "c++", "python"  # the two process groups
+GROUPS = pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
 FOLDER = Path(__file__).parent
 PATIENCE = 480.0
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from crew import FOLDER, PATIENCE, ROOT, environment
+from crew import FOLDER, GROUPS, PATIENCE, ROOT, environment
 from test_torchrun import free_port
 
 # torch 2.13 shares the rendezvous' store with the ranks and tells its address only once: a later agent waits for it.
@@ -21,7 +21,7 @@ OWN_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
 @contextmanager
-def agent(port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def agent(port: int, folder: Path, group: str) -> Iterator[subprocess.Popen[bytes]]:
     """An agent of torchrun with one rank, in a session of its own with all that it starts."""
     rendezvous = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "elastic"]
     limits = ["--nnodes", "1:2", "--nproc-per-node", "1", "--max-restarts", "5"]
@@ -31,7 +31,7 @@ def agent(port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             sys.executable, "-m", "torch.distributed.run", *rendezvous, *limits, *quick, "--local-addr", "127.0.0.1",
             str(FOLDER / "elastic.py"), str(folder),
         ],
-        cwd=ROOT, env=environment(OWN_STORE), start_new_session=True,
+        cwd=ROOT, env=environment({**OWN_STORE, "CATCHMENT_PROCESS_GROUP": group}), start_new_session=True,
     )  # fmt: skip
     try:
         yield process
@@ -65,21 +65,22 @@ def rank_of(one: subprocess.Popen[bytes]) -> int:
 
 
 @pytest.mark.slow
-def test_a_group_shrinks_and_grows(tmp_path: Path) -> None:
+@GROUPS
+def test_a_group_shrinks_and_grows(tmp_path: Path, group: str) -> None:
     port = free_port()
 
     def seen(size: int) -> set[str]:
         return {path.name for path in tmp_path.glob(f"size-{size}-*")}
 
-    with agent(port, tmp_path) as first:
+    with agent(port, tmp_path, group) as first:
         await_(lambda: listens(port), [first])  # the first agent keeps the store, which must outlive the second
-        with agent(port, tmp_path) as second:
+        with agent(port, tmp_path, group) as second:
             await_(lambda: len(seen(2)) == 2, [first, second])
             victim = rank_of(second)
             os.kill(second.pid, signal.SIGKILL)
             os.kill(victim, signal.SIGKILL)
         await_(lambda: len(seen(1)) == 1, [first])
-        with agent(port, tmp_path) as third:
+        with agent(port, tmp_path, group) as third:
             await_(lambda: len(seen(2)) == 4, [first, third])
             (tmp_path / "enough").touch()
             assert (first.wait(PATIENCE), third.wait(PATIENCE)) == (0, 0)

@@ -7,13 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from crew import FOLDER, NATIVE, PATIENCE, PYTHON, ROOT, environment
+from crew import FOLDER, GROUPS, PATIENCE, ROOT, environment
 
 from catchment.sim.lab.shm_lab import ShmLab
 
 
-@pytest.mark.parametrize("group", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+@GROUPS
 def test_all_reduces_survive_restarts_of_the_switch(tmp_path: Path, group: str) -> None:
     names = ["w0", "w1", "w2"]
     file, enough = tmp_path / "job.json", tmp_path / "enough"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from crew import FOLDER, PATIENCE, ROOT
+from crew import FOLDER, GROUPS, PATIENCE, ROOT
 
 
 def free_port() -> int:
@@ -20,7 +20,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def torchrun(*arguments: str, ranks: int, rendezvous: Sequence[str] = ("--standalone",)) -> str:
+def torchrun(*arguments: str, ranks: int, group: str, rendezvous: Sequence[str] = ("--standalone",)) -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CATCHMENT_")}
     run = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node", str(ranks), *arguments],
@@ -28,15 +28,16 @@ def torchrun(*arguments: str, ranks: int, rendezvous: Sequence[str] = ("--standa
         text=True,
         timeout=PATIENCE,
         cwd=ROOT,
-        env={**environment, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"},
+        env={**environment, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "CATCHMENT_PROCESS_GROUP": group},
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
-def test_the_demo_trains_under_torchrun() -> None:
-    said = torchrun("-m", "catchment.demo.ddp", "--preset", "tiny", "--steps", "21", ranks=2)
+@GROUPS
+def test_the_demo_trains_under_torchrun(group: str) -> None:
+    said = torchrun("-m", "catchment.demo.ddp", "--preset", "tiny", "--steps", "21", ranks=2, group=group)
     losses = [float(loss) for loss in re.findall(r"loss (\S+),", said)]
     assert len(losses) == 3 and losses[-1] < losses[0] < 6
     weights = re.findall(r"rank \d: weights (\w{16})", said)
@@ -44,21 +45,25 @@ def test_the_demo_trains_under_torchrun() -> None:
 
 
 @pytest.mark.slow
-def test_fsdp2_on_a_mesh_trains_under_torchrun() -> None:
-    said = torchrun("tests/host/torch/distributed/sharded.py", ranks=4)
+@GROUPS
+def test_fsdp2_on_a_mesh_trains_under_torchrun(group: str) -> None:
+    said = torchrun("tests/host/torch/distributed/sharded.py", ranks=4, group=group)
     losses = [float(loss) for loss in re.findall(r"loss (\S+)", said)]
     assert len(losses) == 2 and losses[1] < 0.8 * losses[0], said
     norms = re.findall(r"rank \d: norm (\S+)", said)
     assert len(norms) == 4 and len(set(norms)) == 1, said
 
 
+@GROUPS
 @pytest.mark.parametrize(
     "rendezvous", [("--standalone",), ("--rdzv-backend", "static", "--master-addr", "127.0.0.1", "--master-port", "0")]
 )
-def test_ranks_that_torchrun_starts_again_make_their_groups_anew(rendezvous: tuple[str, ...], tmp_path: Path) -> None:
+def test_ranks_that_torchrun_starts_again_make_their_groups_anew(
+    rendezvous: tuple[str, ...], group: str, tmp_path: Path
+) -> None:
     """--standalone is the c10d rendezvous.  Within each attempt the group is also destroyed and made again."""
     ports = [str(free_port()) if word == "0" else word for word in rendezvous]
     script = str(FOLDER / "phoenix.py")
-    said = torchrun("--max-restarts", "1", script, str(tmp_path), ranks=2, rendezvous=ports)
+    said = torchrun("--max-restarts", "1", script, str(tmp_path), ranks=2, group=group, rendezvous=ports)
     assert sorted(re.findall(r"rank (\d) of 2: sums \[3.0, 3.0\]", said)) == ["0", "1"], said
     assert (tmp_path / "died").exists()

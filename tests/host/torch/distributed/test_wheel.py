@@ -9,8 +9,10 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from crew import PATIENCE, ROOT
@@ -36,14 +38,78 @@ def test_the_sdist_holds_what_is_under_version_control(tmp_path: Path) -> None:
     assert members["catchment/host"].issym() and members["catchment/host"].linkname == "../host"
 
 
-@pytest.mark.slow
-def test_an_installed_wheel_trains_without_a_compiler(tmp_path: Path) -> None:
+def test_what_a_wheel_holds(tmp_path: Path) -> None:
+    """Of what this checkout has built; the compiled program is a stand-in, as compiling one takes a minute."""
     package = backend()
-    package.compile_programs(NATIVE, package.BUILD / "compiled")
-    staged = tmp_path / "staged"
-    package.stage(staged, NATIVE, package.BUILD / "compiled" / "programs")
+    program = tmp_path / "programs" / "0123"
+    program.mkdir(parents=True)
+    for name in ("done", "program.so"):
+        (program / name).touch()
+    package.stage(tmp_path / "staged", NATIVE, program.parent)
     made = [sys.executable, "setup.py", "-q", "bdist_wheel", "--dist-dir", str(tmp_path)]
-    subprocess.run(made, cwd=staged, check=True, capture_output=True)
+    subprocess.run(made, cwd=tmp_path / "staged", check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.split("-")[-1].startswith("linux_")  # for this platform, and not for any
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (facts,) = (archive.read(name).decode() for name in names if name.endswith("dist-info/METADATA"))
+        (commands,) = (archive.read(name).decode() for name in names if name.endswith("entry_points.txt"))
+    built = "catchment/build/native"
+    wanted = {
+        "catchment/py.typed",
+        "catchment/__init__.py",
+        "catchment/host/_native.pyi",
+        "catchment/include/catchment_collectives.h",
+        "catchment/include/catchment_shm.h",
+        "catchment/p4src/luwu.p4",
+        "catchment/wire/generated/wire.hpp",
+        "catchment/build/programs/0123/done",
+        "catchment/build/programs/0123/program.so",
+        f"{built}/softswitch/server/catchment-switch",
+        f"{built}/softswitch/shm/libcatchment_shm.so",
+        f"{built}/host/libcatchment_collectives.so",
+    }
+    assert not wanted - names
+    for module in ("_native", "_optimizer", "_glm", "_torch_group"):
+        assert any(name.startswith(f"{built}/host/{module}") for name in names), module
+    assert not [name for name in names if re.search(r"/tests?/|/\.|\.cpp\.o$|__pycache__", name)]
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"catchment"}  # one import package
+    assert "Requires-Dist: torch" in facts and "catchment-local-switch = " in commands
+    for header in wanted & {name for name in names if name.endswith(".h")}:
+        include = f"#include <{Path(header).name}>\nint main(void) {{ return 0; }}\n"
+        folder = str(tmp_path / "staged" / "catchment" / "include")
+        subprocess.run(["cc", "-x", "c", "-fsyntax-only", "-I", folder, "-"], input=include, text=True, check=True)
+
+
+def test_a_wheel_is_built_for_any_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = backend()
+    ran: list[list[str]] = []
+    whole = subprocess.run
+
+    def configured(command: list[str], **options: Any) -> Any:
+        ran.append(command)
+        return None if "--build" in command else whole(command, **options)
+
+    monkeypatch.setattr(package.subprocess, "run", configured)
+    package.compile_native(tmp_path)
+    assert [command[1] for command in ran] == ["-S", "--build"]
+    assert set(package.TARGETS) <= set(ran[1])
+    rules = (tmp_path / "build.ninja").read_text()
+    flags = set(re.findall(r"-m(?:arch|tune|cpu)=\S+", rules))
+    assert "-march=native" not in flags
+    assert flags <= {"-march=x86-64-v3", "-march=x86-64-v4"}  # the update kernels, which are chosen as they run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_wheel_of_the_sdist_trains_without_a_compiler(tmp_path: Path) -> None:
+    """From the sources alone: unpacked, built, installed into an empty environment, and run there by torchrun."""
+    package = backend()
+    with tarfile.open(tmp_path / package.build_sdist(str(tmp_path))) as archive:
+        archive.extractall(tmp_path / "sources", filter="tar")
+    (sources,) = (tmp_path / "sources").iterdir()
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), "."]
+    subprocess.run(build, cwd=sources, check=True, timeout=3000)
     (wheel,) = tmp_path.glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     binaries, (site,) = tmp_path / "env" / "bin", (tmp_path / "env" / "lib").glob("python*/site-packages")
