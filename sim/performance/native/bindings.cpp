@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "sim/world/native/python_faults.hpp"
 #include "simulation.hpp"
@@ -83,6 +84,27 @@ py::dict drops(const Simulation& simulation) {
   out["old_seq"] = simulation.switches.dropped(Drop::kOldSeq);
   out["wrong_direction"] = simulation.switches.dropped(Drop::kWrongDirection);
   out["down"] = simulation.switches.dropped(Drop::kDown);
+  return out;
+}
+
+// What leaves a switch for a frame that a row admits: (target, type, seq, ack, credit, flags, sum)
+// of each. Nothing else may be under way.
+py::list play(Simulation& simulation, std::uint32_t row, int type,
+              const std::tuple<Seq, Seq, Seq>& numbers, std::uint8_t flags, std::uint32_t value) {
+  Frame frame;
+  std::tie(frame.seq, frame.ack, frame.credit) = numbers;
+  frame.type = static_cast<wire::PacketType>(type);
+  frame.flags = flags;
+  frame.sum = value;
+  simulation.switches.on_frame(row, frame);
+  py::list out;
+  const auto note = [&out](const world::Event<Happening>& event) {
+    const Frame& one = event.payload.frame;
+    out.append(py::make_tuple(event.payload.target, static_cast<int>(one.type), one.seq, one.ack,
+                              one.credit, one.flags, one.sum));
+  };
+  while (simulation.fabric.world.step(world::kForever, note)) {
+  }
   return out;
 }
 
@@ -175,6 +197,8 @@ PYBIND11_MODULE(_performance, module) {
              std::uint32_t target) { self.nics.plug_in(member, outlet(line, to_switch, target)); },
           py::arg("member"), py::kw_only(), py::arg("line"), py::arg("to_switch"),
           py::arg("target"))
+      .def("play", &play, py::arg("row"), py::kw_only(), py::arg("carries"), py::arg("numbers"),
+           py::arg("flags"), py::arg("value"))
       .def("add_operations", &add_operations)
       .def("add_order", &add_order)
       .def(
