@@ -121,6 +121,18 @@ module round_parser_fv
       end
     end
 
+    // what makes it inductive: the header that the parser has judged is the one that the harness has seen
+    if (past_reg && !rst) begin
+      inside_a_frame : assert (dut.inside_reg == (beats_reg != 2'd0) && beats_reg != 2'd3);
+      if (beats_reg != 2'd0) begin
+        after_header : assert (dut.first_reg == (beats_reg == 2'd1));
+        if (!(dut.valid_reg && dut.first_reg)) begin
+          judged : assert ((dut.reject_reg == REJECT_NONE) == (header_reg && dut.sum_good) && dut.is_sum_reg == sum_reg
+                           && dut.seq_reg == seq_reg);
+        end
+      end
+    end
+
     a_sum : cover (past_two_reg && heard && heard_sum);
     a_confirmation : cover (past_two_reg && heard && !heard_sum);
     damaged : cover (past_two_reg && frame_end && frame_reject == REJECT_FCS);

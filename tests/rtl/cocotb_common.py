@@ -177,7 +177,7 @@ async def axil_regs(dut: Any) -> None:
 
 @cocotb.test(skip=TOP != "event_counters")
 async def event_counters(dut: Any) -> None:
-    """Each event is counted in all bits of its counter: from just below a power of two on, carries and all."""
+    """Each event is counted in all bits of its counter, also one in each clock, or while a reset clears them."""
     events, width = len(dut.events), len(dut.value)
     rng = await start(dut, events=0, index=0)
     for _ in range(events + 2):
@@ -186,8 +186,8 @@ async def event_counters(dut: Any) -> None:
     for i, count in enumerate(counts):
         dut.total_mem[i].value = count
     await RisingEdge(dut.clk)
-    for _ in range(200):
-        now = rng.getrandbits(events)
+    for clock in range(200):
+        now = rng.getrandbits(events) if clock < 100 else (1 << events) - 1
         dut.events.value = now
         counts = [count + (now >> i & 1) for i, count in enumerate(counts)]
         await RisingEdge(dut.clk)
@@ -198,4 +198,21 @@ async def event_counters(dut: Any) -> None:
         dut.index.value = i
         await ReadOnly()
         assert int(dut.value.value) == count % (1 << width), i
+        await RisingEdge(dut.clk)
+    dut.rst.value = 1
+    await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    dut.events.value = (1 << events) - 1
+    for i in range(events - 1):
+        dut.index.value = events - 1 - i  # not cleared yet
+        await ReadOnly()
+        assert int(dut.value.value) == 0, f"{i} clocks after the reset"
+        await RisingEdge(dut.clk)
+    dut.events.value = 0
+    for _ in range(2 * events + 2):
+        await RisingEdge(dut.clk)
+    for i in range(events):
+        dut.index.value = i
+        await ReadOnly()
+        assert int(dut.value.value) == events - 1, i
         await RisingEdge(dut.clk)

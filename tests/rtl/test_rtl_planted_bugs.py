@@ -19,7 +19,7 @@ from catchment.checkout import ROOT
 
 # What a test of the hardware needs of the repository.
 NEEDED = (
-    "catchment", "rtl", "hls", "wire", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml",
+    "catchment", "rtl", "hls", "wire", "common", "tests", "sim", "softswitch", "host", "controlplane", "pyproject.toml",
     "requirements.txt", "build/native",
 )  # fmt: skip
 COPIED = ("catchment", "rtl", "pyproject.toml")
