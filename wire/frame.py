@@ -72,6 +72,7 @@ class Frame:
     name: str
     version: int
     udp_port: int
+    udp_ports: int
     beat_bits: int
     max_workers: int
     default_lanes: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Topology
-from catchment.wire.generated.constants import UDP_PORT
+from catchment.wire.generated.constants import UDP_PORT, UDP_PORTS
 
 JOB_ROWS = 64
 """JOBS of the switch program: streams at the same time on one switch."""
@@ -99,6 +99,16 @@ class Allocator:
             raise JobError("every generation was used since the switches' registers were scrubbed; scrub them first")
         raise JobError("every generation is in use; remove jobs")
 
+    def next_ones(self, count: int) -> list[int]:
+        """The next `count` generations in order, those that living jobs have among them."""
+        first = self.next_generation - 1
+        return [self.order.at((first + ahead) % MAX_GENERATION + 1) for ahead in range(count)]
+
+    def pass_over(self, count: int) -> None:
+        """Give out none of the next `count` generations."""
+        self.next_generation = (self.next_generation - 1 + count) % MAX_GENERATION + 1
+        self.clean = max(0, self.clean - count)
+
     def share(self, switch: str, slots: int, *, group: int | None = None) -> Share:
         """A share of a switch for one stream.
 
@@ -134,10 +144,16 @@ class Allocator:
         return len(ledger.rows), sum(end - start for start, end in ledger.slots)
 
     def port(self, host: str) -> int:
-        """A UDP port that no other job uses on a host."""
-        port = next(p for p in range(FIRST_PORT, 1 << 16) if (host, p) not in self._ports)
-        self.hold_port(host, port)
-        return port
+        """A UDP port that no other job uses on a host.
+
+        Raises:
+            JobError: none is left.
+        """
+        for port in range(FIRST_PORT, FIRST_PORT + UDP_PORTS):
+            if (host, port) not in self._ports:
+                self.hold_port(host, port)
+                return port
+        raise JobError(f"host {host} is in {UDP_PORTS} jobs, which is all there are UDP ports for; remove a job")
 
     def hold_port(self, host: str, port: int) -> None:
         """Note that a job uses a port of a host."""

@@ -14,7 +14,7 @@ from scapy.utils import wrpcap
 
 from catchment.wire.frame import Frame, load
 from catchment.wire.generate import OUTPUT
-from catchment.wire.generated.constants import HEADER_BYTES, UDP_PORT, Flag, Header, PacketType
+from catchment.wire.generated.constants import HEADER_BYTES, UDP_PORT, UDP_PORTS, Flag, Header, PacketType
 from catchment.wire.generated.scapy_layers import Catchment, Lanes
 
 FRAME: Frame = load()
@@ -103,6 +103,14 @@ def _dissect(pcap: Path) -> list[dict[str, str]]:
     ]
     output = subprocess.run(command, capture_output=True, check=True).stdout
     return [packet["_source"]["layers"]["catchment"] for packet in json.loads(output)]
+
+
+@pytest.mark.parametrize("port", [UDP_PORT, UDP_PORT + 1, UDP_PORT + 63, UDP_PORT + UDP_PORTS - 1])
+def test_wireshark_dissects_every_port_that_a_job_uses(port: int, rng: random.Random, tmp_path: Path) -> None:
+    header = _random_header(rng)._replace(type=PacketType.PA, lanes=0)
+    wrpcap(str(tmp_path / "one.pcap"), [Ether() / IP() / UDP(sport=1, dport=port, chksum=0) / header.pack()])
+    (tree,) = _dissect(tmp_path / "one.pcap")
+    assert int(tree["catchment.seq"], 0) == header.seq
 
 
 def test_wireshark_dissector(rng: random.Random, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def emit(frame: Frame) -> str:
             "  return buffer:len()",
             "end",
             "",
-            f'DissectorTable.get("udp.port"):add({frame.udp_port}, proto)',
+            f'DissectorTable.get("udp.port"):add("{frame.udp_port}-{frame.udp_port + frame.udp_ports - 1}", proto)',
             "",
         ]
     )

@@ -46,6 +46,7 @@ def emit(frame: Frame) -> str:
     numbers = {
         "VERSION": frame.version,
         "UDP_PORT": frame.udp_port,
+        "UDP_PORTS": frame.udp_ports,
         "HEADER_BYTES": frame.header_bytes,
         "ETHERNET_BYTES": frame.encapsulation.ethernet,
         "IPV4_BYTES": frame.encapsulation.ipv4,

@@ -64,4 +64,4 @@ function proto.dissector(buffer, pinfo, root)
   return buffer:len()
 end
 
-DissectorTable.get("udp.port"):add(51836, proto)
+DissectorTable.get("udp.port"):add("51836-52859", proto)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 VERSION: Final = 1
 UDP_PORT: Final = 51836
+UDP_PORTS: Final = 1024
 HEADER_BYTES: Final = 22
 ETHERNET_BYTES: Final = 14
 IPV4_BYTES: Final = 20

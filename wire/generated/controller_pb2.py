@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)catchment/wire/generated/controller.proto\x12\x0c\x63\x61tchment.v1\"\x07\n\x05\x45mpty\"\x1c\n\nSwitchName\x12\x0e\n\x06switch\x18\x01 \x01(\t\"\x16\n\x07JobName\x12\x0b\n\x03job\x18\x01 \x01(\t\"j\n\x10\x43reateJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x0c\n\x04rail\x18\x06 \x01(\t\"?\n\x0e\x43reateJobReply\x12\x1e\n\x03job\x18\x01 \x01(\x0b\x32\x11.catchment.v1.Job\x12\r\n\x05token\x18\x02 \x01(\t\"*\n\x07JobList\x12\x1f\n\x04jobs\x18\x01 \x03(\x0b\x32\x11.catchment.v1.Job\"\xd0\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05lanes\x18\x05 \x01(\r\x12\r\n\x05slots\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\r\x12\r\n\x05state\x18\x08 \x01(\t\x12%\n\x07members\x18\t \x03(\x0b\x32\x14.catchment.v1.Member\x12\x0f\n\x07trouble\x18\n \x01(\t\x12\x0c\n\x04rail\x18\x0b \x01(\t\x12\x0c\n\x04tree\x18\x0c \x03(\t\"U\n\x06Member\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\":\n\nSwitchList\x12,\n\x08switches\x18\x01 \x03(\x0b\x32\x1a.catchment.v1.SwitchStatus\"w\n\x0cSwitchStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x10\n\x08restores\x18\x05 \x01(\r\x12\x17\n\x0frestore_seconds\x18\x06 \x01(\x01\"\xd3\x01\n\x0b\x44\x65scription\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0b\n\x03wid\x18\x05 \x01(\r\x12$\n\x05local\x18\x06 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x06switch\x18\x07 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x07streams\x18\x08 \x03(\x0b\x32\x14.catchment.v1.Stream\x12\x0c\n\x04port\x18\t \x01(\t\"#\n\x07\x41\x64\x64ress\x12\n\n\x02ip\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\"y\n\x06Stream\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03gen\x18\x02 \x01(\r\x12\x0f\n\x07workers\x18\x03 \x01(\r\x12\r\n\x05slots\x18\x04 \x01(\r\x12\x10\n\x08\x62\x61se_seq\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12\x13\n\x0bparam_bytes\x18\x07 \x01(\r\"7\n\x0bJoinRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\"m\n\tJoinReply\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08interval\x18\x04 \x01(\x01\"&\n\x04\x42\x65\x61t\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\"\x8a\x01\n\x06Notice\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x02 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x0f\n\x07trouble\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"E\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12#\n\x06stalls\x18\x02 \x03(\x0b\x32\x13.catchment.v1.Stall\"D\n\x05Stall\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0b\n\x03seq\x18\x03 \x01(\r\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\"/\n\x0bReportReply\x12\x0f\n\x07missing\x18\x01 \x03(\t\x12\x0f\n\x07trouble\x18\x02 \x01(\t\"\x1e\n\x0bSessionName\x12\x0f\n\x07session\x18\x01 \x01(\t2\xeb\x04\n\nController\x12I\n\tCreateJob\x12\x1e.catchment.v1.CreateJobRequest\x1a\x1c.catchment.v1.CreateJobReply\x12\x37\n\tRemoveJob\x12\x15.catchment.v1.JobName\x1a\x13.catchment.v1.Empty\x12\x36\n\x08ListJobs\x12\x13.catchment.v1.Empty\x1a\x15.catchment.v1.JobList\x12\x33\n\x07ShowJob\x12\x15.catchment.v1.JobName\x1a\x11.catchment.v1.Job\x12=\n\x0cShowSwitches\x12\x13.catchment.v1.Empty\x1a\x18.catchment.v1.SwitchList\x12;\n\nKeepSwitch\x12\x18.catchment.v1.SwitchName\x1a\x13.catchment.v1.Empty\x12:\n\x04Join\x12\x19.catchment.v1.JoinRequest\x1a\x17.catchment.v1.JoinReply\x12\x39\n\tHeartbeat\x12\x12.catchment.v1.Beat\x1a\x14.catchment.v1.Notice(\x01\x30\x01\x12@\n\x06Report\x12\x1b.catchment.v1.ReportRequest\x1a\x19.catchment.v1.ReportReply\x12\x37\n\x05Leave\x12\x19.catchment.v1.SessionName\x1a\x13.catchment.v1.Emptyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)catchment/wire/generated/controller.proto\x12\x0c\x63\x61tchment.v1\"\x07\n\x05\x45mpty\"\x1c\n\nSwitchName\x12\x0e\n\x06switch\x18\x01 \x01(\t\"\x16\n\x07JobName\x12\x0b\n\x03job\x18\x01 \x01(\t\"j\n\x10\x43reateJobRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05slots\x18\x05 \x01(\r\x12\x0c\n\x04rail\x18\x06 \x01(\t\"?\n\x0e\x43reateJobReply\x12\x1e\n\x03job\x18\x01 \x01(\x0b\x32\x11.catchment.v1.Job\x12\r\n\x05token\x18\x02 \x01(\t\"+\n\x0cTokenRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06revoke\x18\x02 \x01(\x08\"\x1b\n\nTokenReply\x12\r\n\x05token\x18\x01 \x01(\t\"*\n\x07JobList\x12\x1f\n\x04jobs\x18\x01 \x03(\x0b\x32\x11.catchment.v1.Job\"\xd0\x01\n\x03Job\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07workers\x18\x03 \x03(\t\x12\x0c\n\x04root\x18\x04 \x01(\t\x12\r\n\x05lanes\x18\x05 \x01(\r\x12\r\n\x05slots\x18\x06 \x01(\r\x12\r\n\x05\x65poch\x18\x07 \x01(\r\x12\r\n\x05state\x18\x08 \x01(\t\x12%\n\x07members\x18\t \x03(\x0b\x32\x14.catchment.v1.Member\x12\x0f\n\x07trouble\x18\n \x01(\t\x12\x0c\n\x04rail\x18\x0b \x01(\t\x12\x0c\n\x04tree\x18\x0c \x03(\t\"U\n\x06Member\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\":\n\nSwitchList\x12,\n\x08switches\x18\x01 \x03(\x0b\x32\x1a.catchment.v1.SwitchStatus\"\xad\x01\n\x0cSwitchStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05state\x18\x03 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x10\n\x08restores\x18\x05 \x01(\r\x12\x17\n\x0frestore_seconds\x18\x06 \x01(\x01\x12\x0f\n\x07repairs\x18\x07 \x01(\r\x12\x0e\n\x06remark\x18\x08 \x01(\t\x12\x13\n\x0b\x63omparisons\x18\t \x01(\r\"\xd3\x01\n\x0b\x44\x65scription\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04host\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0b\n\x03wid\x18\x05 \x01(\r\x12$\n\x05local\x18\x06 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x06switch\x18\x07 \x01(\x0b\x32\x15.catchment.v1.Address\x12%\n\x07streams\x18\x08 \x03(\x0b\x32\x14.catchment.v1.Stream\x12\x0c\n\x04port\x18\t \x01(\t\"#\n\x07\x41\x64\x64ress\x12\n\n\x02ip\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\r\"y\n\x06Stream\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03gen\x18\x02 \x01(\r\x12\x0f\n\x07workers\x18\x03 \x01(\r\x12\r\n\x05slots\x18\x04 \x01(\r\x12\x10\n\x08\x62\x61se_seq\x18\x05 \x01(\r\x12\r\n\x05lanes\x18\x06 \x01(\r\x12\x13\n\x0bparam_bytes\x18\x07 \x01(\r\"7\n\x0bJoinRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\"m\n\tJoinReply\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x03 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08interval\x18\x04 \x01(\x01\"&\n\x04\x42\x65\x61t\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\"\x8a\x01\n\x06Notice\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12.\n\x0b\x64\x65scription\x18\x02 \x01(\x0b\x32\x19.catchment.v1.Description\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x0f\n\x07trouble\x18\x04 \x01(\t\x12\x0f\n\x07removed\x18\x05 \x01(\x08\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"E\n\rReportRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12#\n\x06stalls\x18\x02 \x03(\x0b\x32\x13.catchment.v1.Stall\"D\n\x05Stall\x12\x0e\n\x06stream\x18\x01 \x01(\t\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x0b\n\x03seq\x18\x03 \x01(\r\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\"/\n\x0bReportReply\x12\x0f\n\x07missing\x18\x01 \x03(\t\x12\x0f\n\x07trouble\x18\x02 \x01(\t\"\x1e\n\x0bSessionName\x12\x0f\n\x07session\x18\x01 \x01(\t2\xaf\x05\n\nController\x12I\n\tCreateJob\x12\x1e.catchment.v1.CreateJobRequest\x1a\x1c.catchment.v1.CreateJobReply\x12\x37\n\tRemoveJob\x12\x15.catchment.v1.JobName\x1a\x13.catchment.v1.Empty\x12\x42\n\nRenewToken\x12\x1a.catchment.v1.TokenRequest\x1a\x18.catchment.v1.TokenReply\x12\x36\n\x08ListJobs\x12\x13.catchment.v1.Empty\x1a\x15.catchment.v1.JobList\x12\x33\n\x07ShowJob\x12\x15.catchment.v1.JobName\x1a\x11.catchment.v1.Job\x12=\n\x0cShowSwitches\x12\x13.catchment.v1.Empty\x1a\x18.catchment.v1.SwitchList\x12;\n\nKeepSwitch\x12\x18.catchment.v1.SwitchName\x1a\x13.catchment.v1.Empty\x12:\n\x04Join\x12\x19.catchment.v1.JoinRequest\x1a\x17.catchment.v1.JoinReply\x12\x39\n\tHeartbeat\x12\x12.catchment.v1.Beat\x1a\x14.catchment.v1.Notice(\x01\x30\x01\x12@\n\x06Report\x12\x1b.catchment.v1.ReportRequest\x1a\x19.catchment.v1.ReportReply\x12\x37\n\x05Leave\x12\x19.catchment.v1.SessionName\x1a\x13.catchment.v1.Emptyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,38 +41,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEJOBREQUEST']._serialized_end=228
   _globals['_CREATEJOBREPLY']._serialized_start=230
   _globals['_CREATEJOBREPLY']._serialized_end=293
-  _globals['_JOBLIST']._serialized_start=295
-  _globals['_JOBLIST']._serialized_end=337
-  _globals['_JOB']._serialized_start=340
-  _globals['_JOB']._serialized_end=548
-  _globals['_MEMBER']._serialized_start=550
-  _globals['_MEMBER']._serialized_end=635
-  _globals['_SWITCHLIST']._serialized_start=637
-  _globals['_SWITCHLIST']._serialized_end=695
-  _globals['_SWITCHSTATUS']._serialized_start=697
-  _globals['_SWITCHSTATUS']._serialized_end=816
-  _globals['_DESCRIPTION']._serialized_start=819
-  _globals['_DESCRIPTION']._serialized_end=1030
-  _globals['_ADDRESS']._serialized_start=1032
-  _globals['_ADDRESS']._serialized_end=1067
-  _globals['_STREAM']._serialized_start=1069
-  _globals['_STREAM']._serialized_end=1190
-  _globals['_JOINREQUEST']._serialized_start=1192
-  _globals['_JOINREQUEST']._serialized_end=1247
-  _globals['_JOINREPLY']._serialized_start=1249
-  _globals['_JOINREPLY']._serialized_end=1358
-  _globals['_BEAT']._serialized_start=1360
-  _globals['_BEAT']._serialized_end=1398
-  _globals['_NOTICE']._serialized_start=1401
-  _globals['_NOTICE']._serialized_end=1539
-  _globals['_REPORTREQUEST']._serialized_start=1541
-  _globals['_REPORTREQUEST']._serialized_end=1610
-  _globals['_STALL']._serialized_start=1612
-  _globals['_STALL']._serialized_end=1680
-  _globals['_REPORTREPLY']._serialized_start=1682
-  _globals['_REPORTREPLY']._serialized_end=1729
-  _globals['_SESSIONNAME']._serialized_start=1731
-  _globals['_SESSIONNAME']._serialized_end=1761
-  _globals['_CONTROLLER']._serialized_start=1764
-  _globals['_CONTROLLER']._serialized_end=2383
+  _globals['_TOKENREQUEST']._serialized_start=295
+  _globals['_TOKENREQUEST']._serialized_end=338
+  _globals['_TOKENREPLY']._serialized_start=340
+  _globals['_TOKENREPLY']._serialized_end=367
+  _globals['_JOBLIST']._serialized_start=369
+  _globals['_JOBLIST']._serialized_end=411
+  _globals['_JOB']._serialized_start=414
+  _globals['_JOB']._serialized_end=622
+  _globals['_MEMBER']._serialized_start=624
+  _globals['_MEMBER']._serialized_end=709
+  _globals['_SWITCHLIST']._serialized_start=711
+  _globals['_SWITCHLIST']._serialized_end=769
+  _globals['_SWITCHSTATUS']._serialized_start=772
+  _globals['_SWITCHSTATUS']._serialized_end=945
+  _globals['_DESCRIPTION']._serialized_start=948
+  _globals['_DESCRIPTION']._serialized_end=1159
+  _globals['_ADDRESS']._serialized_start=1161
+  _globals['_ADDRESS']._serialized_end=1196
+  _globals['_STREAM']._serialized_start=1198
+  _globals['_STREAM']._serialized_end=1319
+  _globals['_JOINREQUEST']._serialized_start=1321
+  _globals['_JOINREQUEST']._serialized_end=1376
+  _globals['_JOINREPLY']._serialized_start=1378
+  _globals['_JOINREPLY']._serialized_end=1487
+  _globals['_BEAT']._serialized_start=1489
+  _globals['_BEAT']._serialized_end=1527
+  _globals['_NOTICE']._serialized_start=1530
+  _globals['_NOTICE']._serialized_end=1668
+  _globals['_REPORTREQUEST']._serialized_start=1670
+  _globals['_REPORTREQUEST']._serialized_end=1739
+  _globals['_STALL']._serialized_start=1741
+  _globals['_STALL']._serialized_end=1809
+  _globals['_REPORTREPLY']._serialized_start=1811
+  _globals['_REPORTREPLY']._serialized_end=1858
+  _globals['_SESSIONNAME']._serialized_start=1860
+  _globals['_SESSIONNAME']._serialized_end=1890
+  _globals['_CONTROLLER']._serialized_start=1893
+  _globals['_CONTROLLER']._serialized_end=2580
 # @@protoc_insertion_point(module_scope)

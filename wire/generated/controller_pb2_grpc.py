@@ -44,6 +44,11 @@ class ControllerStub:
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
                 response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 _registered_method=True)
+        self.RenewToken = channel.unary_unary(
+                '/catchment.v1.Controller/RenewToken',
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.TokenRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.TokenReply.FromString,
+                _registered_method=True)
         self.ListJobs = channel.unary_unary(
                 '/catchment.v1.Controller/ListJobs',
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
@@ -98,6 +103,13 @@ class ControllerServicer:
 
     def RemoveJob(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewToken(self, request, context):
+        """A new token for members to join with: the old one, or one whose reply was lost, counts no more.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -165,6 +177,11 @@ def add_ControllerServicer_to_server(servicer, server):
                     servicer.RemoveJob,
                     request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.FromString,
                     response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+            ),
+            'RenewToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewToken,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.TokenRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.TokenReply.SerializeToString,
             ),
             'ListJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListJobs,
@@ -261,6 +278,33 @@ class Controller:
             '/catchment.v1.Controller/RemoveJob',
             catchment_dot_wire_dot_generated_dot_controller__pb2.JobName.SerializeToString,
             catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/catchment.v1.Controller/RenewToken',
+            catchment_dot_wire_dot_generated_dot_controller__pb2.TokenRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.TokenReply.FromString,
             options,
             channel_credentials,
             insecure,
