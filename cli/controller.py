@@ -16,6 +16,7 @@ from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.settings import Settings, Timing
 from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.topology import Topology
+from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name
 
 app = typer.Typer(help="The controller of a topology: restores switches, keeps jobs and members.", no_args_is_help=True)
 
@@ -67,14 +68,28 @@ def make_certificates(
     address: Annotated[
         list[str] | None, typer.Option(help="Further names and addresses of the controller, repeatable.")
     ] = None,
+    renew: Annotated[
+        list[str] | None, typer.Option(help="Replace this one's: controller, operator or a host; repeatable.")
+    ] = None,
+    revoke: Annotated[bool, typer.Option(help="With --renew: the old one counts no more.")] = False,
 ) -> None:
     """Make an authority, and certificates for the controller, an operator and each host of a topology.
 
-    For development and labs: each host gets its own host-NAME.crt, host-NAME.key and ca.crt, and nobody ca.key.
+    `--renew` replaces one: a controller that runs shows its new one at once, and takes the old ones of others until
+    `--revoke` says otherwise. For development and labs: each host gets its own host-NAME.crt, host-NAME.key and ca.crt,
+    and nobody ca.key.
     """
+    if renew:
+        for name in renew:
+            typer.echo(authority.renew(folder, _in_certificate(name), address or (), revoke=revoke))
+        return
     loaded = Topology.load(topology) if topology is not None else find_place(None).topology
     for name in authority.make(folder, loaded.hosts, address or ()):
         typer.echo(name)
+
+
+def _in_certificate(name: str) -> str:
+    return name if name in {CONTROLLER_NAME, OPERATOR_NAME} else host_name(name)
 
 
 @app.command("show")
@@ -86,9 +101,10 @@ def show(topology: TopologyOption = None, as_json: JsonOption = False) -> None:
         raise ControllerError(f"no controller of {place.topology.name} runs; start one with `catchment controller run`")
     with OperatorClient.to(presence) as client:
         rows = [
-            (s.name, s.state, s.address, s.restores, f"{s.restore_seconds:.3f}", s.detail) for s in client.switches()
+            (s.name, s.state, s.address, s.restores, round(s.restore_seconds, 3), s.repairs, s.detail or s.remark)
+            for s in client.switches()
         ]
-    columns = ("switch", "state", "address", "restores", "restore_seconds", "detail")
+    columns = ("switch", "state", "address", "restores", "restore_seconds", "repairs", "detail")
     if as_json:
         print_json({"owner": presence.owner, "addresses": presence.addresses, "certificates": presence.certificates,
                     "switches": [dict(zip(columns, row, strict=True)) for row in rows]})  # fmt: skip

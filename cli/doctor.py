@@ -31,8 +31,8 @@ def doctor(
 ) -> None:
     """Explain a hang: which member, which vector, which counter, what to do; exit code 3 if something is wrong."""
     place = find_place(topology)
-    with place.store() as store:
-        jobs = [store.get(name)] if name is not None else list(store.jobs.values())
+    stored = place.jobs()
+    jobs = [stored.get(name)] if name is not None else list(stored.jobs.values())
     found: dict[str, list[Finding]] = {}
     with ExitStack() as exits:
         clients = {}

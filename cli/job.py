@@ -23,7 +23,7 @@ from catchment.controlplane.deployment.lifecycle import (
     renew_job,
     reserve_job,
 )
-from catchment.controlplane.deployment.store import JobRecord
+from catchment.controlplane.deployment.records import JobRecord
 from catchment.controlplane.jobs import JobError, JobKind
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
@@ -110,6 +110,26 @@ def renew(name: NameArgument, topology: TopologyOption = None, as_json: JsonOpti
     _print_job(_of_record(record))
 
 
+@app.command("token")
+def token(
+    name: NameArgument,
+    *,
+    revoke: Annotated[bool, typer.Option(help="Give no new one: nobody may join any more.")] = False,
+    token_file: Annotated[Path | None, typer.Option(help="Takes the token, instead of the output.")] = None,
+    topology: TopologyOption = None,
+) -> None:
+    """Give the members of a job another token to join with: the old one counts no more. Who has joined stays."""
+    place = find_place(topology)
+    if (presence := place.controller()) is None:
+        raise JobError("tokens are a controller's; start one with `catchment controller run`")
+    with OperatorClient.to(presence, timeout=2 * patience()) as controller:
+        given = controller.renew_token(name, revoke=revoke)
+    if given and token_file is not None:
+        _write_secret(token_file, given)
+    else:
+        typer.echo(f"token: {given}" if given else f"nobody may join job {name} any more")
+
+
 @app.command("show")
 def show(
     name: NameArgument,
@@ -139,8 +159,7 @@ def show_all(topology: TopologyOption = None, as_json: JsonOption = False) -> No
         with OperatorClient.to(presence, timeout=patience()) as controller:
             jobs = [_of_message(job) for job in controller.jobs()]
     else:
-        with place.store() as store:
-            jobs = [_of_record(record) for record in store.records.values()]
+        jobs = [_of_record(record) for record in place.jobs().records.values()]
     if as_json:
         print_json(jobs)
         return
@@ -180,8 +199,7 @@ def find_job(place: Place, name: str) -> dict[str, Any]:
     if (presence := place.controller()) is not None:
         with OperatorClient.to(presence, timeout=patience()) as controller:
             return _of_message(controller.job(name))
-    with place.store() as store:
-        return _of_record(store.record(name))
+    return _of_record(place.jobs().record(name))
 
 
 def _of_record(record: JobRecord) -> dict[str, Any]:

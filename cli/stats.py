@@ -74,8 +74,7 @@ def look(place: Place, name: str) -> Look:
     Raises:
         SwitchError: it does not answer.
     """
-    with place.store() as store:
-        jobs = list(store.jobs.values())
+    jobs = list(place.jobs().jobs.values())
     with place.connect(name, read_only=True) as client:
         found = switch_stats(place.topology, name, client, jobs)
     return found, port_statistics(place.address(name))
@@ -163,8 +162,7 @@ def diagnose(
 ) -> None:
     """Name the members of a job that send nothing; exit code 3 if there are any."""
     place = find_place(topology)
-    with place.store() as store:
-        job = store.get(name)
+    job = place.jobs().get(name)
     with ExitStack() as exits:
         clients, missing = {}, []
         for branch in job.tree:

@@ -16,7 +16,7 @@ from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.presence import Presence, read
 from catchment.controlplane.deployment.fabric import Fabric, address_of
-from catchment.controlplane.deployment.store import JobStore, open_store, store_folder
+from catchment.controlplane.deployment.store import JobStore, open_store, read_store, store_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.networks.state import NetworkState, is_held, jobs_folder, networks_up, read_state
 from catchment.controlplane.topology import Host, Topology
@@ -51,8 +51,7 @@ def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of the jobs of the topology, for the shell."""
 
     def jobs(place: Place) -> list[str]:
-        with place.store() as store:
-            return list(store.records)
+        return list(place.jobs().records)
 
     return _names(ctx, incomplete, jobs)
 
@@ -100,8 +99,12 @@ class Place:
     network: NetworkState | None
 
     def store(self) -> AbstractContextManager[JobStore]:
-        """The jobs: of an emulated network they go with it, those of other switches are the user's."""
+        """A transaction on the jobs: of an emulated network they go with it, those of other switches are the user's."""
         return open_store(self.topology, self.folder())
+
+    def jobs(self) -> JobStore:
+        """The jobs, to look at."""
+        return read_store(self.topology, self.folder())
 
     def folder(self) -> Path:
         """The file that jobs are noted in."""

@@ -189,7 +189,9 @@ class SwitchClient:
 
     def value(self, entry: TableEntry) -> bytes:
         """Key, action and parameters, however they are spelled."""
-        return bytes(to_message(entry, self.p4info).SerializeToString(deterministic=True))
+        message = to_message(entry, self.p4info)
+        message.ClearField("metadata")
+        return bytes(message.SerializeToString(deterministic=True))
 
     def read(self, table: str | None = None) -> list[TableEntry]:
         """The entries of one table, or of all; direct counters where the table has them."""

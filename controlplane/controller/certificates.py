@@ -20,6 +20,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
 
+REVOKED = "revoked"
+"""The file that lists the serial numbers of certificates that count no more, in hexadecimal, one a line."""
 _AUTHORITY_KEY = "ca.key"
 _DAYS = 825
 
@@ -87,6 +89,55 @@ def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> l
     return made
 
 
+def renew(folder: Path, name: str, addresses: Sequence[str] = (), *, revoke: bool = False) -> str:
+    """Issue one party's certificate anew, with a new key; a controller that runs takes it over.
+
+    Args:
+        folder: with the authority.
+        name: of the party, as in its certificate.
+        addresses: as `make`.
+        revoke: put the old one on the list of those that count no more.
+
+    Returns:
+        The certificate that was made.
+
+    Raises:
+        ControllerError: there is none of that name, or the folder cannot be written.
+    """
+    certificate, secret = (folder / file for file in credential_files(name))
+    try:
+        old = x509.load_pem_x509_certificate(certificate.read_bytes())
+        if revoke:
+            with (folder / REVOKED).open("a", encoding="ascii") as file:
+                file.write(f"{old.serial_number:x}\n")
+        key = ec.generate_private_key(ec.SECP256R1())
+        _write(certificate, secret, _issue(_authority(folder), name, key, addresses), key)
+    except (OSError, ValueError) as error:
+        raise ControllerError(f"cannot renew the certificate of {name} in {folder}: {error}") from None
+    return str(certificate)
+
+
+def revoked(folder: Path) -> frozenset[int]:
+    """Serial numbers of the certificates that count no more."""
+    try:
+        lines = (folder / REVOKED).read_text("ascii").split()
+        return frozenset(int(line, 16) for line in lines)
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError) as error:
+        raise ControllerError(f"cannot read {folder / REVOKED}: {error}; it has a serial number in each line") from None
+
+
+def belong_together(credentials: Credentials) -> bool:
+    """Whether a certificate is of its key: while one is replaced, the files may be of two."""
+    try:
+        certificate = x509.load_pem_x509_certificate(credentials.certificate)
+        key = serialization.load_pem_private_key(credentials.key, None)
+    except ValueError:
+        return False
+    return certificate.public_key() == key.public_key()
+
+
 @dataclass(frozen=True, slots=True)
 class _Authority:
     certificate: x509.Certificate
@@ -151,8 +202,9 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
 
 
 def _write(certificate: Path, secret: Path, issued: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> None:
-    secret.touch(mode=0o600)
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    certificate.write_bytes(issued.public_bytes(serialization.Encoding.PEM))
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    for path, content in ((secret, pem), (certificate, issued.public_bytes(serialization.Encoding.PEM))):
+        beside = path.with_name(f"{path.name}.new")
+        beside.touch(mode=0o600 if path == secret else 0o644)
+        beside.write_bytes(content)
+        beside.rename(path)

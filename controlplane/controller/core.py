@@ -8,11 +8,13 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.controller.audit import CONTROLLER, AuditLog
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.identity import digest, new_secret
 from catchment.controlplane.controller.job_watch import JobWatch
@@ -21,14 +23,18 @@ from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.fabric import restore, share_of
-from catchment.controlplane.deployment.store import JobState, JobStore, open_store
+from catchment.controlplane.deployment.live_store import LiveStore
+from catchment.controlplane.deployment.ownership import Ownership, holdings
+from catchment.controlplane.deployment.records import JobState
+from catchment.controlplane.deployment.store import JobStore
 from catchment.controlplane.jobs import JobError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
-from catchment.controlplane.state.desired import SwitchConfig
+from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig, reconcile
 
 _log = logging.getLogger(__name__)
 _THREADS_PER_SWITCH = 4
+_SAVE_SECONDS = 1.0
 
 
 class Controller:
@@ -37,21 +43,23 @@ class Controller:
     Attributes:
         settings: what it was told.
         switches: name -> what keeps it as it should be.
+        audit: who did what.
         jobs: name -> job.
-        tasks: what runs for as long as it does, one for each switch.
+        tasks: what runs for as long as it does: one for each switch, and one that brings the job file up to date.
+        store: transactions on the jobs in memory; not in the event loop's thread.
     """
+
+    store: LiveStore
+    _loop: asyncio.AbstractEventLoop
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.topology = settings.topology
         self.switches: dict[str, SwitchAgent] = {}
         self.jobs: dict[str, JobWatch] = {}
+        self.audit = AuditLog(settings.folder / f"{settings.topology.name}.audit.jsonl")
         self._programs: dict[str, PipelineConfig] = {}
         self.tasks: list[asyncio.Task[None]] = []
-
-    def store(self) -> contextlib.AbstractContextManager[JobStore]:
-        """A transaction on the stored jobs; not in the event loop's thread."""
-        return open_store(self.topology, self.settings.folder)
 
     async def __aenter__(self) -> Self:
         """Read what is stored, then keep every switch as it should be.
@@ -59,8 +67,9 @@ class Controller:
         Raises:
             ControlPlaneError: a program does not compile, or the stored jobs cannot be read.
         """
+        self._loop = asyncio.get_running_loop()
         threads = ThreadPoolExecutor(8 + _THREADS_PER_SWITCH * len(self.topology.switches), "controller")
-        asyncio.get_running_loop().set_default_executor(threads)
+        self._loop.set_default_executor(threads)
         programs = await asyncio.to_thread(programs_of, self.topology)
         await asyncio.to_thread(self._recover)
         self._programs = programs
@@ -71,11 +80,13 @@ class Controller:
                 switch.device_id,
                 program=programs[name],
                 wanted=partial(self._wanted, name),
+                compare=partial(self._compare, name),
                 changed=partial(self._switch_changed, name),
                 keeper=Keeper(name, self.settings.addresses[name], self.store, self.settings.ports),
                 timing=self.settings.timing,
             )
         self.tasks = [asyncio.create_task(agent.run(), name=f"switch {name}") for name, agent in self.switches.items()]
+        self.tasks.append(asyncio.create_task(self._save(), name="job file"))
         return self
 
     async def __aexit__(
@@ -86,11 +97,19 @@ class Controller:
             for task in pending:
                 task.cancel()
             _, pending = await asyncio.wait(pending, timeout=1.0)
+        self.audit.close()
+
+    async def _save(self) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_SECONDS)
+            await asyncio.to_thread(self.store.save)
 
     def _recover(self) -> None:
         """Jobs as they were stored; what was half made or half removed is dropped, and reconciled away."""
         now = time.monotonic()
+        self.store = LiveStore(self.topology, self.settings.folder)
         with self.store() as stored:
+            stored.can_wait = True
             for name, record in list(stored.records.items()):
                 if record.state is not JobState.UP:
                     _log.warning("job %s was %s when the controller ended: dropped", name, record.state)
@@ -99,10 +118,44 @@ class Controller:
                 members = stored.members(name)
                 self.jobs[name] = JobWatch(record, self.settings.timing, members.values(), now)
 
-    def _wanted(self, switch: str) -> Iterable[SwitchConfig]:
-        with self.store() as stored:
-            plans = stored.deployed
-        return share_of(switch, self.topology, plans)
+    def _wanted(self, switch: str) -> list[SwitchConfig]:
+        return share_of(switch, self.topology, self.store.look().deployed)
+
+    def _compare(self, switch: str, client: SwitchClient) -> Differences:
+        """Make a switch hold what it should, and note what other control planes hold there."""
+        jobs = self.store.look()
+        owned = Ownership(jobs, switch)
+        differences = reconcile(client, share_of(switch, self.topology, jobs.deployed), owned.is_foreign)
+        found = holdings(differences.foreign)
+        if found != jobs.foreign(switch):
+            with self.store() as stored:
+                stored.can_wait = True
+                stored.note_foreign(switch, found)
+        if differences:
+            self.audit.note(CONTROLLER, "put right", switch, f"{differences}; {client.rival}".removesuffix("; "))
+        for name in self._renewed_unsaved(switch, jobs, differences):
+            asyncio.run_coroutine_threadsafe(self._renew_again(name), self._loop)
+        return differences
+
+    def _renewed_unsaved(self, switch: str, jobs: JobStore, differences: Differences) -> list[str]:
+        """Jobs that had newer generations on a switch than the job file knows: its disk was full when they got them."""
+        rows = {
+            int(entry.params["job"])
+            for entry in differences.removed
+            if entry.table == JOBS and int(entry.match["gen"]) in self.store.passed_over
+        }
+        return [
+            plan.name
+            for plan in jobs.deployed
+            if any(s.switch == switch and s.row in rows for stream in plan.streams for s in stream.shares)
+        ]
+
+    async def _renew_again(self, name: str) -> None:
+        watch = self.jobs.get(name)
+        if watch is not None:
+            async with watch.lock:
+                if not watch.removed:
+                    await self.renew(watch, "an earlier controller had replaced its generations, and could not note it")
 
     def _switch_changed(self, name: str) -> None:
         agent = self.switches[name]
@@ -147,7 +200,7 @@ class Controller:
                     lifecycle.deploy_job, self.store, record, self.topology, clients, reconciled=True
                 )
         except BaseException as error:
-            await asyncio.to_thread(self._discard, request.name)
+            await asyncio.to_thread(lifecycle.forget_job, self.store, request.name)
             if isinstance(error, SwitchError):
                 self._reconnect(switches)  # something may be left on one of them
             raise
@@ -155,18 +208,42 @@ class Controller:
         _log.info("job %s is up on %s", request.name, ", ".join(switches))
         return watch, token
 
+    async def renew_token(self, name: str, *, revoke: bool = False) -> str:
+        """Give a job's members another token to join with; who has joined stays.
+
+        Args:
+            name: of the job.
+            revoke: give none, so that nobody may join.
+
+        Returns:
+            The token; empty when it was revoked.
+
+        Raises:
+            JobError: there is no such job, or the change cannot be noted: the old token counts on then.
+        """
+        watch = self.job(name)
+        token = "" if revoke else new_secret()
+        async with watch.lock:
+            record = replace(watch.record, token=digest(token) if token else b"")
+
+            def store() -> None:
+                with self.store() as stored:
+                    stored.put(record)
+
+            await asyncio.to_thread(store)
+            watch.record = record
+        return token
+
     async def remove(self, name: str) -> None:
         """Take a job off its switches; one that is down loses it when it comes back.
 
         Raises:
-            JobError: there is no such job.
+            JobError: there is no such job, or it cannot be noted that it goes: it is as it was then.
         """
         watch = self.job(name)
         async with watch.lock:
-            if self.jobs.pop(name, None) is not watch:
+            if self.jobs.get(name) is not watch:
                 raise JobError(f"job {name} is being removed already")
-            watch.removed = True
-            watch.announce()
             switches = [branch.switch for branch in watch.record.plan.tree]
             async with self._locked(switches) as clients:
                 failures = await asyncio.to_thread(
@@ -174,6 +251,9 @@ class Controller:
                 )
                 if failures:
                     self._reconnect(switches)
+            del self.jobs[name]
+            watch.removed = True
+            watch.announce()
         _log.info("job %s is removed", name)
 
     async def keep(self, switch: str) -> None:
@@ -189,12 +269,8 @@ class Controller:
                 raise ControllerError(self.switches[name].detail)
             await self.switches[name].note()
 
-    def _discard(self, name: str) -> None:
-        with self.store() as stored:
-            stored.discard(name)
-
-    async def renew(self, watch: JobWatch, cause: str) -> None:
-        """Give a job new generations; hold its lock.
+    async def renew(self, watch: JobWatch, cause: str, *, above: int = 0) -> None:
+        """Give a job new generations, in an epoch that comes after `above`, too; hold its lock.
 
         Raises:
             JobError: no generation is left.
@@ -203,11 +279,14 @@ class Controller:
         await self._keep_generations_clean()
         switches = [branch.switch for branch in watch.record.plan.tree]
         async with self._locked(switches) as clients:
-            record, failures = await asyncio.to_thread(lifecycle.renew_job, self.store, name, self.topology, clients)
+            record, failures = await asyncio.to_thread(
+                partial(lifecycle.renew_job, self.store, name, self.topology, clients, above=above)
+            )
         if failures:
             self._reconnect(switches)
         watch.renew(record, cause)
         _log.info("job %s has new generations (epoch %d): %s", name, record.epoch, cause)
+        self.audit.note(CONTROLLER, "renew generations", name, f"epoch {record.epoch}: {cause}")
 
     async def _keep_generations_clean(self) -> None:
         if not await asyncio.to_thread(lifecycle.generations_run_out, self.store):
@@ -216,9 +295,7 @@ class Controller:
             await asyncio.to_thread(lifecycle.keep_generations_clean, self.store, self.topology, clients, self._reload)
 
     def _reload(self, switch: str, client: SwitchClient) -> None:
-        with self.store() as stored:
-            plans = stored.deployed
-        restore(self.topology, switch, client, self._programs[switch], plans)
+        restore(self.topology, switch, client, self._programs[switch], self.store.look().deployed)
 
     @contextlib.asynccontextmanager
     async def _locked(self, switches: Iterable[str]) -> AsyncIterator[dict[str, SwitchClient]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from catchment.controlplane.controller.roster import Roster
 from catchment.controlplane.controller.settings import Timing
-from catchment.controlplane.deployment.store import JobRecord, MemberRecord
+from catchment.controlplane.deployment.records import JobRecord, MemberRecord
 from catchment.controlplane.jobs import JobPlan
 
 

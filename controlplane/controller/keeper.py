@@ -39,6 +39,7 @@ class Keeper:
         """
         content = read_kept(client, parts, self._address, self._ports).to_json()
         with self._store() as stored:
+            stored.can_wait = True
             stored.keep(self._switch, content)
 
     def put_back(self, client: SwitchClient) -> None:

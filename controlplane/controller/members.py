@@ -41,6 +41,7 @@ class Members:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._timing = controller.settings.timing
+        self._catching_up: dict[JobWatch, asyncio.Task[None]] = {}
         self._inquiries: WeakKeyDictionary[JobWatch, tuple[float, asyncio.Task[Verdict]]] = WeakKeyDictionary()
 
     async def join(self, job: str, host: str, token: str) -> Joined:
@@ -80,8 +81,27 @@ class Members:
         raise RefusedError("this session is not one of a living member; it was lost, has left, or its job is gone")
 
     def beat(self, watch: JobWatch, seat: Seat, epoch: int) -> None:
-        """A sign of life."""
+        """Note a sign of life.
+
+        A member may know an epoch that the controller does not: the one before it found no room to note it on the disk.
+        The job then gets new generations, in an epoch that is new to all.
+        """
         watch.roster.beat(seat.host, epoch, time.monotonic())
+        if epoch > watch.record.epoch and watch not in self._catching_up:
+            self._catching_up[watch] = asyncio.create_task(self._catch_up(watch, seat.host, epoch))
+        watch.announce()
+
+    async def _catch_up(self, watch: JobWatch, host: str, epoch: int) -> None:
+        try:
+            async with watch.lock:
+                if not watch.removed and epoch > watch.record.epoch:
+                    await self._controller.renew(watch, f"{host} knows epoch {epoch}, which nobody noted", above=epoch)
+                    await self._store(watch)
+        except ControlPlaneError as error:
+            _log.error("job %s: its generations cannot be replaced: %s", watch.record.plan.name, error)
+            watch.trouble("generations", str(error))
+        finally:
+            del self._catching_up[watch]
         watch.announce()
 
     def detach(self, watch: JobWatch, seat: Seat) -> None:
@@ -170,6 +190,7 @@ class Members:
 
         def store() -> None:
             with self._controller.store() as stored:
+                stored.can_wait = True
                 if name in stored.records:
                     for record in records:
                         stored.put_member(name, record)

@@ -94,4 +94,7 @@ def switch(agent: SwitchAgent) -> Any:
         detail=agent.detail,
         restores=agent.restores,
         restore_seconds=agent.restore_seconds,
+        repairs=agent.repairs,
+        remark=agent.remark,
+        comparisons=agent.comparisons,
     )

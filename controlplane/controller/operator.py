@@ -62,6 +62,10 @@ class OperatorClient:
         """Take a job off its switches."""
         self._call(self._stub.RemoveJob, pb.JobName(job=job))
 
+    def renew_token(self, job: str, *, revoke: bool = False) -> str:
+        """Give a job's members another token (none with `revoke`); returns it."""
+        return str(self._call(self._stub.RenewToken, pb.TokenRequest(job=job, revoke=revoke)).token)
+
     def job(self, name: str) -> Any:
         """A job, with its members."""
         return self._call(self._stub.ShowJob, pb.JobName(job=name))

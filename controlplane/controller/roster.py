@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
-from catchment.controlplane.deployment.store import MemberRecord
+from catchment.controlplane.deployment.records import MemberRecord
 
 
 class Presence(StrEnum):

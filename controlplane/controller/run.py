@@ -9,14 +9,13 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from catchment.controlplane.controller import certificates
 from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.presence import PresenceFile
 from catchment.controlplane.controller.service import Service, start_server
 from catchment.controlplane.controller.settings import Settings
-from catchment.wire.service import CONTROLLER_NAME
+from catchment.controlplane.controller.trust import Trust
 
 _GRACE = 0.2
 _LONGEST_SOCKET_PATH = 100
@@ -35,14 +34,14 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     Raises:
         ControlPlaneError: it cannot start.
     """
-    credentials = certificates.load(settings.certificates, CONTROLLER_NAME)
+    trust = Trust(settings.certificates)
     for address in settings.listen:
         if address.startswith("unix:") and len(address) > _LONGEST_SOCKET_PATH:
             raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")
     with PresenceFile(settings.folder, settings.topology.name) as presence:
         async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:
             members = Members(controller)
-            server, addresses = await start_server(Service(controller, members), credentials, settings.listen)
+            server, addresses = await start_server(Service(controller, members, trust), settings.listen)
             exits.push_async_callback(server.stop, _GRACE)
             losses = asyncio.create_task(members.look_for_losses(), name="losses")
             presence.announce(tuple(addresses), settings.certificates)

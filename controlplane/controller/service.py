@@ -12,12 +12,12 @@ from typing import Any
 import grpc
 
 from catchment.controlplane.controller import messages
-from catchment.controlplane.controller.certificates import Credentials
 from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.identity import require_host, require_operator
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.roster import Presence
+from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.jobs import JobKind
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 1 << 18
 _MAX_CALLS = 4096
 _MAX_TEXT = 256
+_DEEDS = frozenset({"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Leave"})
 _MAX_STALLS = 16
 _FIRST_BEAT_SECONDS = 5.0
 _OPTIONS = (
@@ -47,11 +48,16 @@ def _answers(method: Method) -> Method:
     @wraps(method)
     async def answer(self: Any, request: Any, context: Any) -> Any:
         try:
-            return await method(self, request, context)
+            self.trust.check(context)
+            reply = await method(self, request, context)
+            self.note(method.__name__, request, context)
+            return reply
         except RefusedError as error:
             _log.warning("%s refused: %s", method.__name__, error)
+            self.note(method.__name__, request, context, f"refused: {error}")
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
         except ControlPlaneError as error:
+            self.note(method.__name__, request, context, str(error))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         except (asyncio.CancelledError, grpc.aio.AbortError):
             raise
@@ -71,9 +77,18 @@ def _short(text: str, what: str) -> str:
 class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
     """One method per call of wire/controller.proto."""
 
-    def __init__(self, controller: Controller, members: Members) -> None:
+    def __init__(self, controller: Controller, members: Members, trust: Trust) -> None:
         self._controller = controller
         self._members = members
+        self.trust = trust
+
+    def note(self, method: str, request: Any, context: Any, outcome: str = "ok") -> None:
+        """Put a request into the audit log: those that change something, and whatever was refused."""
+        if outcome == "ok" and method not in _DEEDS:
+            return
+        told = [getattr(request, name, "") for name in ("name", "job", "host", "switch")]
+        subject = " ".join(text[:_MAX_TEXT] for text in told if text)
+        self._controller.audit.note(self.trust.peer(context), method, subject, outcome, peer=context.peer())
 
     # Operators
 
@@ -99,6 +114,12 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         require_operator(context)
         await self._controller.remove(_short(request.job, "the name"))
         return pb.Empty()
+
+    @_answers
+    async def RenewToken(self, request: Any, context: Any) -> Any:  # noqa: N802
+        require_operator(context)
+        name = _short(request.job, "the name")
+        return pb.TokenReply(token=await self._controller.renew_token(name, revoke=request.revoke))
 
     @_answers
     async def ListJobs(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -141,6 +162,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         try:
             async with asyncio.timeout(_FIRST_BEAT_SECONDS):
                 first = await anext(requests)
+            self.trust.check(context)
             watch, seat = self._members.find(_short(first.session, "the session"))
             require_host(context, seat.host)
         except (TimeoutError, StopAsyncIteration):
@@ -150,11 +172,17 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
             return
         session = seat.session
+        known = first.epoch
         self._members.beat(watch, seat, first.epoch)
 
         async def listen() -> None:
-            with contextlib.suppress(grpc.aio.BaseError):  # how a member ends that just vanishes
+            nonlocal known
+            with contextlib.suppress(
+                grpc.aio.BaseError, RefusedError
+            ):  # how a member ends that vanishes, or is refused
                 async for beat in requests:
+                    self.trust.check(context)
+                    known = max(known, beat.epoch)
                     if seat.session == session:
                         self._members.beat(watch, seat, beat.epoch)
 
@@ -172,7 +200,8 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
                 if seat.session != session or seat.presence is not Presence.JOINED:
                     # It must not learn the new generations: it has missed what happened.
                     await context.abort(grpc.StatusCode.PERMISSION_DENIED, f"{seat.host} was given up for lost")
-                yield messages.notice(sent, seat.host)
+                if sent.epoch >= known:  # else it knows more than was stored, and gets new generations in a moment
+                    yield messages.notice(sent, seat.host)
                 if sent.removed:
                     break
         finally:
@@ -200,7 +229,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         return pb.Empty()
 
 
-async def start_server(service: Service, credentials: Credentials, listen: tuple[str, ...]) -> tuple[Any, list[str]]:
+async def start_server(service: Service, listen: tuple[str, ...]) -> tuple[Any, list[str]]:
     """Start a server that accepts only callers with a certificate of our authority.
 
     Returns:
@@ -211,9 +240,7 @@ async def start_server(service: Service, credentials: Credentials, listen: tuple
     """
     server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=_MAX_CALLS)
     pb_grpc.add_ControllerServicer_to_server(service, server)
-    secure = grpc.ssl_server_credentials(
-        [(credentials.key, credentials.certificate)], credentials.authority, require_client_auth=True
-    )
+    secure = service.trust.server_credentials()
     bound = []
     for address in listen:
         try:

@@ -21,6 +21,7 @@ class Timing:
         check: between two looks at who is silent.
         stall: a report of a stall counts this long.
         inquiry: an answer to who is missing holds this long.
+        compare: between two looks at whether a switch holds what it should.
         request: for each request to a switch.
         hang: without an answer, after which a switch counts as down though its connection stands.
     """
@@ -31,6 +32,7 @@ class Timing:
     check: float = 0.1
     stall: float = 1.0
     inquiry: float = 0.3
+    compare: float = 2.0
     request: float = 2.0
     hang: float = 1.2
 

@@ -15,7 +15,7 @@ from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.diagnosis.waiting import Sample, sample
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
-from catchment.controlplane.state.desired import Differences, SwitchConfig, reconcile, write
+from catchment.controlplane.state.desired import Differences, SwitchConfig, write
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +23,8 @@ _PROBE_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
 SAMPLE_SECONDS = 0.4
 _SAMPLES = 4
+_LEAST_PAUSE = 20
+"""Between two comparisons lie as many times what one takes, so that large tables do not fill the processor."""
 
 
 class SwitchState(StrEnum):
@@ -42,6 +44,7 @@ class SwitchAgent:
         device_id: P4Runtime device id.
         program: what it must run.
         wanted: all that it should hold; called in a thread.
+        compare: makes it hold that, through a client, and says what had to be done; called in a thread.
         changed: called in the event loop after every change of `state`.
         keeper: what people put on it.
         timing: how soon things are noticed.
@@ -51,6 +54,9 @@ class SwitchAgent:
         detail: why it is not up.
         restores: how often its program had to be loaded.
         restore_seconds: how long that took the last time.
+        comparisons: how often it was compared with what it should hold, while it was connected.
+        repairs: how often it held something else than it should, while it was connected.
+        remark: what an operator should know of it although it is up.
         lock: held while anything is written; take it before using `client`.
     """
 
@@ -62,6 +68,7 @@ class SwitchAgent:
         *,
         program: PipelineConfig,
         wanted: Callable[[], Iterable[SwitchConfig]],
+        compare: Callable[[SwitchClient], Differences],
         changed: Callable[[], None],
         keeper: Keeper,
         timing: Timing,
@@ -72,14 +79,21 @@ class SwitchAgent:
         self.detail = f"switch {name} ({address}) has not answered yet"
         self.restores = 0
         self.restore_seconds = 0.0
+        self.comparisons = 0
+        self.repairs = 0
+        self.remark = ""
         self.lock = asyncio.Lock()
         self._device_id = device_id
         self._program = program
         self._wanted = wanted
+        self._compare = compare
         self._changed = changed
         self._keeper = keeper
         self._timeout = timing.request
         self._hang = timing.hang
+        self._compare_seconds = timing.compare
+        self._next_compare = 0.0
+        self._failure = ""
         self._client: SwitchClient | None = None
         self._lost = asyncio.Event()
         self._samples: deque[tuple[float, Sample]] = deque(maxlen=_SAMPLES)
@@ -113,8 +127,10 @@ class SwitchAgent:
             except SwitchError as error:
                 self._set(SwitchState.DOWN, str(error))
                 await asyncio.sleep(_PROBE_SECONDS)
-            except Exception as error:  # of ours, or of the stored jobs: it may be over at the next try
-                _log.exception("switch %s cannot be brought up", self.name)
+            except Exception as error:  # of ours: it may be over at the next try
+                if str(error) != self._failure:
+                    _log.exception("switch %s cannot be brought up", self.name)
+                self._failure = str(error)
                 self._set(SwitchState.DOWN, f"switch {self.name} cannot be brought up: {error}")
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -131,6 +147,7 @@ class SwitchAgent:
                 loop.call_soon_threadsafe(lost.set)
 
         client.call_when_lost(note)
+        client.call_when_demoted(self._compare_soon)
         try:
             yield client
         finally:
@@ -163,9 +180,8 @@ class SwitchAgent:
                 write(part, client)
             self._keeper.put_back(client)
             return True, Differences(sum(len(p.entries) for p in parts), 0, sum(len(p.groups) for p in parts))
-        parts = list(self._wanted())
-        differences = reconcile(client, parts)
-        self._keeper.note(client, parts)
+        differences = self._compare(client)
+        self._keeper.note(client, self._wanted())
         return False, differences
 
     async def note(self) -> None:
@@ -195,9 +211,36 @@ class SwitchAgent:
             else:
                 self._samples.append((time.monotonic(), counts))
                 self._set(SwitchState.UP, "")
+                await self._look_for_drift(client)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SAMPLE_SECONDS):
                     await self._lost.wait()
+
+    def _compare_soon(self) -> None:
+        self._next_compare = 0.0
+
+    async def _look_for_drift(self, client: SwitchClient) -> None:
+        """Put right what others have changed: now and then, at once after another client took the switch over, and at
+        every look for as long as such a client may write."""
+        began = time.monotonic()
+        if began < self._next_compare and not client.rival:
+            return
+        async with self.lock:
+            self._next_compare = began + self._compare_seconds  # before the look: a notice that comes meanwhile counts
+            if not await asyncio.to_thread(client.runs, self._program):
+                raise SwitchError(f"switch {self.name} runs another program than it should; {client.rival}")
+            rival = client.rival
+            differences = await asyncio.to_thread(self._compare, client)
+        took = time.monotonic() - began
+        if self._next_compare:
+            self._next_compare += _LEAST_PAUSE * took
+        if differences:
+            self.repairs += 1
+            _log.warning("switch %s held what it should not: %s%s", self.name, differences, rival and f"; {rival}")
+        others = len({entry.match["gen"] for entry in differences.foreign})
+        left = f"{others} streams of another control plane are left alone" if others else ""
+        self.comparisons += 1
+        self.remark = "; ".join(filter(None, (client.rival, left)))
 
     async def _until_it_listens(self) -> None:
         host, _, port = self.address.rpartition(":")

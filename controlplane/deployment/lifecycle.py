@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.deployment.store import JobRecord, JobState, Transactions
+from catchment.controlplane.deployment.records import JobRecord, JobState
+from catchment.controlplane.deployment.store import Transactions
 from catchment.controlplane.jobs import (
     Allocator,
     JobError,
@@ -80,7 +81,8 @@ def reserve_job(store: Transactions, request: JobRequest, topology: Topology, to
             raise JobError(
                 f"job {request.name} exists; remove it with `catchment job remove {request.name}` or take another name"
             )
-        record = JobRecord(request.plan(topology, jobs.allocator), JobState.CREATING, token=token)
+        plan = replace(request.plan(topology, jobs.allocator), owner=jobs.owner)
+        record = JobRecord(plan, JobState.CREATING, token=token)
         jobs.put(record)
     return record
 
@@ -96,12 +98,23 @@ def deploy_job(
     try:
         deploy(record.plan, topology, clients, reconciled=reconciled)
     except BaseException:
-        with store() as jobs:
-            jobs.discard(record.plan.name)
+        forget_job(store, record.plan.name)
         raise
-    with store() as jobs:
-        jobs.set_state(record.plan.name, JobState.UP)
+    try:
+        with store() as jobs:
+            jobs.set_state(record.plan.name, JobState.UP)
+    except BaseException:  # a job that nobody would find again must not stay
+        remove_where_possible(record.plan, topology, clients)
+        forget_job(store, record.plan.name)
+        raise
     return replace(record, state=JobState.UP)
+
+
+def forget_job(store: Transactions, name: str) -> None:
+    """Note that there is no such job any more, on the disk when there is room."""
+    with store() as jobs:
+        jobs.can_wait = True
+        jobs.discard(name)
 
 
 def remove_job(store: Transactions, name: str, topology: Topology, clients: Clients | None) -> None:
@@ -122,14 +135,20 @@ def remove_job(store: Transactions, name: str, topology: Topology, clients: Clie
         jobs.set_state(name, JobState.REMOVING)
     if clients is not None:
         remove(plan, topology, clients)
-    with store() as jobs:
-        jobs.discard(name)
+    forget_job(store, name)
 
 
 def renew_job(
-    store: Transactions, name: str, topology: Topology, clients: Clients
+    store: Transactions, name: str, topology: Topology, clients: Clients, *, above: int = 0
 ) -> tuple[JobRecord, list[SwitchError]]:
     """Give a job new generations: for members that lost their state, and to shut those out that are believed dead.
+
+    Args:
+        store: where it is noted.
+        name: of the job.
+        topology: where it is.
+        clients: switch name -> client.
+        above: an epoch that a member knows; the new one comes after it, too.
 
     Returns:
         The job in its new epoch, and what went wrong on switches (they get their share when they are restored).
@@ -139,7 +158,8 @@ def renew_job(
     """
     with store() as jobs:
         old = jobs.record(name)
-        record = replace(old, plan=old.plan.renewed(jobs.allocator), epoch=old.epoch + 1)
+        record = replace(old, plan=old.plan.renewed(jobs.allocator), epoch=max(old.epoch, above) + 1)
+        jobs.can_wait = True  # whoever is lost must be shut out at once
         jobs.put(record)
     return record, renew(old.plan, record.plan, topology, clients)
 
@@ -147,17 +167,19 @@ def renew_job(
 def remove_job_where_possible(
     store: Transactions, name: str, topology: Topology, clients: Clients
 ) -> list[SwitchError]:
-    """Remove a job and forget it whatever happens: its switches are reconciled when they come back.
+    """Remove a job and forget it whatever its switches say: they are reconciled when they come back.
 
     Returns:
         What went wrong on switches.
+
+    Raises:
+        JobError: there is no such job, or it cannot be noted that it goes; nothing has happened to it then.
     """
     with store() as jobs:
         plan = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
     failures = remove_where_possible(plan, topology, clients)
-    with store() as jobs:
-        jobs.discard(name)
+    forget_job(store, name)
     return failures
 
 

@@ -1,43 +1,18 @@
-"""Jobs that outlive a command and a controller: an SQLite file per topology.
-
-The file is the truth: nothing of it is kept in memory between two transactions, so that commands and a controller can
-share it and a restart loses nothing.
-"""
+"""Jobs that outlive a command: what is noted of them, changed as a whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import sqlite3
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.deployment import database
+from catchment.controlplane.deployment.records import Contents, Holding, JobRecord, JobState, MemberRecord
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, Share
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
-from catchment.controlplane.topology import Topology
-
-SCHEMA_VERSION = 3
-_PATIENCE = 10.0
-_DAMAGED = (
-    "put a copy from before in its place, or save what can be read with `sqlite3 FILE .recover`. Without the file a "
-    "controller takes every job off the switches, those that run too"
-)
-_SCHEMA = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-CREATE TABLE jobs (
-    name TEXT PRIMARY KEY, plan TEXT NOT NULL, state TEXT NOT NULL, epoch INTEGER NOT NULL, token BLOB NOT NULL
-) STRICT;
-CREATE TABLE members (
-    job TEXT NOT NULL REFERENCES jobs (name) ON DELETE CASCADE, host TEXT NOT NULL,
-    state TEXT NOT NULL, epoch INTEGER NOT NULL, session BLOB NOT NULL,
-    PRIMARY KEY (job, host)
-) STRICT;
-"""
-_KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
-"""Since version 2; since version 3 the settings have `generation_key`."""
+from catchment.controlplane.topology import Host, Topology
 
 
 def store_folder() -> Path:
@@ -46,77 +21,55 @@ def store_folder() -> Path:
     return Path(os.environ.get("CATCHMENT_STATE_DIR", fallback))
 
 
-class JobState(StrEnum):
-    """How far a job is."""
-
-    CREATING = "creating"
-    UP = "up"
-    REMOVING = "removing"
-
-
-@dataclass(frozen=True, slots=True)
-class JobRecord:
-    """A job and what is known beside its plan.
-
-    Attributes:
-        plan: the job.
-        state: whether its entries are on the switches.
-        epoch: 1, and one more each time its generations were replaced.
-        token: hash of what its members prove their invitation with; empty when they need none.
-    """
-
-    plan: JobPlan
-    state: JobState = JobState.UP
-    epoch: int = 1
-    token: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberRecord:
-    """A member that has joined a job.
-
-    Attributes:
-        host: on which host.
-        state: joined, left or lost.
-        epoch: the last one that it was told the generations of.
-        session: hash of the secret that names it.
-    """
-
-    host: str
-    state: str
-    epoch: int
-    session: bytes
-
-
 class JobStore:
-    """One transaction on the jobs of a topology; `open_store` makes one.
+    """The jobs of a topology, to look at or, in a transaction, to change.
 
     A new file gives generations out in a random order, so that a lost file hardly reuses numbers that a switch may
     still hold tags of, and that no tenant can guess another's from its own.
+
+    Attributes:
+        topology: whose jobs.
+        records: every job by its name.
+        allocator: knows what they hold, and what other control planes do.
+        can_wait: what changed may reach the file later. A controller, which remembers it, then goes on when its disk
+            is full; a command's transaction always writes.
     """
 
-    def __init__(self, topology: Topology, database: sqlite3.Connection) -> None:
+    def __init__(self, topology: Topology, contents: Contents) -> None:
         self.topology = topology
-        self._database = database
-        self.records = {
-            name: JobRecord(JobPlan.from_json(json.loads(plan)), JobState(state), epoch, token)
-            for name, plan, state, epoch, token in database.execute(
-                "SELECT name, plan, state, epoch, token FROM jobs ORDER BY rowid"
-            )
-        }
-        settings = dict(database.execute("SELECT name, value FROM settings"))
+        self.can_wait = False
+        self.records = dict(contents.records)
+        self._members = dict(contents.members)
+        self._kept = dict(contents.kept)
+        self._foreign = dict(contents.foreign)
+        self._settings = dict(contents.settings)
+        self.allocator = self._make_allocator()
+
+    def _make_allocator(self) -> Allocator:
         shares = [share for job in self.jobs.values() for stream in job.streams for share in stream.shares]
-        self.allocator = Allocator(
-            topology,
+        foreign = [(switch, one) for switch, held in self._foreign.items() for one in held]
+        shares += [Share(switch, one.base, one.slots, one.row, one.group) for switch, one in foreign]
+        allocator = Allocator(
+            self.topology,
             shares,
-            next_generation=settings["next_generation"],
-            order=GenerationOrder(settings["generation_key"]),
-            used_generations=self.generations,
-            clean=settings["clean_generations"],
+            next_generation=self._settings["next_generation"],
+            order=GenerationOrder(self._settings["generation_key"]),
+            used_generations=self.generations | {one.gen for _, one in foreign},
+            clean=self._settings["clean_generations"],
         )
         for job in self.jobs.values():
             for host, port in job.ports.items():
-                self.allocator.hold_port(host, port)
+                allocator.hold_port(host, port)
+        for switch, one in foreign:
+            if isinstance(peer := self.topology.ports(switch).get(one.port), Host):
+                allocator.hold_port(peer.name, one.udp)
+        return allocator
+
+    def contents(self) -> Contents:
+        """All of it as a value."""
+        numbers = {"next_generation": self.allocator.next_generation, "clean_generations": self.allocator.clean}
+        settings = {**self._settings, **numbers}
+        return Contents(dict(self.records), dict(self._members), dict(self._kept), dict(self._foreign), settings)
 
     @property
     def jobs(self) -> dict[str, JobPlan]:
@@ -132,6 +85,11 @@ class JobStore:
     def generations(self) -> set[int]:
         """The generations of every job."""
         return {stream.gen for job in self.jobs.values() for stream in job.streams}
+
+    @property
+    def owner(self) -> str:
+        """The words that entries of these jobs are marked with on switches."""
+        return f"catchment {self._settings['owner']:016x}"
 
     def record(self, name: str) -> JobRecord:
         """A job by name.
@@ -151,13 +109,7 @@ class JobStore:
 
     def put(self, record: JobRecord) -> None:
         """Note a job, or what changed about it."""
-        name = record.plan.name
-        self.records[name] = record
-        self._database.execute(
-            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET plan = excluded.plan, "
-            "state = excluded.state, epoch = excluded.epoch, token = excluded.token",
-            (name, json.dumps(record.plan.to_json()), record.state, record.epoch, record.token),
-        )
+        self.records[record.plan.name] = record
 
     def set_state(self, name: str, state: JobState) -> None:
         """Note how far a job is."""
@@ -166,7 +118,7 @@ class JobStore:
     def discard(self, name: str) -> None:
         """Forget a job and its members."""
         self.records.pop(name, None)
-        self._database.execute("DELETE FROM jobs WHERE name = ?", (name,))
+        self._members = {place: member for place, member in self._members.items() if place[0] != name}
 
     def note_scrubbed(self) -> None:
         """No register of a switch holds a generation that no job has: all numbers may be given out again."""
@@ -174,29 +126,27 @@ class JobStore:
 
     def members(self, job: str) -> dict[str, MemberRecord]:
         """Host -> the member that joined a job from there."""
-        rows = self._database.execute("SELECT host, state, epoch, session FROM members WHERE job = ?", (job,))
-        return {row[0]: MemberRecord(*row) for row in rows}
+        return {host: member for (name, host), member in self._members.items() if name == job}
 
     def put_member(self, job: str, member: MemberRecord) -> None:
         """Note a member, or what changed about it."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?, ?)",
-            (job, member.host, member.state, member.epoch, member.session),
-        )
+        self._members[job, member.host] = member
 
     def kept(self, switch: str) -> str | None:
         """What is kept of a switch beside the jobs; None when nothing has been kept of it yet."""
-        row = self._database.execute("SELECT content FROM kept WHERE switch = ?", (switch,)).fetchone()
-        return None if row is None else str(row[0])
+        return self._kept.get(switch)
 
     def keep(self, switch: str, content: str) -> None:
         """Keep `content` of a switch."""
-        self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (switch, content))
+        self._kept[switch] = content
 
-    def flush(self) -> None:
-        """Put the allocator's numbers into the transaction."""
-        numbers = {"next_generation": self.allocator.next_generation, "clean_generations": self.allocator.clean}
-        self._database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", numbers.items())
+    def foreign(self, switch: str) -> tuple[Holding, ...] | None:
+        """What other control planes hold on a switch; None for a switch that was never compared with these jobs."""
+        return self._foreign.get(switch)
+
+    def note_foreign(self, switch: str, holdings: Iterable[Holding]) -> None:
+        """Note what other control planes hold on a switch."""
+        self._foreign[switch] = tuple(holdings)
 
 
 Transactions = Callable[[], contextlib.AbstractContextManager[JobStore]]
@@ -207,7 +157,7 @@ Transactions = Callable[[], contextlib.AbstractContextManager[JobStore]]
 def open_store(topology: Topology, folder: Path | None = None) -> Iterator[JobStore]:
     """A transaction on the jobs of a topology: kept at the end of the block, undone when it fails.
 
-    Others wait meanwhile: do not talk to a switch inside.
+    Other writers wait meanwhile: do not talk to a switch inside.
 
     Args:
         topology: whose jobs.
@@ -216,59 +166,20 @@ def open_store(topology: Topology, folder: Path | None = None) -> Iterator[JobSt
     Raises:
         JobError: the file cannot be read or written, or comes from another version.
     """
-    folder = store_folder() if folder is None else folder
-    path = folder / f"{topology.name}.jobs.sqlite"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-    except (OSError, sqlite3.OperationalError) as error:
-        raise JobError(
-            f"cannot open the jobs of {topology.name} in {folder} ({error}); is it yours? use sudo"
-        ) from None
-    with contextlib.closing(database):
-        try:
-            path.chmod(0o600)
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA foreign_keys = ON")
-            database.execute("BEGIN IMMEDIATE")
-            _migrate(database, path)
-            store = JobStore(topology, database)
-        except (OSError, sqlite3.DatabaseError) as error:
-            raise JobError(f"cannot read the job file {path}: {error}; {_DAMAGED}") from None
-        try:
-            yield store
-        except BaseException:
-            database.execute("ROLLBACK")
-            raise
-        try:
-            store.flush()
-            database.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
-            raise JobError(f"cannot write the job file {path}: {error}; is its disk full?") from None
+    with database.writing(_file(topology, folder)) as transaction:
+        store = JobStore(topology, transaction.before)
+        yield store
+        transaction.save(store.contents())
 
 
-def _migrate(database: sqlite3.Connection, path: Path) -> None:
-    """Bring an older file up to date; a new one gets its tables."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == SCHEMA_VERSION:
-        return
-    if version not in (0, 1, 2):
-        raise JobError(
-            f"{path} has schema {version}, this program knows {SCHEMA_VERSION}: use the catchment that wrote it"
-        )
-    if version < 2:
-        database.execute(_KEPT)
-    database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    key = GenerationOrder().key
-    if version:
-        # The order of the generations is another one from here on: those of old may come again, and must be scrubbed.
-        settings = {"generation_key": key, "clean_generations": 0}
-        database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
-        return
-    for statement in _SCHEMA.strip().split(";\n"):
-        if statement:
-            database.execute(statement.removesuffix(";"))
-    database.executemany(
-        "INSERT INTO settings VALUES (?, ?)",
-        {"next_generation": 1, "clean_generations": MAX_GENERATION, "generation_key": key}.items(),
-    )
+def read_store(topology: Topology, folder: Path | None = None) -> JobStore:
+    """The jobs of a topology, to look at: no writer waits for that, and nothing is written.
+
+    Raises:
+        JobError: the file cannot be read, or comes from another version.
+    """
+    return JobStore(topology, database.read(_file(topology, folder)))
+
+
+def _file(topology: Topology, folder: Path | None) -> Path:
+    return database.job_file(topology.name, store_folder() if folder is None else folder)

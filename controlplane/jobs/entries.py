@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
@@ -25,7 +26,8 @@ def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchCon
         groups[stream.share(branch.switch).group] = [port for port, _ in branch.members]
         entries += _admissions(job, stream, topology, branch)
         entries += _receivers(job, stream, topology, branch)
-    return SwitchConfig(branch.switch, groups, tuple(entries))
+    mark = job.owner.encode()
+    return SwitchConfig(branch.switch, groups, tuple(replace(entry, metadata=mark) for entry in entries))
 
 
 def _admissions(job: JobPlan, stream: StreamPlan, topology: Topology, branch: Branch) -> Iterator[TableEntry]:

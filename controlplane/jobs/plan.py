@@ -79,6 +79,7 @@ class JobPlan:
         streams: one or two.
         rail: the rail it runs on; None where the topology has none.
         memory: the path of a host's shared-memory port, for those that have one.
+        owner: the words that its entries are marked with, so that control planes know their own; may be empty.
     """
 
     name: str
@@ -95,6 +96,7 @@ class JobPlan:
     streams: tuple[StreamPlan, ...]
     rail: str | None = None
     memory: Mapping[str, str] = field(default_factory=dict)
+    owner: str = ""
 
     @classmethod
     def luwu(

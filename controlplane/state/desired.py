@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from catchment.controlplane.client import SwitchClient, TableEntry
@@ -37,11 +37,15 @@ class Differences:
         written: entries that were missing or had another action.
         deleted: entries that should not have been there.
         groups: multicast groups that were written or deleted.
+        foreign: entries of other control planes, which stayed.
+        removed: the entries that were deleted.
     """
 
     written: int
     deleted: int
     groups: int
+    foreign: tuple[TableEntry, ...] = ()
+    removed: tuple[TableEntry, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.written or self.deleted or self.groups)
@@ -92,11 +96,24 @@ def replace(old: SwitchConfig, new: SwitchConfig, client: SwitchClient) -> None:
     client.delete_groups(set(old.groups) - set(new.groups))
 
 
-def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differences:
+def nobodys(_entry: TableEntry) -> bool:
+    """Say of an entry that no other control plane put it there."""
+    return False
+
+
+def reconcile(
+    client: SwitchClient, wanted: Iterable[SwitchConfig], is_foreign: Callable[[TableEntry], bool] = nobodys
+) -> Differences:
     """Make a switch hold exactly these parts, whatever it held before; what is right already stays untouched.
 
     Other tables than the parts' own, and what people added to the forwarding, are left alone. Multicast groups below
     FIRST_HAND_GROUP are the control plane's: all others go.
+
+    Args:
+        client: of the switch.
+        wanted: the parts.
+        is_foreign: says which entries of jobs that no part has are another control plane's: these stay, with their
+            groups.
 
     Raises:
         SwitchError: the switch refuses or does not answer.
@@ -108,20 +125,22 @@ def reconcile(client: SwitchClient, wanted: Iterable[SwitchConfig]) -> Differenc
         table for table in _OWNED if client.p4info.has("table", table)
     }
     found = {client.key(entry): entry for table in sorted(tables) for entry in client.read(table)}
-    extra = [entry for key, entry in found.items() if key not in entries and entry.table in _OWNED]
+    unknown = [entry for key, entry in found.items() if key not in entries and entry.table in _OWNED]
+    foreign = tuple(entry for entry in unknown if is_foreign(entry))
+    extra = [entry for entry in unknown if entry not in foreign]
     wrong = [e for key, e in entries.items() if key in found and client.value(e) != client.value(found[key])]
     missing = [e for key, e in entries.items() if key not in found and not e.is_default]
     defaults = [e for e in entries.values() if e.is_default and not _is_default(client, e)]
     have = {group: sorted(ports) for group, ports in client.groups().items() if group < FIRST_HAND_GROUP}
+    superfluous = set(have) - set(groups) - {int(entry.params.get("group", 0)) for entry in foreign}
     changed = {group: ports for group, ports in groups.items() if have.get(group) != ports}
     client.delete(*extra)
     client.set_groups(changed)
     client.insert(*missing)
     client.modify(*wrong, *defaults)
-    client.delete_groups(set(have) - set(groups))
-    return Differences(
-        len(wrong) + len(missing) + len(defaults), len(extra), len(changed) + len(set(have) - set(groups))
-    )
+    client.delete_groups(superfluous)
+    written = len(wrong) + len(missing) + len(defaults)
+    return Differences(written, len(extra), len(changed) + len(superfluous), foreign, tuple(extra))
 
 
 def is_ours(client: SwitchClient, entry: TableEntry) -> bool:

@@ -27,6 +27,7 @@ def entity_key(entity: Any) -> bytes:
         key.table_entry.ClearField("action")
         key.table_entry.ClearField("counter_data")
         key.table_entry.ClearField("idle_timeout_ns")
+        key.table_entry.ClearField("metadata")
         matches = sorted(key.table_entry.match, key=lambda m: m.field_id)
         key.table_entry.ClearField("match")
         key.table_entry.match.extend(matches)

@@ -18,7 +18,8 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.deployment.store import JobRecord, JobState, open_store
+from catchment.controlplane.deployment.records import JobRecord, JobState
+from catchment.controlplane.deployment.store import open_store
 from catchment.controlplane.jobs import JobError, JobKind
 from catchment.controlplane.topology import star
 
@@ -55,10 +56,13 @@ def test_a_killed_writer_leaves_no_trace(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 from test_job_store import TOPOLOGY, request
-from catchment.controlplane.deployment.store import open_store, JobRecord
-with open_store(TOPOLOGY, Path(sys.argv[1])) as jobs:
+from catchment.controlplane.deployment.database import job_file, writing
+from catchment.controlplane.deployment.records import JobRecord
+from catchment.controlplane.deployment.store import JobStore
+with writing(job_file(TOPOLOGY.name, Path(sys.argv[1]))) as transaction:
+    jobs = JobStore(TOPOLOGY, transaction.before)
     jobs.put(JobRecord(request("half").plan(TOPOLOGY, jobs.allocator)))
-    jobs.flush()
+    transaction.save(jobs.contents())
     os.kill(os.getpid(), signal.SIGKILL)
 """
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
@@ -107,9 +111,9 @@ def test_the_advice_for_a_damaged_file_costs_no_living_job(tmp_path: Path) -> No
     (tmp_path / "lab.jobs.sqlite").write_bytes(b"not a database" * 400)
     for path in tmp_path.glob("lab.jobs.sqlite-*"):
         path.unlink()
-    with pytest.raises(JobError, match="cannot read the job file") as caught, open_store(TOPOLOGY, tmp_path):
+    with pytest.raises(JobError, match=r"the job file .* is damaged") as caught, open_store(TOPOLOGY, tmp_path):
         pass
-    assert "move it away" not in str(caught.value) and "takes every job off the switches" in str(caught.value)
+    assert "leaves the jobs on the switches alone" in str(caught.value)
 
 
 def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> None:
@@ -117,11 +121,12 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
         jobs.put(JobRecord(request("old").plan(TOPOLOGY, jobs.allocator)))
     with sqlite3.connect(tmp_path / "lab.jobs.sqlite") as database:
         database.execute("DROP TABLE kept")
+        database.execute("DROP TABLE foreign_jobs")
         (plan,) = database.execute("SELECT plan FROM jobs").fetchone()
         stored = json.loads(plan)
         del stored["rail"]
         database.execute("UPDATE jobs SET plan = ?", (json.dumps(stored),))
-        database.execute("DELETE FROM settings WHERE name = 'generation_key'")
+        database.execute("DELETE FROM settings WHERE name IN ('generation_key', 'owner')")
         database.execute("PRAGMA user_version = 1")
     with open_store(TOPOLOGY, tmp_path) as jobs:
         assert jobs.get("old").rail is None

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.roster import Presence, Roster
-from catchment.controlplane.deployment.store import MemberRecord
+from catchment.controlplane.deployment.records import MemberRecord
 
 HOSTS = ["w0", "w1", "opt"]
 SILENCE, REUNION = 1.5, 0.5
