@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -93,21 +94,20 @@ def port_statistics(address: str) -> list[dict[str, Any]]:
 
 def _serve(place: Place, names: Sequence[str], where: str) -> None:
     from catchment.controlplane.metrics.exporter import SwitchCollector, serve  # noqa: PLC0415  slow to import
+    from catchment.controlplane.metrics.poller import Poller  # noqa: PLC0415
 
     host, _, text = where.rpartition(":")
     if not text.isdecimal() or int(text) > MAX_PORT:
         raise ControlPlaneError(f"--prometheus {where}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
 
-    def look_at_all() -> dict[str, Look | None]:
-        return {name: _look_if_up(place, name) for name in names}
-
-    try:
-        port = serve(SwitchCollector(look_at_all), host or "127.0.0.1", int(text))
-    except OSError as error:
-        raise ControlPlaneError(f"--prometheus {where}: {error.strerror}") from None
-    typer.echo(f"metrics at http://{host or '127.0.0.1'}:{port}/metrics; Ctrl-C ends it")
-    with contextlib.suppress(KeyboardInterrupt):
-        signal.pause()
+    with Poller(partial(look, place), names) as poller:
+        try:
+            port = serve(SwitchCollector(poller.latest), host or "127.0.0.1", int(text))
+        except OSError as error:
+            raise ControlPlaneError(f"--prometheus {where}: {error.strerror}") from None
+        typer.echo(f"metrics at http://{host or '127.0.0.1'}:{port}/metrics; Ctrl-C ends it")
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
 
 
 def _look_if_up(place: Place, name: str) -> Look | None:

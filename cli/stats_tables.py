@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catchment.cli.output import make_table
-from catchment.controlplane.diagnosis.stats import SwitchStats
+from catchment.controlplane.diagnosis.stats import CONSUMED, SwitchStats
 
 Look = tuple[SwitchStats, list[dict[str, Any]]]
 """What a switch counted, and its ports' statistics."""
@@ -57,5 +57,5 @@ def _port(port: Mapping[str, Any] | None, before: Mapping[str, Any] | None, rate
     cells: list[Any] = ["up" if port["up"] else "down"]
     for way in ("rx_packets", "tx_packets"):
         cells += [port[way], *rate(port[way], before[way] if before else None)]
-    dropped = {cause: frames for cause, frames in port["drops"].items() if frames}
+    dropped = {cause: frames for cause, frames in port["drops"].items() if frames and cause != CONSUMED}
     return [*cells, " ".join(f"{cause}: {frames}" for cause, frames in dropped.items())]

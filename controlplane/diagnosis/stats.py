@@ -17,6 +17,9 @@ REFUSALS = frozenset(
     {"UNKNOWN_JOB", "WRONG_DIRECTION", "FORGED_ARP", "OTHER_SWITCH", "FORGED_SOURCE", "WRONG_UDP_PORT"}
 )
 """Drop reasons that the switch counts by ingress port, too: the sender is wrong, not the frame."""
+CONSUMED = "dropped by the program"
+"""The cause under which a switch counts the frames of a port that its program sent nowhere. Nearly all are vectors that
+it added up: no drops. What the program really dropped is in counter `drops`, by reason."""
 _REASONS = 32  # cells of counter refused for each port
 _HEARTBEAT = re.compile(r"\.worker(\d+)\.heartbeat$")
 _SEQUENCE = 0xFFFF_FFFF

@@ -62,7 +62,15 @@ PORT_BYTES = Metric("catchment_port_bytes", "Bytes in and out of a port.", (*_PO
 PORT_DROPS = Metric("catchment_port_drops", "Frames of a port that the switch itself dropped, by cause.",
                     (*_PORT, "cause"), True, "pps", "Drops by port and cause",
                     "{{switch}} port {{port}} ({{peer}}) {{cause}}")  # fmt: skip
+PORT_CONSUMED = Metric("catchment_port_consumed_frames", "Frames of a port that the program sent nowhere: vectors that "
+                       "it added up, and what catchment_drops_total has.", _PORT, True, "pps",
+                       "Frames taken in by port", "{{switch}} port {{port}} ({{peer}})")  # fmt: skip
+POLL_AGE = Metric("catchment_switch_poll_age_seconds", "Seconds since the exporter has looked at the switch.",
+                  ("switch",), False, "s", "Age of what is shown", "{{switch}}")  # fmt: skip
+POLL_SECONDS = Metric("catchment_switch_poll_seconds", "Seconds that the exporter's latest look at the switch took.",
+                      ("switch",), False, "s", "Length of a look at a switch", "{{switch}}")  # fmt: skip
 
 METRICS = (
-    UP, JOB_FRAMES, JOB_BYTES, DROPS, ACK_LAG, CREDIT_LAG, PORT_UP, PORT_FRAMES, PORT_BYTES, PORT_DROPS,
+    UP, JOB_FRAMES, JOB_BYTES, DROPS, ACK_LAG, CREDIT_LAG, PORT_UP, PORT_FRAMES, PORT_BYTES, PORT_DROPS, PORT_CONSUMED,
+    POLL_AGE, POLL_SECONDS,
 )  # fmt: skip

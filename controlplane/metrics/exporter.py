@@ -1,7 +1,8 @@
-"""The Prometheus endpoint: asks the switches when it is asked."""
+"""The Prometheus endpoint: answers from the latest look at each switch, whatever is dead."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,22 +11,23 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from catchment.controlplane.diagnosis.stats import SwitchStats
+from catchment.controlplane.diagnosis.stats import CONSUMED, SwitchStats
 from catchment.controlplane.metrics import definitions as d
+from catchment.controlplane.metrics.poller import Poll
 
 Ports = Iterable[Mapping[str, Any]]
 """Port statistics as `catchment.softswitch.admin.SwitchAdmin.ports` gives them."""
 
 
 class SwitchCollector(Collector):
-    """Gives Prometheus what `look` finds.
+    """Gives Prometheus what the latest looks have found.
 
     Args:
-        look: switch name -> its statistics and those of its ports; None for a switch that does not answer.
+        latest: switch name -> the latest look: its statistics and those of its ports.
     """
 
-    def __init__(self, look: Callable[[], Mapping[str, tuple[SwitchStats, Ports] | None]]) -> None:
-        self._look = look
+    def __init__(self, latest: Callable[[], Mapping[str, Poll[tuple[SwitchStats, list[dict[str, Any]]]]]]) -> None:
+        self._latest = latest
 
     def describe(self) -> Iterable[Family]:
         """The metrics without values, so that registering one asks no switch."""
@@ -34,11 +36,13 @@ class SwitchCollector(Collector):
     def collect(self) -> Iterator[Family]:
         """Every metric of every switch."""
         families = _families()
-        for switch, found in self._look().items():
-            families[d.UP].add_metric([switch], 0 if found is None else 1)
-            if found is not None:
-                _add_program(families, found[0])
-                _add_ports(families, found[0], found[1])
+        for switch, poll in self._latest().items():
+            families[d.UP].add_metric([switch], 0 if poll.seen is None else 1)
+            families[d.POLL_AGE].add_metric([switch], time.monotonic() - poll.at)
+            families[d.POLL_SECONDS].add_metric([switch], poll.seconds)
+            if poll.seen is not None:
+                _add_program(families, poll.seen[0])
+                _add_ports(families, *poll.seen)
         yield from families.values()
 
 
@@ -86,4 +90,7 @@ def _add_ports(families: Mapping[d.Metric, Any], stats: SwitchStats, ports: Port
             families[d.PORT_FRAMES].add_metric([*labels, direction], port[f"{way}_packets"])
             families[d.PORT_BYTES].add_metric([*labels, direction], port[f"{way}_bytes"])
         for cause, frames in port["drops"].items():
-            families[d.PORT_DROPS].add_metric([*labels, cause], frames)
+            if cause == CONSUMED:
+                families[d.PORT_CONSUMED].add_metric(labels, frames)
+            else:
+                families[d.PORT_DROPS].add_metric([*labels, cause], frames)

@@ -5,28 +5,36 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import threading
+import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from catchment import cli
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
-from catchment.controlplane.diagnosis.stats import JobTraffic, Lag, SwitchStats, switch_stats
+from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, SwitchStats, switch_stats
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
 from catchment.controlplane.metrics.definitions import METRICS
 from catchment.controlplane.metrics.exporter import SwitchCollector, serve
+from catchment.controlplane.metrics.poller import Poll, Poller
 from catchment.controlplane.topology import Topology
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import embedded_command, start_switch
+from catchment.wire.generated.constants import DropReason
 
 PORT = {
     "port": 1, "up": True, "rx_packets": 5, "rx_bytes": 500, "tx_packets": 7, "tx_bytes": 700,
-    "drops": {"parser error": 2},
+    "drops": {"parser error": 2, CONSUMED: 711},
 }  # fmt: skip
 STATS = SwitchStats(
     "s1",
@@ -52,7 +60,9 @@ def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def test_every_metric_is_served() -> None:
-    port = serve(SwitchCollector(lambda: {"s1": (STATS, [PORT]), "s2": None}), "127.0.0.1", 0)
+    now = time.monotonic()
+    polls: dict[str, Poll[Any]] = {"s1": Poll((STATS, [PORT]), now, 0.25), "s2": Poll(None, now - 50.0, 5.0)}
+    port = serve(SwitchCollector(lambda: polls), "127.0.0.1", 0)
     found = scrape(port)
     assert set(found) == {metric.wire_name for metric in METRICS}
     assert found["catchment_switch_up"] == {("s1",): 1, ("s2",): 0}
@@ -60,7 +70,78 @@ def test_every_metric_is_served() -> None:
     assert found["catchment_drops_total"] == {("s1", "UNKNOWN_JOB"): 3}
     assert found["catchment_ack_lag_frames"] == {("s1", "train", "parameters", "w0"): 4}
     assert found["catchment_port_frames_total"] == {("s1", "1", "w0", "in"): 5, ("s1", "1", "w0", "out"): 7}
-    assert found["catchment_port_drops_total"] == {("s1", "1", "w0", "parser error"): 2}
+    assert found["catchment_port_drops_total"] == {("s1", "1", "w0", "parser error"): 2}, "a sum is no drop"
+    assert found["catchment_port_consumed_frames_total"] == {("s1", "1", "w0"): 711}
+    assert found["catchment_switch_poll_seconds"] == {("s1",): 0.25, ("s2",): 5.0}
+    assert found["catchment_switch_poll_age_seconds"]["s2",] >= 50.0
+
+
+def test_a_dead_switch_keeps_no_answer_waiting() -> None:
+    woken, looks = threading.Event(), {name: threading.Semaphore(0) for name in ("s1", "s2", "s3")}
+
+    def look(name: str) -> tuple[SwitchStats, list[dict[str, Any]]]:
+        if name == "s2":
+            woken.wait(60)  # hangs
+        looks[name].release()
+        if name == "s3":
+            raise SwitchError("s3 is gone")
+        return STATS, [PORT]
+
+    with Poller(look, looks, interval=0.01) as poller:
+        for _ in range(2):  # the second begins when the first is noted
+            assert looks["s1"].acquire(timeout=60) and looks["s3"].acquire(timeout=60)
+        found = scrape(serve(SwitchCollector(poller.latest), "127.0.0.1", 0))
+        assert found["catchment_switch_up"] == {("s1",): 1, ("s3",): 0}, "s2 still hangs"
+        woken.set()
+        assert looks["s2"].acquire(timeout=60) and looks["s2"].acquire(timeout=60)
+        assert poller.latest()["s2"].seen is not None
+
+
+ALERTS = yaml.safe_load((FILE.parent / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
+
+
+def test_alert_rules_ask_for_metrics_that_there_are() -> None:
+    for rule in ALERTS:
+        (name,) = re.findall(r"catchment_\w+", rule["expr"])
+        metric = BY_NAME[name]
+        assert ("rate(" in rule["expr"]) == metric.is_counter
+        words = " ".join(rule["annotations"].values())
+        assert set(re.findall(r"\$labels\.(\w+)", words)) <= set(metric.labels)
+        selected = re.findall(r'(\w+)=~"([^"]*)"', rule["expr"])
+        assert all(label in metric.labels for label, _ in selected)
+        assert all(reason in DropReason.__members__ for _, text in selected for reason in text.split("|"))
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian's package prometheus) is not installed")
+def test_each_alert_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
+    series = {
+        "SwitchDown": ('catchment_switch_up{switch="s1"}', "1x4 0x20", "1x30"),
+        "ExporterStale": ('catchment_switch_poll_age_seconds{switch="s1"}', "0+10x30", "3x30"),
+        "PortDown": ('catchment_port_up{switch="s1",port="1",peer="w0"}', "1x4 0x20", "1x30"),
+        "ForgedFrames": ('catchment_drops_total{switch="s1",reason="FORGED_SOURCE"}', "0+5x30", "7x30"),
+        "PortDrops": ('catchment_port_drops_total{switch="s1",port="1",peer="w0",cause="full"}', "0+500x30", "0+5x30"),
+        "MemberBehind": (
+            'catchment_ack_lag_frames{switch="s1",job="j",stream="sums",member="w0"}', "5000x30", "64x30",
+        ),
+    }  # fmt: skip
+    assert set(series) == {rule["alert"] for rule in ALERTS}
+    tests = []
+    for name, (labels, bad, good) in series.items():
+        for values, fires in ((bad, 1), (good, 0)):
+            query = f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)'
+            tests.append(
+                {
+                    "interval": "10s",
+                    "input_series": [{"series": labels, "values": values}],
+                    "promql_expr_test": [
+                        {"expr": query, "eval_time": "4m", "exp_samples": [{"labels": "{}", "value": fires}]}
+                    ],
+                }
+            )
+    file = tmp_path / "tests.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(FILE.parent / "alerts.yaml")], "tests": tests}))
+    run = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_the_dashboard_shows_every_metric_and_no_other() -> None:
@@ -140,7 +221,7 @@ def test_ports_of_a_running_switch(
     command = embedded_command(held.address, 1, {1: "lo"})
     with start_switch("s1", command, log=tmp_path / "log", environment=os.environ):
         place = find_place(topology)
-        port = serve(SwitchCollector(lambda: {"s1": None}), "127.0.0.1", 0)
+        port = serve(SwitchCollector(lambda: {"s1": Poll(None, time.monotonic(), 0.0)}), "127.0.0.1", 0)
         assert scrape(port)["catchment_switch_up"] == {("s1",): 0}
         # It has no program yet, so that its counters cannot be read.
         monkeypatch.setattr(sys, "argv", ["catchment", "stats", "--json"])
