@@ -11,7 +11,7 @@ from unittest.mock import patch
 from catchment.sim.performance import network
 from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
-from catchment.sim.performance.models import Timers
+from catchment.sim.performance.models import NicModel, Timers
 
 
 def _changed(change: Callable[[Cluster], Cluster]) -> AbstractContextManager[Any]:
@@ -25,7 +25,7 @@ def _changed(change: Callable[[Cluster], Cluster]) -> AbstractContextManager[Any
 
 
 def _memory_for_nothing() -> AbstractContextManager[Any]:
-    return _changed(lambda cluster: replace(cluster, nic=replace(cluster.nic, pull=0)))
+    return _changed(lambda cluster: replace(cluster, nic=NicModel(pull=0)))
 
 
 def _pipeline_for_nothing() -> AbstractContextManager[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from catchment.checkout import ROOT
 from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.models import LinkModel, NicModel, SwitchModel
+from catchment.sim.performance.models import LinkModel, NicModel, ProgramModel, SwitchModel
 from catchment.wire.generated.constants import LANE_BYTES
 
 PROGRAM = ROOT / "p4src" / "luwu.p4"
@@ -74,7 +74,7 @@ class Cluster:
     topology: Topology
     links: LinkModel = field(default_factory=LinkModel)
     switch: SwitchModel = field(default_factory=SwitchModel)
-    nic: NicModel = field(default_factory=NicModel)
+    nic: NicModel | ProgramModel = field(default_factory=NicModel)
     node: Node = field(default_factory=Node)
     failures: tuple[Failure, ...] = ()
 

@@ -6,7 +6,7 @@ fabric: {kind: rack-spine, racks: 4, per_rack: 8, spines: 1, oversubscription: 1
 links: {host: 100gbps, up: 400gbps, latency: 265ns, loss: 0.001}
 switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 32}
 node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0}}
-nic: {push: 759ns, pull: 1293ns, respond: 33ns}
+nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}
 failures:
   - {what: host, name: r0h1, at: 1ms, until: 3ms}
 ```
@@ -26,7 +26,7 @@ from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster, Failure, Node, Straggle, rack_spine
 from catchment.sim.performance.errors import ClusterError, PerformanceError
-from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, SwitchModel
+from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.world import Faults
 from catchment.wire.generated.constants import SUPPORTED_LANES
@@ -196,12 +196,20 @@ class _Reader:
             Straggle(_number(section, "straggle", 0.0, 0, 5), slow),
         )  # fmt: skip
 
-    def _nic(self) -> NicModel:
+    def _nic(self) -> NicModel | ProgramModel:
         section = self._part("nic")
-        default = NicModel()
         if section is None:
-            return default
-        section.finish(("push", "pull", "respond", "fifo"))
+            return NicModel()
+        if section.text("model", "nic", ("nic", "software")) == "software":
+            section.finish(("model", "receive", "frame", "ring"))
+            program = ProgramModel()
+            return ProgramModel(
+                round(_quantity(section, "receive", Dimension.TIME, program.receive)),
+                round(_quantity(section, "frame", Dimension.TIME, program.frame)),
+                round(_quantity(section, "ring", Dimension.SIZE, program.ring_bytes)),
+            )
+        section.finish(("model", "push", "pull", "respond", "fifo"))
+        default = NicModel()
         times = {
             key: round(_quantity(section, key, Dimension.TIME, getattr(default, key)))
             for key in ("push", "pull", "respond")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from catchment.sim.performance.models import ProgramModel
 from catchment.sim.performance.network import Network
 from catchment.sim.world import Faults
 
@@ -18,7 +19,9 @@ def schedule_failures(network: Network) -> None:
             if failure.kind == "switch":
                 simulation.fail_switch(at, network.switches[failure.name], down)
             elif failure.kind == "host":
-                simulation.fail_host(at, network.hosts[failure.name], down)
+                program = isinstance(network.cluster.nic, ProgramModel)
+                stop = simulation.fail_program if program else simulation.fail_host
+                stop(at, network.hosts[failure.name], down)
             else:
                 for line in network.host_lines[failure.name]:
                     simulation.fail_line(at, line, _SILENT if down else links.faults)

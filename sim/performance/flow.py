@@ -16,7 +16,7 @@ from catchment.sim.performance.baselines import PAYLOAD
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.max_min import Flow, Rates, completion_time, fair_rates
-from catchment.sim.performance.models import FRAME_OVERHEAD, PICOS_PER_SECOND, frame_bytes
+from catchment.sim.performance.models import FRAME_OVERHEAD, PICOS_PER_SECOND, ProgramModel, frame_bytes
 from catchment.sim.performance.planning import path_tree, plan_tree
 from catchment.sim.world import GAP_BYTES
 
@@ -63,6 +63,8 @@ class FlowModel:
     def latency(self, switches: int, payload: int) -> float:
         """Seconds of a message's first frame through so many switches, NICs at both ends included."""
         nic, links = self.cluster.nic, self.cluster.links
+        if isinstance(nic, ProgramModel):
+            raise PerformanceError("flow mode knows no endpoints in software: use --mode frame")
         frame = (frame_bytes(payload) - GAP) * links.host_byte
         way = (switches + 1) * (links.latency + frame) + switches * self.cluster.switch.pipeline
         return (nic.push + nic.respond + nic.pull + way) / PICOS_PER_SECOND

@@ -14,6 +14,7 @@ from dataclasses import replace
 from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import ProgramModel
 
 FOLDS = ("allreduce", "luwu")
 """Collectives in which every host does the same."""
@@ -30,6 +31,8 @@ def check_fold(kind: str, cluster: Cluster) -> None:
     troubles, straggle = cluster.links.faults, cluster.node.straggle
     if cluster.failures or troubles.loss or troubles.duplicate or troubles.reorder:
         raise PerformanceError("hosts with faults or failures do not behave alike: use --mode frame")
+    if isinstance(cluster.nic, ProgramModel):
+        raise PerformanceError("endpoints in software have timers of their own: use --mode frame")
     if straggle.sigma or straggle.slow:
         raise PerformanceError("stragglers do not behave like the others: use --mode frame or flow")
 

@@ -37,6 +37,23 @@ class NicModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramModel:
+    """A host whose endpoint is software, the project's own: as the co-simulation's (docs/cosim.md).
+
+    Attributes:
+        receive: from a frame's last bit until the program sees it.
+        frame: of processor for each frame, in or out.
+        ring_bytes: may wait for the line.
+        ring_frames: may wait for the program; more are dropped.
+    """
+
+    receive: int = 1_000_000
+    frame: int = 100_000
+    ring_bytes: int = 1 << 16
+    ring_frames: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchModel:
     """A switch around its program.
 

@@ -10,7 +10,7 @@ from catchment.controlplane.jobs.tree import Branch
 from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
-from catchment.sim.performance.models import FRAME_OVERHEAD, Timers, frame_bytes
+from catchment.sim.performance.models import FRAME_OVERHEAD, NicModel, ProgramModel, Timers, frame_bytes
 from catchment.sim.performance.planning import path_tree, plan_tree
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import Mode, PacketType
@@ -62,13 +62,7 @@ class Network:
             name: self.simulation.add_switch(pipeline=cluster.switch.pipeline, frame=cluster.switch.frame)
             for name in self.topology.switches
         }
-        self.hosts = {
-            name: self.simulation.add_host(
-                push=cluster.nic.push, pull=cluster.nic.pull, respond=cluster.nic.respond,
-                frame=cluster.nic.frame, fifo_bytes=cluster.nic.fifo_bytes,
-            )
-            for name in self.topology.hosts
-        }  # fmt: skip
+        self.hosts = {name: self._host() for name in self.topology.hosts}
         self.host_lines: dict[str, tuple[int, int]] = {}
         self.switch_lines: dict[tuple[str, int], int] = {}
         for name, host in self.topology.hosts.items():
@@ -146,6 +140,16 @@ class Network:
         tree = path_tree(self.topology, start, end, spine)
         return self._stream(_Shape(Mode.BCAST, tree, payload, window, window), [end], start)
 
+    def _host(self) -> int:
+        model = self.cluster.nic
+        if isinstance(model, ProgramModel):
+            return self.simulation.add_program(
+                receive=model.receive, frame=model.frame, ring_bytes=model.ring_bytes, ring_frames=model.ring_frames
+            )
+        return self.simulation.add_host(
+            push=model.push, pull=model.pull, respond=model.respond, frame=model.frame, fifo_bytes=model.fifo_bytes
+        )
+
     def _sums(self, mode: Mode, tree: Sequence[Branch], slots: int | None, window: int | None) -> _Shape:
         slots = slots or self.cluster.switch.slots
         self.cluster.check_slots(slots)
@@ -175,7 +179,8 @@ class Network:
         links = self.cluster.links
         frame = frame_bytes(shape.payload) * links.host_byte
         way = (depth + 1) * (links.latency + frame) + depth * self.cluster.switch.pipeline
-        return Timers.of(frame=frame, way=way, slots=shape.slots, least_rto=self.cluster.nic.least_rto)
+        least = self.cluster.nic.least_rto if isinstance(self.cluster.nic, NicModel) else 0
+        return Timers.of(frame=frame, way=way, slots=shape.slots, least_rto=least)
 
     def _stream(self, shape: _Shape, workers: Sequence[str], root: str | None) -> Stream:
         timers = self._timers(shape)
@@ -196,6 +201,11 @@ class Network:
     def _member(self, host: str, shape: _Shape, timers: Timers, part: int, wid: int) -> int:
         kind = PacketType.PARAM if shape.mode is Mode.BCAST else PacketType.PA
         self._identities += 1
+        if isinstance(self.cluster.nic, ProgramModel):
+            return self.simulation.add_program_member(
+                self.hosts[host], part=part, carries=int(kind), identity=self._identities - 1, wid=wid % 256,
+                window=shape.window, slots=shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload,
+            )  # fmt: skip
         return self.simulation.add_member(
             self.hosts[host], part=part, carries=int(kind), identity=self._identities - 1, window=shape.window,
             slots=shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload, heartbeat=timers.heartbeat, rto=timers.rto,

@@ -60,7 +60,7 @@ class Workload:
             self.add(Action.PUSH, member, frames, (*after, *waits))
             for member, waits in zip(stream.senders, own, strict=True)
         ]
-        return pushes, [self.add(Action.PULL, member) for member in stream.receivers]
+        return pushes, [self.add(Action.PULL, member, frames) for member in stream.receivers]
 
     def run(self, network: Network, progress: Callable[[int, int], None] | None = None) -> NDArray[np.int64]:
         """Run them to their end; began and ended of each, in ps.

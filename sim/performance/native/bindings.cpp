@@ -71,6 +71,12 @@ py::dict line_counts(const Simulation& simulation, std::uint32_t which) {
 
 py::dict member_counts(const Simulation& simulation, std::uint32_t which) {
   py::dict out;
+  if ((which & kSoftware) != 0) {
+    out["timeouts"] = simulation.programs.stats(which).timeouts.get();
+    out["received"] = simulation.programs.received(which);
+    out["digest"] = simulation.programs.digest(which);
+    return out;
+  }
   if (const auto& sender = simulation.nics.sender(which)) out["timeouts"] = sender->timeouts();
   if (const auto& receiver = simulation.nics.receiver(which)) {
     out["received"] = receiver->received();
@@ -109,7 +115,8 @@ py::list play(Simulation& simulation, std::uint32_t row, int type,
 }
 
 Outlet outlet(std::uint32_t line, bool to_switch, std::uint32_t target) {
-  return {line, to_switch ? What::kAtSwitch : What::kAtMember, target};
+  if (to_switch) return {line, What::kAtSwitch, target};
+  return {line, (target & kSoftware) != 0 ? What::kAtProgram : What::kAtMember, target};
 }
 
 }  // namespace
@@ -192,9 +199,32 @@ PYBIND11_MODULE(_performance, module) {
           py::arg("window"), py::arg("slots"), py::arg("data_bytes"), py::arg("heartbeat"),
           py::arg("rto"), py::arg("rto_most"), py::arg("resend_delay"))
       .def(
+          "add_program",
+          [](Simulation& self, Picos receive, Picos frame, std::size_t ring_bytes,
+             std::size_t ring_frames) {
+            return self.programs.add_host({receive, frame, ring_bytes, ring_frames});
+          },
+          py::kw_only(), py::arg("receive"), py::arg("frame"), py::arg("ring_bytes"),
+          py::arg("ring_frames"))
+      .def(
+          "add_program_member",
+          [](Simulation& self, std::uint32_t host, int part, int type, std::uint32_t identity,
+             std::uint32_t wid, std::uint32_t window, std::uint32_t slots,
+             std::uint32_t data_bytes) {
+            return self.programs.add_member(host, static_cast<Part>(part),
+                                            {0, window, slots, data_bytes},
+                                            static_cast<wire::PacketType>(type), identity, wid);
+          },
+          py::arg("host"), py::kw_only(), py::arg("part"), py::arg("carries"), py::arg("identity"),
+          py::arg("wid"), py::arg("window"), py::arg("slots"), py::arg("data_bytes"))
+      .def(
           "plug_in",
           [](Simulation& self, std::uint32_t member, std::uint32_t line, bool to_switch,
-             std::uint32_t target) { self.nics.plug_in(member, outlet(line, to_switch, target)); },
+             std::uint32_t target) {
+            const Outlet out = outlet(line, to_switch, target);
+            if ((member & kSoftware) != 0) return self.programs.plug_in(member, out);
+            self.nics.plug_in(member, out);
+          },
           py::arg("member"), py::kw_only(), py::arg("line"), py::arg("to_switch"),
           py::arg("target"))
       .def("play", &play, py::arg("row"), py::kw_only(), py::arg("carries"), py::arg("numbers"),
@@ -217,6 +247,12 @@ PYBIND11_MODULE(_performance, module) {
           "fail_host",
           [](Simulation& self, Picos at, std::uint32_t which, bool down) {
             self.add_incident(at, {Incident::Kind::kHost, which, down, {}});
+          },
+          py::arg("at"), py::arg("which"), py::arg("down"))
+      .def(
+          "fail_program",
+          [](Simulation& self, Picos at, std::uint32_t which, bool down) {
+            self.add_incident(at, {Incident::Kind::kProgram, which, down, {}});
           },
           py::arg("at"), py::arg("which"), py::arg("down"))
       .def("start", &Simulation::start)

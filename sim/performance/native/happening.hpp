@@ -31,6 +31,8 @@ struct Frame {
 enum class What : std::uint8_t {
   kAtSwitch,   // a frame has come in; target: the row that admits it
   kAtMember,   // a frame has come in; target: the member
+  kAtProgram,  // a frame has come in; target: the member in software
+  kWake,       // a program goes on; target: the member in software
   kPump,       // a host's MAC takes more; target: the host
   kVectors,    // a push is in the NIC's ring; target: the member, seq: frames, ack: the operation
   kHeartbeat,  // an interval is over; target: the member

@@ -47,10 +47,21 @@ void Operations::begin(std::uint32_t which) {
       return end_at(which, free);
     }
     case Action::kPush:
-      return nics_.push(operation.target, static_cast<std::uint32_t>(operation.amount), which);
     case Action::kPull:
-      return nics_.pull(operation.target, which);
+      return transfer(which);
   }
+}
+
+void Operations::transfer(std::uint32_t which) {
+  const Operation& operation = operations_[which];
+  const auto frames = static_cast<std::uint32_t>(operation.amount);
+  const bool pushes = operation.action == Action::kPush;
+  if ((operation.target & kSoftware) != 0) {
+    if (pushes) return programs_.push(operation.target, frames, which);
+    return programs_.pull(operation.target, frames, which);
+  }
+  if (pushes) return nics_.push(operation.target, frames, which);
+  nics_.pull(operation.target, which);
 }
 
 void Operations::end_at(std::uint32_t which, Picos at) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nic_model.hpp"
+#include "software_model.hpp"
 
 namespace catchment::performance {
 
@@ -13,7 +14,7 @@ enum class Action : std::uint8_t {
   kDelay,    // takes `amount` ps
   kCompute,  // takes `amount` ps of `target`, a processor, after what that was given before
   kPush,     // `amount` frames of `target`, a member
-  kPull,     // the next message of `target`, a member
+  kPull,     // the next message of `target`, a member, which has `amount` frames
 };
 
 struct Operation {
@@ -27,8 +28,8 @@ struct Operation {
 
 class Operations {
  public:
-  Operations(Fabric& fabric, NicModel& nics)
-      : fabric_(fabric), nics_(nics), source_(fabric.world.add_node()) {}
+  Operations(Fabric& fabric, NicModel& nics, SoftwareModel& programs)
+      : fabric_(fabric), nics_(nics), programs_(programs), source_(fabric.world.add_node()) {}
 
   std::uint32_t add(Action action, std::uint32_t target, std::int64_t amount);
   // `second` begins when `first` has ended, and all others that it waits for.
@@ -50,10 +51,12 @@ class Operations {
   };
 
   void begin(std::uint32_t which);
+  void transfer(std::uint32_t which);
   void end_at(std::uint32_t which, Picos at);
 
   Fabric& fabric_;
   NicModel& nics_;
+  SoftwareModel& programs_;
   std::uint32_t source_;
   std::vector<Operation> operations_;
   std::vector<Edge> edges_;             // until start()

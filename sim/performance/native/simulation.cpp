@@ -12,6 +12,7 @@ void Simulation::add_incident(Picos at, const Incident& incident) {
 
 void Simulation::start() {
   nics.start();
+  programs.start();
   operations.start();
 }
 
@@ -26,7 +27,8 @@ bool Simulation::run(std::uint64_t events, Picos end) {
 }
 
 Picos Simulation::idle() const {
-  return fabric.world.now() - std::max(nics.progressed_at(), operations.busy_until());
+  return fabric.world.now() -
+         std::max({nics.progressed_at(), programs.progressed_at(), operations.busy_until()});
 }
 
 void Simulation::happen(const world::Event<Happening>& event) {
@@ -36,6 +38,10 @@ void Simulation::happen(const world::Event<Happening>& event) {
       return switches.on_frame(what.target, what.frame);
     case What::kAtMember:
       return nics.on_frame(what.target, what.frame);
+    case What::kAtProgram:
+      return programs.on_frame(what.target, what.frame);
+    case What::kWake:
+      return programs.on_wake(what.target);
     case What::kPump:
       return nics.on_pump(what.target);
     case What::kVectors:
@@ -60,6 +66,8 @@ void Simulation::befall(const Incident& incident) {
       return switches.fail(incident.target, incident.down);
     case Incident::Kind::kHost:
       return nics.fail(incident.target, incident.down);
+    case Incident::Kind::kProgram:
+      return programs.fail(incident.target, incident.down);
   }
 }
 

@@ -13,10 +13,10 @@ namespace catchment::performance {
 
 // A change at a time.
 struct Incident {
-  enum class Kind : std::uint8_t { kFaults, kSwitch, kHost };
+  enum class Kind : std::uint8_t { kFaults, kSwitch, kHost, kProgram };
 
   Kind kind = Kind::kFaults;
-  std::uint32_t target = 0;  // a line, a switch, a host
+  std::uint32_t target = 0;  // a line, a switch, a host with a NIC, one in software
   bool down = false;         // of a switch or a host
   world::LineFaults faults;  // of a line from then on
 };
@@ -27,7 +27,8 @@ class Simulation {
       : fabric(seed),
         switches(fabric),
         nics(fabric),
-        operations(fabric, nics),
+        programs(fabric),
+        operations(fabric, nics, programs),
         source_(fabric.world.add_node()) {}
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -35,6 +36,7 @@ class Simulation {
   Fabric fabric;
   SwitchModel switches;
   NicModel nics;
+  SoftwareModel programs;
   Operations operations;
 
   void add_incident(Picos at, const Incident& incident);

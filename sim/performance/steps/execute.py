@@ -16,7 +16,7 @@ Seconds = Callable[[Collective, tuple[int, ...], int], float]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When a task ran, in seconds."""
+    """The time in which a task ran, in seconds."""
 
     rank: int
     task: Task

@@ -11,6 +11,7 @@ from catchment.checkout import ROOT
 from catchment.sim.performance.cluster import Failure
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import ClusterError, PerformanceError
+from catchment.sim.performance.models import ProgramModel
 from catchment.sim.performance.requests import Request
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import simulate
@@ -59,6 +60,8 @@ def test_what_a_file_says(tmp_path: Path) -> None:
         (FABRIC + "switch: {slots: 1000}\n", 2, "power of two"),
         (FABRIC + "switch: {slots: 1024,\n  sram: 1KiB}\n", 2, "more than there are"),
         (FABRIC + "switches: {}\n", 2, "is unknown"),
+        (FABRIC + "nic: {model: software, push: 1us}\n", 2, "nic.push is unknown"),
+        (FABRIC + "nic: {model: slow}\n", 2, "is not one of: nic, software"),
         (FABRIC + "node: {slow: {r7h0: 2}}\n", 2, "no host 'r7h0'"),
         (FABRIC + "failures: [{what: host, name: r0h0, at: 2ms, until: 1ms}]\n", 2, "before it fails"),
         ("fabric: {kind: rack-spine, racks: 0, per_rack: 2}\n", 1, "is not between 1"),
@@ -76,6 +79,11 @@ def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, line: 
     with pytest.raises(ClusterError, match=says) as raised:
         load_cluster(path)
     assert str(raised.value).startswith(f"{path}:{line}: ")
+
+
+def test_endpoints_in_software(tmp_path: Path) -> None:
+    nic = load_cluster(write(tmp_path, FABRIC + "nic: {model: software, receive: 2us, ring: 32KiB}\n")).nic
+    assert nic == ProgramModel(receive=2_000_000, ring_bytes=32768)
 
 
 def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
