@@ -1,0 +1,170 @@
+"""Random schedules of faults: whatever happens to switches, controller, clock and disk, no job is lost.
+
+When the faults end, every switch holds what its jobs ask for, and nothing else. A schedule is drawn from a seed: a test
+that fails names it, and `CATCHMENT_SEED` makes the same again.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from running_controller import PATIENT, SWITCHES, Place, request, until, use_fake_programs
+from test_convergence import connect
+from test_live_store import full_disk
+
+from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.deployment.fabric import share_of
+from catchment.controlplane.deployment.store import read_store
+
+STEPS = 8
+
+
+class Schedule:
+    """One schedule on one network.
+
+    Attributes:
+        jobs: those that must be there, by name.
+        said: what was done, in order.
+    """
+
+    def __init__(self, place: Place, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.jobs: set[str] = set()
+        self.said: list[str] = []
+        self._place, self._rng, self._monkeypatch = place, rng, monkeypatch
+        self._disk = ExitStack()
+        self._offset = 0
+        real = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: real() + self._offset)
+
+    def run(self, steps: int) -> None:
+        """Do so many random things, then end the faults."""
+        deeds: list[Callable[[], str]] = [
+            self._create, self._create, self._remove, self._kill_switch, self._kill_controller, self._damage,
+            self._set_clock, self._fill_disk, self._free_disk,
+        ]  # fmt: skip
+        for _ in range(steps):
+            self.said.append(self._rng.choice(deeds)())
+        self.said.append(self._free_disk())
+
+    def _create(self) -> str:
+        name, workers = f"job{len(self.said)}", self._rng.sample(["w0", "w1", "w2", "w3"], self._rng.randint(1, 4))
+        try:
+            with self._place.controller.operator() as operator:
+                operator.create(request(name, 1 << self._rng.randrange(5), tuple(workers)))
+        except ControllerError as error:
+            return f"create {name}: {error}"
+        self.jobs.add(name)
+        return f"create {name} on {workers}"
+
+    def _remove(self) -> str:
+        if not self.jobs:
+            return "nothing to remove"
+        name = self._rng.choice(sorted(self.jobs))
+        try:
+            with self._place.controller.operator() as operator:
+                operator.remove(name)
+        except ControllerError as error:
+            return f"remove {name}: {error}"
+        self.jobs.remove(name)
+        return f"remove {name}"
+
+    def _kill_switch(self) -> str:
+        name = self._rng.choice(SWITCHES)
+        during = self._rng.choice([self._create, self._remove, self._set_clock])
+        self._place.restart_switch(name, lambda: self.said.append(during()))
+        return f"restart {name}"
+
+    def _kill_controller(self) -> str:
+        self._place.controller.stop()
+        damaged = self._damage()
+        self._place.controller.start()
+        return f"restart the controller; meanwhile: {damaged}"
+
+    def _damage(self) -> str:
+        name = self._rng.choice(SWITCHES)
+        table = self._rng.choice(["jobs", "receivers", "l2", "bindings", "switch_addresses"])
+        try:
+            with connect(self._place, name) as client:
+                entries = client.read(table)
+                chosen = self._rng.sample(entries, self._rng.randint(0, len(entries)))
+                client.delete(*chosen)
+        except Exception as error:  # the switch is being restored: the controller was quicker
+            return f"damage {table} of {name}: {error}"
+        return f"delete {len(chosen)} of {table} of {name}"
+
+    def _set_clock(self) -> str:
+        self._offset = self._rng.randint(-7200, 7200) * 10**9
+        return f"clock by {self._offset // 10**9} s"
+
+    def _fill_disk(self) -> str:
+        self._free_disk()
+        self._disk.enter_context(full_disk(self._monkeypatch))
+        return "disk full"
+
+    def _free_disk(self) -> str:
+        self._disk.close()
+        self._disk = ExitStack()
+        return "disk free"
+
+    def has_converged(self) -> bool:
+        """Whether all is as the jobs that must be there ask for."""
+        place = self._place
+        with place.controller.operator() as operator:
+            if {job.name for job in operator.jobs()} != self.jobs or any(s.state != "up" for s in operator.switches()):
+                return False
+        try:
+            stored = read_store(place.topology, place.controller.settings.folder)
+        except sqlite3.Error:
+            return False
+        if set(stored.jobs) != self.jobs:
+            return False
+        for name in SWITCHES:
+            wanted = share_of(name, place.topology, stored.deployed)
+            with connect_to_look(place, name) as client:
+                has = {client.value(entry) for entry in client.read() if not entry.is_default}
+                should = {client.value(e) for part in wanted for e in part.entries if not e.is_default}
+                groups = {number: sorted(ports) for part in wanted for number, ports in part.groups.items()}
+                if has != should or {n: sorted(p) for n, p in client.groups().items()} != groups:
+                    return False
+        return True
+
+
+def connect_to_look(place: Place, switch: str) -> SwitchClient:
+    """Without taking the switch from its controller."""
+    device = place.topology.switch(switch).device_id
+    return SwitchClient.connect(place.fakes[switch].address, device, read_only=True, timeout=60.0)
+
+
+def check(schedule: Schedule, steps: int) -> None:
+    schedule.run(steps)
+    try:
+        until(schedule.has_converged, "the network converges")
+    except AssertionError:
+        raise AssertionError("\n".join(["no convergence after:", *schedule.said])) from None
+
+
+@pytest.mark.parametrize("timing", [PATIENT], ids=["patient"])
+@pytest.mark.parametrize("number", range(3))
+def test_no_schedule_of_faults_loses_a_job(
+    number: int, place: Place, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(Schedule(place, rng, monkeypatch), STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_no_schedule_of_a_thousand_loses_a_job(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1000):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        use_fake_programs(monkeypatch, folder)
+        place = Place(folder, PATIENT)
+        with place.exits, monkeypatch.context() as patch:
+            check(Schedule(place, random.Random(f"{seed}-{number}"), patch), STEPS)
