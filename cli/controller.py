@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.target import TopologyOption, complete_switch, find_place
+from catchment.cli.target import TopologyOption, complete_switch, find_place, listening_address
 from catchment.controlplane.controller import certificates as authority
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
@@ -35,6 +35,9 @@ def run(
     certificates: Annotated[
         Path | None, typer.Option(help="Folder of `controller certificates`; made beside the jobs when left out.")
     ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Answer Prometheus there; HOST is 127.0.0.1.")
+    ] = None,
     silence: Annotated[float, typer.Option(help="Seconds without a heartbeat until a member is lost.", min=0.6)] = 1.5,
 ) -> None:
     """Run a controller in the foreground; Ctrl-C ends it and leaves switches and jobs as they are."""
@@ -53,6 +56,7 @@ def run(
         listen=tuple(listen or (f"unix:{folder / 'controller.sock'}", "127.0.0.1:0")),
         timing=replace(Timing(), silence=silence),
         ports=SwitchPorts(),
+        prometheus=None if prometheus is None else listening_address(prometheus),
     )
 
     def started(addresses: list[str]) -> None:

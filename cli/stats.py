@@ -19,7 +19,7 @@ from rich.live import Live
 
 from catchment.cli.output import JsonOption, print_json, print_parts
 from catchment.cli.stats_tables import Look, tables
-from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place
+from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.diagnosis.stats import switch_stats
 from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
@@ -28,8 +28,6 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
-
-MAX_PORT = 65535
 
 
 def stats(
@@ -92,20 +90,17 @@ def port_statistics(address: str) -> list[dict[str, Any]]:
         return []  # left behind by a switch that was killed
 
 
-def _serve(place: Place, names: Sequence[str], where: str) -> None:
+def _serve(place: Place, names: Sequence[str], told: str) -> None:
     from catchment.controlplane.metrics.exporter import SwitchCollector, serve  # noqa: PLC0415  slow to import
     from catchment.controlplane.metrics.poller import Poller  # noqa: PLC0415
 
-    host, _, text = where.rpartition(":")
-    if not text.isdecimal() or int(text) > MAX_PORT:
-        raise ControlPlaneError(f"--prometheus {where}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
-
+    where = listening_address(told)
     with Poller(partial(look, place), names) as poller:
         try:
-            port = serve(SwitchCollector(poller.latest), host or "127.0.0.1", int(text))
+            port = serve(SwitchCollector(poller.latest), *where).port
         except OSError as error:
-            raise ControlPlaneError(f"--prometheus {where}: {error.strerror}") from None
-        typer.echo(f"metrics at http://{host or '127.0.0.1'}:{port}/metrics; Ctrl-C ends it")
+            raise ControlPlaneError(f"--prometheus {told}: {error.strerror}") from None
+        typer.echo(f"metrics at http://{where[0]}:{port}/metrics; Ctrl-C ends it")
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()
 

@@ -21,6 +21,7 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.networks.state import NetworkState, is_held, jobs_folder, networks_up, read_state
 from catchment.controlplane.topology import Host, Topology
 
+_MAX_PORT = 65535
 TopologyOption = Annotated[
     Path | None,
     typer.Option(
@@ -164,6 +165,18 @@ def find_place(topology: Path | None) -> Place:
         names = ", ".join(f"{state.name} ({state.topology})" for state in up)
         raise ControlPlaneError(f"several networks are up: {names}; say which with --topology FILE")
     return Place(Topology.load(up[0].topology), dict(up[0].addresses), up[0])
+
+
+def listening_address(told: str) -> tuple[str, int]:
+    """The address and port to answer Prometheus at, out of `[HOST:]PORT`.
+
+    Raises:
+        ControlPlaneError: it is something else.
+    """
+    host, _, port = told.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise ControlPlaneError(f"--prometheus {told}: give PORT or HOST:PORT, as in 9464 or 0.0.0.0:9464")
+    return host or "127.0.0.1", int(port)
 
 
 def interface_of(place: Place, nic: Host) -> str:

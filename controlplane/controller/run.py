@@ -12,10 +12,12 @@ from typing import Any
 from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.members import Members
+from catchment.controlplane.controller.metrics import ControllerCollector
 from catchment.controlplane.controller.presence import PresenceFile
 from catchment.controlplane.controller.service import Service, start_server
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
+from catchment.controlplane.metrics.exporter import serve as serve_metrics
 
 _GRACE = 0.2
 _LONGEST_SOCKET_PATH = 100
@@ -41,6 +43,8 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     with PresenceFile(settings.folder, settings.topology.name) as presence:
         async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:
             members = Members(controller)
+            if settings.prometheus is not None:
+                exits.callback(_serve_metrics(controller, *settings.prometheus))
             server, addresses = await start_server(Service(controller, members, trust), settings.listen)
             exits.push_async_callback(server.stop, _GRACE)
             losses = asyncio.create_task(members.look_for_losses(), name="losses")
@@ -54,6 +58,14 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
             for task in done:
                 if task is not stopped:
                     task.result()  # none of them ends by itself but by a fault of ours
+
+
+def _serve_metrics(controller: Controller, address: str, port: int) -> Callable[[], None]:
+    """Answer Prometheus; returns what ends that."""
+    try:
+        return serve_metrics(ControllerCollector(controller), address, port).end
+    except OSError as error:
+        raise ControllerError(f"cannot answer Prometheus at {address}:{port}: {error.strerror}") from None
 
 
 def run(settings: Settings, started: Started) -> None:

@@ -49,6 +49,7 @@ class Settings:
         listen: addresses of its service: host:port or unix:PATH.
         timing: how soon things are noticed.
         ports: reaches the faults of switches' ports; None where nothing does.
+        prometheus: address and port to answer Prometheus at; None: nowhere.
     """
 
     topology: Topology
@@ -58,3 +59,4 @@ class Settings:
     listen: tuple[str, ...]
     timing: Timing = Timing()
     ports: PortFaults | None = None
+    prometheus: tuple[str, int] | None = None

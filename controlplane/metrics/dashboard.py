@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catchment.controlplane.metrics.definitions import METRICS, Metric
+from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, METRICS, Metric
 
 FILE = Path(__file__).with_name("grafana.json")
 """The dashboard as it is in the repository, for Grafana's import."""
@@ -42,7 +42,7 @@ def dashboard() -> dict[str, Any]:
                 },
             ]
         },
-        "panels": [_panel(number, metric) for number, metric in enumerate(METRICS)],
+        "panels": [_panel(number, metric) for number, metric in enumerate((*METRICS, *CONTROLLER_METRICS))],
     }
 
 
@@ -53,7 +53,7 @@ def text() -> str:
 
 def query(metric: Metric) -> str:
     """What a panel asks Prometheus: counters as rates."""
-    selected = f'{metric.wire_name}{{switch=~"$switch"}}'
+    selected = metric.wire_name + ('{switch=~"$switch"}' if "switch" in metric.labels else "")
     return f"rate({selected}[$__rate_interval])" if metric.is_counter else selected
 
 

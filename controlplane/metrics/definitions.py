@@ -70,7 +70,28 @@ POLL_AGE = Metric("catchment_switch_poll_age_seconds", "Seconds since the export
 POLL_SECONDS = Metric("catchment_switch_poll_seconds", "Seconds that the exporter's latest look at the switch took.",
                       ("switch",), False, "s", "Length of a look at a switch", "{{switch}}")  # fmt: skip
 
+_SWITCH = ("switch",)
+SWITCH_KEPT = Metric("catchment_controller_switch_up", "1 when the controller keeps the switch right.", _SWITCH,
+                     False, "bool_on_off", "Switches under the controller", "{{switch}}")  # fmt: skip
+RESTORES = Metric("catchment_controller_restores", "How often the controller loaded a switch's program and entries.",
+                  _SWITCH, True, "short", "Restores of switches", "{{switch}}")  # fmt: skip
+RESTORE_SECONDS = Metric("catchment_controller_restore_seconds", "Seconds that the latest restore took.", _SWITCH,
+                         False, "s", "Length of a restore", "{{switch}}")  # fmt: skip
+COMPARISONS = Metric("catchment_controller_comparisons", "How often a switch was compared with what it should hold.",
+                     _SWITCH, True, "short", "Comparisons of switches", "{{switch}}")  # fmt: skip
+REPAIRS = Metric("catchment_controller_repairs", "How often a connected switch held what it should not.", _SWITCH,
+                 True, "short", "Drift put right", "{{switch}}")  # fmt: skip
+EPOCH = Metric("catchment_controller_job_epoch", "How often the job's generations were replaced, from 1.", ("job",),
+               False, "short", "Epochs of jobs", "{{job}}")  # fmt: skip
+MEMBERS = Metric("catchment_controller_members", "Members of a job by what is known of them.", ("job", "state"), False,
+                 "short", "Members of jobs", "{{job}} {{state}}")  # fmt: skip
+FILE_BEHIND = Metric("catchment_controller_job_file_behind", "1 while the job file cannot be written.", (), False,
+                     "bool_on_off", "Job file behind", "job file")  # fmt: skip
+
 METRICS = (
     UP, JOB_FRAMES, JOB_BYTES, DROPS, ACK_LAG, CREDIT_LAG, PORT_UP, PORT_FRAMES, PORT_BYTES, PORT_DROPS, PORT_CONSUMED,
     POLL_AGE, POLL_SECONDS,
 )  # fmt: skip
+"""What `catchment stats --prometheus` has."""
+CONTROLLER_METRICS = (SWITCH_KEPT, RESTORES, RESTORE_SECONDS, COMPARISONS, REPAIRS, EPOCH, MEMBERS, FILE_BEHIND)
+"""What `catchment controller run --prometheus` has."""

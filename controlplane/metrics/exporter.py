@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -31,39 +32,59 @@ class SwitchCollector(Collector):
 
     def describe(self) -> Iterable[Family]:
         """The metrics without values, so that registering one asks no switch."""
-        return _families().values()
+        return families(d.METRICS).values()
 
     def collect(self) -> Iterator[Family]:
         """Every metric of every switch."""
-        families = _families()
+        found = families(d.METRICS)
         for switch, poll in self._latest().items():
-            families[d.UP].add_metric([switch], 0 if poll.seen is None else 1)
-            families[d.POLL_AGE].add_metric([switch], time.monotonic() - poll.at)
-            families[d.POLL_SECONDS].add_metric([switch], poll.seconds)
+            found[d.UP].add_metric([switch], 0 if poll.seen is None else 1)
+            found[d.POLL_AGE].add_metric([switch], time.monotonic() - poll.at)
+            found[d.POLL_SECONDS].add_metric([switch], poll.seconds)
             if poll.seen is not None:
-                _add_program(families, poll.seen[0])
-                _add_ports(families, *poll.seen)
-        yield from families.values()
+                _add_program(found, poll.seen[0])
+                _add_ports(found, *poll.seen)
+        yield from found.values()
 
 
-def serve(collector: SwitchCollector, address: str, port: int) -> int:
-    """Answer Prometheus at http://ADDRESS:PORT/metrics from a thread; returns the port, chosen when it was 0.
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An endpoint that answers.
+
+    Attributes:
+        port: of it.
+        end: ends it.
+    """
+
+    port: int
+    end: Callable[[], None]
+
+
+def serve(collector: Collector, address: str, port: int) -> Serving:
+    """Answer Prometheus at http://ADDRESS:PORT/metrics from a thread, at a port of its choice when it is 0.
 
     Raises:
         OSError: the address is in use, or not one of this machine.
     """
     registry = CollectorRegistry()
     registry.register(collector)
-    server, _ = start_http_server(port, addr=address, registry=registry)
-    return int(server.server_port)
+    server, thread = start_http_server(port, addr=address, registry=registry)
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return Serving(int(server.server_port), end)
 
 
-def _families() -> dict[d.Metric, Any]:
+def families(metrics: Iterable[d.Metric]) -> dict[d.Metric, Any]:
+    """Metrics without values."""
     return {
         metric: (CounterMetricFamily if metric.is_counter else GaugeMetricFamily)(
             metric.name, metric.help, labels=metric.labels
         )
-        for metric in d.METRICS
+        for metric in metrics
     }
 
 

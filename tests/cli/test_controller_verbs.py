@@ -88,10 +88,25 @@ def test_a_job_made_without_a_controller_is_taken_over(
 def test_the_controller_is_shown_and_alone(run: Run, controller: RunningController) -> None:
     shown = json.loads(run("controller", "show", "--json"))
     assert [(s["switch"], s["state"], s["restores"]) for s in shown["switches"]] == [("s1", "up", 1)]
+    assert isinstance(shown["switches"][0]["restore_seconds"], float), "a number, not text"
+    assert shown["switches"][0]["repairs"] == 0
     assert "s1" in run("controller", "show")
     assert "a controller of lab runs already" in run("controller", "run", code=1)
     controller.stop()
     assert "no controller of lab runs" in run("controller", "show", code=1)
+
+
+def test_a_token_and_certificates_are_renewed(run: Run, controller: RunningController, tmp_path: Path) -> None:
+    run("job", "create", "train", "-w", "w0,w1", "--root", "opt")
+    file = tmp_path / "token"
+    run("job", "token", "train", "--token-file", str(file))
+    assert file.stat().st_mode & 0o777 == 0o600 and len(file.read_text()) > 20
+    assert run("job", "token", "train").startswith("token: ")
+    assert "nobody may join" in run("job", "token", "train", "--revoke")
+    folder = str(controller.certificates)
+    assert "host-w0.crt" in run("controller", "certificates", folder, "--renew", "w0", "--revoke")
+    assert len((controller.certificates / "revoked").read_text().split()) == 1
+    assert "cannot renew" in run("controller", "certificates", folder, "--renew", "nobody", code=1)
 
 
 def test_certificates_for_a_topology(run: Run, topology: Path, tmp_path: Path) -> None:

@@ -10,13 +10,16 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from running_controller import Place, request
 
 from catchment import cli
 from catchment.cli.stats import port_statistics
@@ -24,7 +27,7 @@ from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
 from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, SwitchStats, switch_stats
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
-from catchment.controlplane.metrics.definitions import METRICS
+from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, METRICS
 from catchment.controlplane.metrics.exporter import SwitchCollector, serve
 from catchment.controlplane.metrics.poller import Poll, Poller
 from catchment.controlplane.topology import Topology
@@ -45,7 +48,7 @@ STATS = SwitchStats(
 )
 
 
-BY_NAME = {metric.wire_name: metric for metric in METRICS}
+BY_NAME = {metric.wire_name: metric for metric in (*METRICS, *CONTROLLER_METRICS)}
 
 
 def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
@@ -62,7 +65,7 @@ def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
 def test_every_metric_is_served() -> None:
     now = time.monotonic()
     polls: dict[str, Poll[Any]] = {"s1": Poll((STATS, [PORT]), now, 0.25), "s2": Poll(None, now - 50.0, 5.0)}
-    port = serve(SwitchCollector(lambda: polls), "127.0.0.1", 0)
+    port = serve(SwitchCollector(lambda: polls), "127.0.0.1", 0).port
     found = scrape(port)
     assert set(found) == {metric.wire_name for metric in METRICS}
     assert found["catchment_switch_up"] == {("s1",): 1, ("s2",): 0}
@@ -74,6 +77,32 @@ def test_every_metric_is_served() -> None:
     assert found["catchment_port_consumed_frames_total"] == {("s1", "1", "w0"): 711}
     assert found["catchment_switch_poll_seconds"] == {("s1",): 0.25, ("s2",): 5.0}
     assert found["catchment_switch_poll_age_seconds"]["s2",] >= 50.0
+
+
+def test_a_controller_tells_of_switches_jobs_and_members(place: Place) -> None:
+    found = HeldAddress()
+    host, _, port = found.address.rpartition(":")
+    place.controller.stop()
+    place.controller.settings = replace(place.controller.settings, prometheus=(host, int(port)))
+    place.controller.start()
+    place.until_up()
+    with (
+        place.controller.operator() as operator,
+        place.controller.join("train", "w0", operator.create(request()).token),
+    ):
+        told = scrape(int(port))
+    assert set(told) == {metric.wire_name for metric in CONTROLLER_METRICS}
+    assert told["catchment_controller_switch_up"] == {("sp",): 1, ("r1",): 1, ("r2",): 1}
+    assert told["catchment_controller_restores_total"] == {("sp",): 0, ("r1",): 0, ("r2",): 0}, "they were there"
+    assert told["catchment_controller_job_epoch"] == {("train",): 1}
+    assert told["catchment_controller_members"]["train", "joined"] == 1
+    assert told["catchment_controller_members"]["train", "absent"] == 3
+    assert told["catchment_controller_job_file_behind"] == {(): 0}
+    place.controller.stop()
+    with pytest.raises(urllib.error.URLError):
+        scrape(int(port))
+    place.controller.start()
+    found.close()
 
 
 def test_a_dead_switch_keeps_no_answer_waiting() -> None:
@@ -90,7 +119,7 @@ def test_a_dead_switch_keeps_no_answer_waiting() -> None:
     with Poller(look, looks, interval=0.01) as poller:
         for _ in range(2):  # the second begins when the first is noted
             assert looks["s1"].acquire(timeout=60) and looks["s3"].acquire(timeout=60)
-        found = scrape(serve(SwitchCollector(poller.latest), "127.0.0.1", 0))
+        found = scrape(serve(SwitchCollector(poller.latest), "127.0.0.1", 0).port)
         assert found["catchment_switch_up"] == {("s1",): 1, ("s3",): 0}, "s2 still hangs"
         woken.set()
         assert looks["s2"].acquire(timeout=60) and looks["s2"].acquire(timeout=60)
@@ -221,7 +250,7 @@ def test_ports_of_a_running_switch(
     command = embedded_command(held.address, 1, {1: "lo"})
     with start_switch("s1", command, log=tmp_path / "log", environment=os.environ):
         place = find_place(topology)
-        port = serve(SwitchCollector(lambda: {"s1": Poll(None, time.monotonic(), 0.0)}), "127.0.0.1", 0)
+        port = serve(SwitchCollector(lambda: {"s1": Poll(None, time.monotonic(), 0.0)}), "127.0.0.1", 0).port
         assert scrape(port)["catchment_switch_up"] == {("s1",): 0}
         # It has no program yet, so that its counters cannot be read.
         monkeypatch.setattr(sys, "argv", ["catchment", "stats", "--json"])
