@@ -31,7 +31,7 @@ from bench.allreduce_plot import plot
 from bench.report import RESULTS, Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.jobs import JobPlan, deploy
+from catchment.controlplane.jobs import JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Topology, star
@@ -133,7 +133,7 @@ def udp(ranks: int, api: str) -> Iterator[Ranks]:
         network = exits.enter_context(MininetNetwork(topology, log_folder=folder))
         fabric = exits.enter_context(Fabric.connect(topology, network.addresses))
         fabric.push(programs_of(topology))
-        job = JobPlan.allreduce(topology, name="allreduce", workers=names, slots=SLOTS)
+        job = plan_job("allreduce", topology, name="allreduce", workers=names, slots=SLOTS)
         deploy(job, topology, fabric.clients)
 
         def start(host: str, command: list[str]) -> subprocess.Popen[str]:

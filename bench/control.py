@@ -21,8 +21,7 @@ from bench import control_entries
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.controller.operator import OperatorClient
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.topology import Target, Topology, star
 from catchment.host.membership import Credentials, Membership
 from catchment.sim.lab.controller_process import ControllerProcess
@@ -32,7 +31,9 @@ from catchment.softswitch.watched_process import WatchedProcess
 
 WORKERS = 32
 JOBS, RESTORES, LOSSES = 20, 5, 3
-CREATE_AIM, RESTORE_AIM, DETECT_AIM = 0.1, 1.0, 2.0
+CREATE_AIM, GROUP_AIM, RESTORE_AIM, DETECT_AIM = 0.1, 0.2, 1.0, 2.0
+GROUP = 16
+"""Jobs of the group, each of as many workers with an optimizer node of its own: 32 hosts in all."""
 _MEMBER = """
 import sys, time
 from pathlib import Path
@@ -49,7 +50,24 @@ with Membership.join(
 
 def request(name: str, slots: int = 16) -> JobRequest:
     """A LuWu job of 32 workers."""
-    return JobRequest(name, JobKind.LUWU, tuple(f"w{i}" for i in range(WORKERS)), "opt", slots)
+    return JobRequest(name, "luwu", tuple(f"w{i}" for i in range(WORKERS)), "opt", slots)
+
+
+def group_request(name: str, slots: int = 16) -> JobRequest:
+    """A group of LuWu jobs with the same workers and an optimizer node each."""
+    hosts = tuple(f"w{i}" for i in range(2 * GROUP))
+    return JobRequest(name, "luwu", hosts[:GROUP], None, slots, roots=hosts[GROUP:])
+
+
+def group_creations(operator: OperatorClient) -> list[float]:
+    """Seconds from the request to the answer; every job of the group is on the switch then."""
+    times = []
+    for _ in range(RESTORES):
+        began = time.perf_counter()
+        operator.create(group_request("group"))
+        times.append(time.perf_counter() - began)
+        operator.remove("group")
+    return times
 
 
 def creations(operator: OperatorClient) -> list[float]:
@@ -143,7 +161,11 @@ def main() -> None:
             token = operator.create(request("watched")).token
             killed = detections(controller, token, signal.SIGKILL)
             stopped = detections(controller, token, signal.SIGSTOP)
-        switch.stop()
+            operator.remove("watched")
+            group_created = group_creations(operator)
+            token = operator.create(group_request("watched")).token
+            group_renewed = detections(controller, token, signal.SIGKILL)
+            group_restored = restores(operator, start, switch)
     publish(
         "bench-control",
         [
@@ -151,6 +173,9 @@ def main() -> None:
             aim(f"restore a restarted switch with {JOBS} such jobs", restored, RESTORE_AIM),
             aim("notice a killed worker, tell the others", killed, DETECT_AIM),
             aim("notice a worker that falls silent, tell the others", stopped, DETECT_AIM),
+            aim(f"create a group of {GROUP} jobs over {2 * GROUP} hosts", group_created, GROUP_AIM),
+            aim("restore a restarted switch with that group", group_restored, RESTORE_AIM),
+            aim("renew the group after a killed worker, tell the others", group_renewed, DETECT_AIM),
             *control_entries.figures(),
         ],
         [

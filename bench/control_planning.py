@@ -9,7 +9,7 @@ from time import process_time
 
 from bench.report import Figure, publish
 from catchment.controlplane.deployment.fabric import share_of
-from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.jobs import Allocator, plan_job
 from catchment.controlplane.topology import Topology
 
 RACKS, HOSTS, WORKERS, GOAL = 100, 40, 32, 5.0
@@ -47,8 +47,8 @@ def figures() -> list[Figure]:
     allocator = Allocator(topology)
     first, second = ([f"h{rack}-{number}" for rack in range(1, WORKERS + 1)] for number in (1, 2))
     jobs = [
-        JobPlan.luwu(topology, name="up", workers=first, root="opt", allocator=allocator),
-        JobPlan.allreduce(topology, name="all", workers=second, allocator=allocator),
+        plan_job("luwu", topology, name="up", workers=first, root="opt", allocator=allocator),
+        plan_job("allreduce", topology, name="all", workers=second, allocator=allocator),
     ]
     planned = process_time()
     entries = sum(len(part.entries) for name in topology.switches for part in share_of(name, topology, jobs))

@@ -23,7 +23,7 @@ import typer
 from bench.report import Figure, publish
 from catchment.checkout import ROOT
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.jobs import JobPlan, deploy
+from catchment.controlplane.jobs import deploy, plan_job
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
 from catchment.program import run_program
@@ -74,7 +74,7 @@ def shared_memory(workers: int, options: dict[str, object]) -> Latency:
     """The ranks are processes on shared-memory ports."""
     names = [f"w{i}" for i in range(workers)]
     with ShmLab(names, program=PROGRAM, lanes=8, slots=SLOTS) as lab:
-        job = JobPlan.slots_job(lab.topology, name="latency", workers=names, slots=SLOTS)
+        job = plan_job("slots", lab.topology, name="latency", workers=names, slots=SLOTS)
         deploy(job, lab.topology, lab.fabric.clients)
         tasks = {
             n: {"kind": "slots", "description": job.describe(n), "port": f"shm:{lab.path(n)}", **options} for n in names
@@ -92,7 +92,7 @@ def udp(workers: int, options: dict[str, object]) -> Latency:
         Fabric.connect(topology, network.addresses) as fabric,
     ):
         fabric.push(programs_of(topology))
-        job = JobPlan.slots_job(topology, name="latency", workers=names, slots=SLOTS)
+        job = plan_job("slots", topology, name="latency", workers=names, slots=SLOTS)
         deploy(job, topology, fabric.clients)
 
         def start(host: str, command: list[str]) -> subprocess.Popen[str]:

@@ -14,9 +14,11 @@ from catchment.cli.target import Place, TopologyOption, complete_job, find_place
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
-from catchment.controlplane.diagnosis.doctor import Finding, examine
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.diagnosis.doctor import Finding
+from catchment.controlplane.diagnosis.groups import examine_group
+from catchment.controlplane.jobs import JobGroup
 from catchment.controlplane.networks.port_faults import OFF
+from catchment.controlplane.topology.rates import port_faults
 
 _NO_ROOM = "no receiver has room"  # as the endpoint says it
 
@@ -32,20 +34,20 @@ def doctor(
     """Explain a hang: which member, which vector, which counter, what to do; exit code 3 if something is wrong."""
     place = find_place(topology)
     stored = place.jobs()
-    jobs = [stored.get(name)] if name is not None else list(stored.jobs.values())
+    groups = [stored.get(name)] if name is not None else [record.group for record in stored.records.values()]
     found: dict[str, list[Finding]] = {}
     with ExitStack() as exits:
         clients = {}
-        for switch in {branch.switch for job in jobs for branch in job.tree}:
+        for switch in {switch for group in groups for switch in group.switches}:
             try:
                 clients[switch] = exits.enter_context(place.connect(switch, read_only=True))
             except SwitchError:
                 continue  # `examine` says so
-        for job in jobs:
-            report = _report(place, job.name)
+        for group in groups:
+            report = _report(place, group.name)
             absent = {m.host: m.state for m in report.members if m.state != "joined"} if report is not None else {}
-            findings = examine(job, place.topology, clients, interval=seconds, absent=absent)
-            found[job.name] = [*findings, *_damaged_ports(place, job), *_reported(report)]
+            findings = examine_group(group, place.topology, clients, interval=seconds, absent=absent)
+            found[group.name] = [*findings, *_damaged_ports(place, group), *_reported(report)]
     if as_json:
         print_json({job: [asdict(finding) for finding in findings] for job, findings in found.items()})
     elif not found:
@@ -79,22 +81,27 @@ def _reported(report: Any | None) -> list[Finding]:
     return [Finding(report.trouble.split()[0], f"a member reports: {report.trouble}", todo)]
 
 
-def _damaged_ports(place: Place, job: JobPlan) -> list[Finding]:
-    """Ports of the job that are down, or damage frames on purpose; of embedded switches on this machine."""
+def _damaged_ports(place: Place, group: JobGroup) -> list[Finding]:
+    """Ports of the jobs that are down, or damage frames on purpose; of embedded switches on this machine."""
     found = []
-    for branch in job.tree:
-        plugged = dict(branch.members)
-        if branch.up_port is not None:
-            plugged[branch.up_port] = branch.parent.switch if branch.parent else str(job.root)
-        for port in port_statistics(place.address(branch.switch)):
-            number, name = port["port"], branch.switch
+    members: dict[str, dict[int, str]] = {}
+    for job in group.plans:
+        for branch in job.tree:
+            plugged = members.setdefault(branch.switch, {})
+            plugged.update(branch.members)
+            if branch.up_port is not None:
+                plugged[branch.up_port] = branch.parent.switch if branch.parent else str(job.root)
+    for name, plugged in members.items():
+        limits = port_faults(place.topology, name)
+        for port in port_statistics(place.address(name)):
+            number = port["port"]
             if number not in plugged:
                 continue
             where = f"port {number} of {name} (to {plugged[number]})"
             if not port["up"]:
                 todo = f"set it up again: `ip link set {port['name']} up`, at both ends of the cable"
                 found.append(Finding(plugged[number], f"{where}, interface {port['name']}, is down", todo))
-            if port["faults"] != OFF:
+            if port["faults"] not in (OFF, limits.get(number)):
                 text = f"{where} damages frames on purpose: {port['faults']}"
                 found.append(Finding(plugged[number], text, f"`catchment fault clear {name}`"))
     return found

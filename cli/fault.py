@@ -13,6 +13,7 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.networks.port_faults import OFF, SwitchPorts
 from catchment.controlplane.state.faults import Direction, clear_loss, losses, set_loss
 from catchment.controlplane.topology import Host
+from catchment.controlplane.topology.rates import port_faults
 from catchment.wire.generated.constants import PacketType
 
 app = typer.Typer(help="Damage on purpose, to see what it does.", no_args_is_help=True)
@@ -30,6 +31,8 @@ def set_fault(
     reorder: Annotated[float | None, typer.Option(help="Probability of being overtaken.", min=0.0, max=1.0)] = None,
     delay: Annotated[str | None, typer.Option(help="Of every frame: 200us, 3ms.")] = None,
     jitter: Annotated[str | None, typer.Option(help="Up to so much more delay, at random: 50us.")] = None,
+    rate: Annotated[str | None, typer.Option(help="No more bits of frames per second: 100mbit.")] = None,
+    queue: Annotated[str | None, typer.Option(help="Bytes that wait for the rate before frames drop: 256k.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the ports' chances: the same frames meet the same fate.")] = None,
     port: Annotated[
         list[str] | None,
@@ -49,14 +52,22 @@ def set_fault(
     --loss alone is done by the switch program, on every target, and can be of some packet types only. With any other
     option the embedded switch's ports do it, below the program and to all frames; --loss then goes along.
     """
-    damage = {"loss": loss, "dup": duplicate, "reorder": reorder, "delay": delay, "jitter": jitter}
+    damage = {
+        "loss": loss,
+        "dup": duplicate,
+        "reorder": reorder,
+        "delay": delay,
+        "jitter": jitter,
+        "rate": rate,
+        "queue": queue,
+    }
     place = find_place(topology)
     ports = _ports(place, switch, port)
     sides = direction or list(Direction)
     named = f"port {', '.join(map(str, ports))}" if port else "every port"
     if all(value is None for name, value in damage.items() if name != "loss") and seed is None:
         if loss is None:
-            raise ControlPlaneError("say what to do: --loss, --duplicate, --reorder, --delay or --jitter")
+            raise ControlPlaneError("say what to do: --loss, --duplicate, --reorder, --delay, --jitter or --rate")
         types = [_type(name) for name in kind] if kind else None
         with place.connect(switch) as client:
             set_loss(client, ports, loss, types=types, directions=sides)
@@ -65,6 +76,11 @@ def set_fault(
         if kind:
             raise ControlPlaneError("--type is for --loss alone: a port does not know packet types")
         spec = _spec(damage, sides, seed)
+        if rate is None and (limited := sorted(port_faults(place.topology, switch).keys() & set(ports))):
+            raise ControlPlaneError(
+                f"the topology gives port {', '.join(map(str, limited))} of {switch} a rate, which this would take "
+                "off; say which it is to have with --rate"
+            )
         SwitchPorts().write(place.address(switch), dict.fromkeys(ports, spec))
         said = f"{named}: {spec}"
     place.keep(switch)
@@ -78,7 +94,7 @@ def clear(
     ] = None,
     topology: TopologyOption = None,
 ) -> None:
-    """Take every fault off, of the program and of the ports."""
+    """Take every fault off, of the program and of the ports; rates of the topology stay."""
     place = find_place(topology)
     ports = SwitchPorts()
     for name in [place.topology.switch(switch).name] if switch else place.topology.switches:
@@ -86,7 +102,7 @@ def clear(
             clear_loss(client)
         address = place.address(name)
         if faulty := ports.read(address):
-            ports.write(address, dict.fromkeys(faulty, OFF))
+            ports.write(address, dict.fromkeys(faulty, OFF) | port_faults(place.topology, name))
         place.keep(name)
     typer.echo("nothing is damaged on purpose" + (f" on {switch}" if switch else ""))
 

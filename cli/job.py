@@ -11,12 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
-from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, find_place, patience
+from catchment.cli.target import Place, TopologyOption, complete_host, complete_job, complete_kind, find_place, patience
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.deployment.lifecycle import (
-    JobRequest,
     deploy_job,
     keep_generations_clean,
     remove_job,
@@ -24,7 +23,8 @@ from catchment.controlplane.deployment.lifecycle import (
     reserve_job,
 )
 from catchment.controlplane.deployment.records import JobRecord
-from catchment.controlplane.jobs import JobError, JobKind
+from catchment.controlplane.jobs import JobError, JobRequest
+from catchment.controlplane.jobs.kind import all_kinds
 
 app = typer.Typer(help="Jobs on the switches of a topology.", no_args_is_help=True)
 
@@ -37,15 +37,29 @@ def create(
     *,
     workers: Annotated[str, typer.Option("--workers", "-w", help="Host names, comma between: w0,w1,w2.")],
     root: Annotated[str | None, typer.Option(help="The optimizer node's host name (luwu).")] = None,
+    roots: Annotated[
+        str | None, typer.Option(help="A group: a job with each of these optimizer nodes, comma between.")
+    ] = None,
     kind: Annotated[
-        JobKind,
+        str,
         typer.Option(
-            help="luwu: sums to the root, parameters back; allreduce; slots: allreduce of few values, on p4sgd.p4."
+            help="; ".join(f"{kind.name}: {kind.summary}" for kind in all_kinds()) + ".", autocompletion=complete_kind
         ),
-    ] = JobKind.LUWU,
+    ] = "luwu",
     slots: Annotated[int, typer.Option(help="Vectors in flight, a power of two.")] = 64,
     rail: Annotated[
         str | None, typer.Option(help="Rail to run on; the least busy that all members have a NIC on.")
+    ] = None,
+    rails: Annotated[str | None, typer.Option(help="A group: a job on each of these rails, comma between.")] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            help="A group: beside the job of all workers one for each block of ranks, and one for the ranks at equal "
+            "places of the blocks: NAME=SIZE, comma between, from the outermost: partition=4,node=2."
+        ),
+    ] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option(help="An optional stream of its kind (allreduce: control). May be repeated.")
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")
@@ -53,9 +67,11 @@ def create(
     topology: TopologyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Plan a job and write its entries to the switches."""
-    members = tuple(part.strip() for part in workers.split(",") if part.strip())
-    request = JobRequest(name, kind, members, root, slots, rail)
+    """Plan a job, or a group of jobs that go together, and write its entries to the switches: all or none."""
+    request = JobRequest(
+        name, kind, _names(workers), root, slots, rail,
+        streams=tuple(stream or ()), rails=_names(rails), roots=_names(roots), grid=_grid(grid),
+    )  # fmt: skip
     place = find_place(topology)
     token = None
     if (presence := place.controller()) is not None:
@@ -79,6 +95,20 @@ def _create_directly(place: Place, request: JobRequest) -> JobRecord:
     with _fabric_of_clean_generations(place) as fabric:
         record = reserve_job(place.store, request, place.topology)
         return deploy_job(place.store, record, place.topology, fabric.clients)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _grid(text: str | None) -> tuple[tuple[str, int], ...]:
+    levels = []
+    for level in _names(text):
+        name, _, size = level.partition("=")
+        if not size.isascii() or not size.isdigit():
+            raise JobError(f"--grid {level}: give NAME=SIZE, the ranks in a block, as in partition=4,node=2")
+        levels.append((name, int(size)))
+    return tuple(levels)
 
 
 @contextmanager
@@ -203,7 +233,7 @@ def find_job(place: Place, name: str) -> dict[str, Any]:
 
 
 def _of_record(record: JobRecord) -> dict[str, Any]:
-    return {**record.plan.describe_all(), "epoch": record.epoch, "state": str(record.state)}
+    return {**record.group.describe_all(), "epoch": record.epoch, "state": str(record.state)}
 
 
 def _of_message(job: Any) -> dict[str, Any]:
@@ -221,12 +251,30 @@ def _of_message(job: Any) -> dict[str, Any]:
         "members": {member.host: messages.described(member.description) for member in job.members},
         "presence": {member.host: member.state for member in job.members},
         "trouble": job.trouble,
+        **({"parts": {part.label: _of_part(part) for part in job.parts}} if job.parts else {}),
+    }
+
+
+def _of_part(part: Any) -> dict[str, Any]:
+    return {
+        "workers": list(part.workers),
+        "root": part.root or None,
+        "rail": part.rail or None,
+        "slots": part.slots,
+        "tree": list(part.tree),
+        "generations": dict(part.generations),
     }
 
 
 def _generations(job: dict[str, Any]) -> str:
+    if "parts" in job:
+        return f"of {len(job['parts'])} jobs"
     description = next(iter(job["members"].values()))
-    return ", ".join(f"{name} {stream['gen']}" for name, stream in description.items() if isinstance(stream, dict))
+    return _numbers({name: stream["gen"] for name, stream in description.items() if isinstance(stream, dict)})
+
+
+def _numbers(generations: dict[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in generations.items())
 
 
 def _way(job: dict[str, Any]) -> str:
@@ -239,17 +287,35 @@ def _way(job: dict[str, Any]) -> str:
 def _print_job(job: dict[str, Any]) -> None:
     presence = job.get("presence", {})
     rows = [
-        (host, member["role"], member["wid"], ":".join(map(str, member["local"])), ":".join(map(str, member["switch"])),
-         presence.get(host, "-"))
+        (host, member.get("role", "-"), member.get("wid", "-"), _address(member, "local"), _address(member, "switch"),
+         *([", ".join(label or "all" for label, part in job["parts"].items() if host in _members(part))]
+           if "parts" in job else []), presence.get(host, "-"))
         for host, member in job["members"].items()
     ]  # fmt: skip
     title = (
         f"job {job['name']} ({job['kind']} over {_way(job)}, {job['lanes']} lanes, {job['slots']} slots, "
         f"{job['state']}, epoch {job['epoch']}; generations: {_generations(job)})"
     )
-    print_table(title, ("host", "role", "wid", "local", "switch", "presence"), rows)
+    in_jobs = ["in"] if "parts" in job else []
+    print_table(title, ("host", "role", "wid", "local", "switch", *in_jobs, "presence"), rows)
+    if "parts" in job:
+        parts = [
+            (label or "all", ", ".join(part["workers"]), part["root"] or "-", part["rail"] or "-",
+             " < ".join(part["tree"]), part["slots"], _numbers(part["generations"]))
+            for label, part in job["parts"].items()
+        ]  # fmt: skip
+        columns = ("part", "workers", "root", "rail", "over", "slots", "generations")
+        print_table(f"jobs of group {job['name']}", columns, parts)
     if job.get("trouble"):
         typer.echo(f"trouble: {job['trouble']}")
+
+
+def _members(part: dict[str, Any]) -> list[str]:
+    return [*part["workers"], *([part["root"]] if part["root"] else [])]
+
+
+def _address(description: dict[str, Any], end: str) -> str:
+    return ":".join(map(str, description[end])) if end in description else "-"
 
 
 def _write_secret(path: Path, secret: str) -> None:

@@ -43,7 +43,7 @@ def restart(switch: SwitchArgument, topology: TopologyOption = None) -> None:
         typer.echo(f"switch {switch} is up again, restored by the controller in {seconds:.3f} s")
         return
     started = time.monotonic()
-    jobs = [record.plan for record in place.jobs().records.values()]
+    jobs = list(place.jobs().jobs.values())
     with place.connect(switch) as client:
         restore(place.topology, switch, client, program_for(place.topology.switch(switch)), jobs)
     took = time.monotonic() - started

@@ -21,9 +21,9 @@ from catchment.cli.output import JsonOption, print_json, print_parts
 from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
 from catchment.controlplane.client import SwitchError
+from catchment.controlplane.diagnosis.groups import diagnose_group
 from catchment.controlplane.diagnosis.stats import switch_stats
 from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
-from catchment.controlplane.diagnosis.waiting import diagnose as look_for_missing
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
@@ -157,17 +157,18 @@ def diagnose(
 ) -> None:
     """Name the members of a job that send nothing; exit code 3 if there are any."""
     place = find_place(topology)
-    job = place.jobs().get(name)
+    group = place.jobs().get(name)
     with ExitStack() as exits:
         clients, missing = {}, []
-        for branch in job.tree:
+        for switch in group.switches:
             try:
-                clients[branch.switch] = exits.enter_context(place.connect(branch.switch, read_only=True))
+                clients[switch] = exits.enter_context(place.connect(switch, read_only=True))
             except SwitchError:
-                missing.append(Missing(branch.switch, branch.switch, 0, None))
-        missing += look_for_missing(job, clients, interval=seconds)
+                missing.append(Missing(switch, switch, 0, None))
+        missing += diagnose_group(group, clients, interval=seconds)
         silent = {one.switch for one in missing if one.packets is None}
-        waiting = waiting_for(job, {name: client for name, client in clients.items() if name not in silent})
+        answering = {name: client for name, client in clients.items() if name not in silent}
+        waiting = [wait for job in group.plans for wait in waiting_for(job, answering)]
     if as_json:
         print_json({"missing": [asdict(one) for one in missing], "waiting": [asdict(one) for one in waiting]})
     else:

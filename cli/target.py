@@ -18,6 +18,7 @@ from catchment.controlplane.controller.presence import Presence, read
 from catchment.controlplane.deployment.fabric import Fabric, address_of
 from catchment.controlplane.deployment.store import JobStore, open_store, read_store, store_folder
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.jobs.kind import all_kinds
 from catchment.controlplane.networks.state import NetworkState, is_held, jobs_folder, networks_up, read_state
 from catchment.controlplane.topology import Host, Topology
 
@@ -55,6 +56,11 @@ def complete_job(ctx: typer.Context, incomplete: str) -> list[str]:
         return list(place.jobs().records)
 
     return _names(ctx, incomplete, jobs)
+
+
+def complete_kind(incomplete: str) -> list[str]:
+    """Names of the kinds of job, for the shell."""
+    return [kind.name for kind in all_kinds() if kind.name.startswith(incomplete)]
 
 
 def complete_network(incomplete: str) -> list[str]:

@@ -14,10 +14,9 @@ from catchment.checkout import ROOT
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.diagnosis.stats import drops
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Target, star
@@ -100,7 +99,7 @@ class SwitchNetwork:
 
     def _create_job(self, token: Path) -> None:
         request = JobRequest(
-            JOB, JobKind.LUWU, self._options.worker_names, root=ROOT_HOST, slots=self._options.slots
+            JOB, "luwu", self._options.worker_names, root=ROOT_HOST, slots=self._options.slots
         )  # fmt: skip
         created = self._operator.create(request)
         with os.fdopen(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobState
 from catchment.controlplane.deployment.store import JobStore
-from catchment.controlplane.jobs import JobError
+from catchment.controlplane.jobs import Choice, JobError, JobRequest
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig, reconcile
@@ -160,7 +160,7 @@ class Controller:
     def _switch_changed(self, name: str) -> None:
         agent = self.switches[name]
         for watch in self.jobs.values():
-            if any(branch.switch == name for branch in watch.record.plan.tree):
+            if name in watch.record.group.switches:
                 if agent.detail:
                     watch.trouble(f"switch {name}", agent.detail)
                 else:
@@ -181,7 +181,7 @@ class Controller:
             have = ", ".join(self.jobs) or "none; make one with `catchment job create`"
             raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
 
-    async def create(self, request: lifecycle.JobRequest) -> tuple[JobWatch, str]:
+    async def create(self, request: JobRequest) -> tuple[JobWatch, str]:
         """Plan a job and put it on its switches; returns it with the token of its members.
 
         Raises:
@@ -190,7 +190,7 @@ class Controller:
         await self._keep_generations_clean()
         token = new_secret()
         record = await asyncio.to_thread(lifecycle.reserve_job, self.store, request, self.topology, digest(token))
-        switches = [branch.switch for branch in record.plan.tree]
+        switches = record.group.switches
         try:
             async with self._locked(switches) as clients:
                 down = [name for name in switches if name not in clients]
@@ -244,7 +244,7 @@ class Controller:
         async with watch.lock:
             if self.jobs.get(name) is not watch:
                 raise JobError(f"job {name} is being removed already")
-            switches = [branch.switch for branch in watch.record.plan.tree]
+            switches = watch.record.group.switches
             async with self._locked(switches) as clients:
                 failures = await asyncio.to_thread(
                     lifecycle.remove_job_where_possible, self.store, name, self.topology, clients
@@ -253,6 +253,7 @@ class Controller:
                     self._reconnect(switches)
             del self.jobs[name]
             watch.removed = True
+            watch.splits.fail(f"job {name} was removed")
             watch.announce()
         _log.info("job %s is removed", name)
 
@@ -275,9 +276,9 @@ class Controller:
         Raises:
             JobError: no generation is left.
         """
-        name = watch.record.plan.name
+        name = watch.record.group.name
         await self._keep_generations_clean()
-        switches = [branch.switch for branch in watch.record.plan.tree]
+        switches = watch.record.group.switches
         async with self._locked(switches) as clients:
             record, failures = await asyncio.to_thread(
                 partial(lifecycle.renew_job, self.store, name, self.topology, clients, above=above)
@@ -287,6 +288,25 @@ class Controller:
         watch.renew(record, cause)
         _log.info("job %s has new generations (epoch %d): %s", name, record.epoch, cause)
         self.audit.note(CONTROLLER, "renew generations", name, f"epoch {record.epoch}: {cause}")
+
+    async def split(self, watch: JobWatch, number: int, choices: Mapping[str, Choice]) -> None:
+        """Give a job a part for each color that its workers chose; hold its lock.
+
+        Raises:
+            ControlPlaneError: a switch is full, down or refuses; the job is as before then.
+        """
+        name = watch.record.group.name
+        await self._keep_generations_clean()
+        # The parts may need switches that the job has not: which ones is known when they are planned.
+        async with self._locked(self.switches) as clients:
+            try:
+                watch.record = await asyncio.to_thread(
+                    lifecycle.split_job, self.store, name, self.topology, clients, number=number, choices=choices
+                )
+            except SwitchError:
+                self._reconnect(self.switches)
+                raise
+        _log.info("job %s is split (%d): its parts are %s", name, number, ", ".join(watch.record.group.parts))
 
     async def _keep_generations_clean(self) -> None:
         if not await asyncio.to_thread(lifecycle.generations_run_out, self.store):

@@ -1,4 +1,4 @@
-"""One job under the controller: its members, what is wrong with it, and the notices that its members wait for."""
+"""One job, or group of jobs, under the controller: members, what is wrong, and the notices that members wait for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from catchment.controlplane.controller.roster import Roster
 from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.controller.splits import Splits
 from catchment.controlplane.deployment.records import JobRecord, MemberRecord
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class State:
 
     Attributes:
         epoch: of the job.
-        plan: of this epoch.
+        group: its jobs, of this epoch.
         complete: every member works in this epoch.
         trouble: which members or switches are missing, in words; empty when all is well.
         removed: the job is over.
@@ -26,7 +27,7 @@ class State:
     """
 
     epoch: int
-    plan: JobPlan
+    group: JobGroup
     complete: bool
     trouble: str
     removed: bool
@@ -40,15 +41,17 @@ class JobWatch:
         record: the job.
         roster: its members.
         lock: held while members join or generations change.
+        splits: that its workers are calling.
     """
 
     def __init__(
         self, record: JobRecord, timing: Timing, members: Iterable[MemberRecord] = (), now: float = 0.0
     ) -> None:
         self.record = record
-        self.roster = Roster(record.plan.ports, record.epoch, silence=timing.silence, reunion=timing.reunion)
+        self.roster = Roster(record.group.hosts, record.epoch, silence=timing.silence, reunion=timing.reunion)
         self.roster.restore(members, now)
         self.lock = asyncio.Lock()
+        self.splits = Splits()
         self.removed = False
         self._stall_seconds = timing.stall
         self._cause = ""
@@ -63,7 +66,7 @@ class JobWatch:
         troubles = [*self._troubles.values(), *([self._stall] if self._stall else [])]
         return State(
             epoch=self.record.epoch,
-            plan=self.record.plan,
+            group=self.record.group,
             complete=self.roster.complete,
             trouble="; ".join(dict.fromkeys(troubles)),
             removed=self.removed,
@@ -88,6 +91,7 @@ class JobWatch:
         """Take over the job's new generations."""
         self.record, self._cause = record, cause
         self.roster.renew(record.epoch)
+        self.splits.fail(cause)
 
     def trouble(self, source: str, text: str) -> None:
         """Note what is wrong with the job, until `settle` is called for the same `source`."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from catchment.controlplane.controller.core import Controller
-from catchment.controlplane.controller.errors import RefusedError
+from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.identity import digest, matches, new_secret
 from catchment.controlplane.controller.job_watch import JobWatch
 from catchment.controlplane.controller.roster import Presence, Seat
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
+from catchment.controlplane.deployment.records import JobRecord
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.jobs import Choice
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class Members:
         self._controller = controller
         self._timing = controller.settings.timing
         self._catching_up: dict[JobWatch, asyncio.Task[None]] = {}
+        self._splitting: set[asyncio.Task[None]] = set()
         self._inquiries: WeakKeyDictionary[JobWatch, tuple[float, asyncio.Task[Verdict]]] = WeakKeyDictionary()
 
     async def join(self, job: str, host: str, token: str) -> Joined:
@@ -98,7 +101,7 @@ class Members:
                     await self._controller.renew(watch, f"{host} knows epoch {epoch}, which nobody noted", above=epoch)
                     await self._store(watch)
         except ControlPlaneError as error:
-            _log.error("job %s: its generations cannot be replaced: %s", watch.record.plan.name, error)
+            _log.error("job %s: its generations cannot be replaced: %s", watch.record.group.name, error)
             watch.trouble("generations", str(error))
         finally:
             del self._catching_up[watch]
@@ -112,7 +115,7 @@ class Members:
         """A member has finished."""
         watch.roster.leave(seat.host)
         await self._store(watch)
-        _log.info("job %s: %s has left", watch.record.plan.name, seat.host)
+        _log.info("job %s: %s has left", watch.record.group.name, seat.host)
         watch.announce()
 
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
@@ -120,10 +123,63 @@ class Members:
         verdict = await self._judge(watch)
         said = verdict.text or f"{seat.host} {EVERYBODY_SENDS}: {'; '.join(stalls)}"
         if watch.state().trouble != said:
-            _log.warning("job %s stalls: %s", watch.record.plan.name, said)
+            _log.warning("job %s stalls: %s", watch.record.group.name, said)
         watch.stall(said, time.monotonic())
         watch.announce()
         return Verdict(verdict.missing, said)
+
+    async def split(
+        self, watch: JobWatch, seat: Seat, choice: Choice, *, epoch: int, number: int, timeout: float
+    ) -> JobRecord:
+        """A worker calls a split: waits until every worker has, then until the parts are on their switches.
+
+        Raises:
+            ControllerError: the host is no worker, not all call in `timeout` seconds (names them), the epoch is over,
+                or the parts cannot be made.
+        """
+        name, workers = watch.record.group.name, watch.record.group.first.workers
+        if seat.host not in workers:
+            raise ControllerError(f"{seat.host} is no worker of job {name}: only workers split it")
+        if epoch != watch.record.epoch:
+            raise ControllerError(f"split {number}: epoch {epoch} of job {name} is over: split in the next one")
+        gathering = watch.splits.choose(number, seat.host, choice)
+        if len(gathering.choices) == len(workers):
+            choices = watch.splits.close(number)
+            task = asyncio.create_task(self._split(watch, epoch, number, choices, gathering.outcome))
+            self._splitting.add(task)
+            task.add_done_callback(self._splitting.discard)
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.shield(gathering.outcome)
+        except TimeoutError:
+            silent = ", ".join(worker for worker in workers if worker not in gathering.choices)
+            raise ControllerError(
+                f"split {number} of job {name} is not complete after {timeout:g} s"
+                + (f": not called by {silent}" if silent else "")
+            ) from None
+        finally:
+            watch.splits.withdraw(number, seat.host, gathering)
+
+    async def _split(
+        self,
+        watch: JobWatch,
+        epoch: int,
+        number: int,
+        choices: Mapping[str, Choice],
+        outcome: asyncio.Future[JobRecord],
+    ) -> None:
+        async with watch.lock:
+            try:
+                if watch.removed or watch.record.epoch != epoch:
+                    raise ControllerError(f"split {number}: epoch {epoch} is over")
+                await self._controller.split(watch, number, choices)
+                outcome.set_result(watch.record)
+            except ControlPlaneError as error:
+                outcome.set_exception(error)
+            except Exception as error:  # every worker waits for an answer
+                _log.exception("job %s cannot be split", watch.record.group.name)
+                outcome.set_exception(error)
+        watch.announce()
 
     async def _judge(self, watch: JobWatch) -> Verdict:
         """Look once at the switches for all members that report at about the same time."""
@@ -164,7 +220,7 @@ class Members:
             for seat in lost
         ]
         for seat, text in zip(lost, texts, strict=True):
-            _log.warning("job %s: %s", watch.record.plan.name, text)
+            _log.warning("job %s: %s", watch.record.group.name, text)
             watch.trouble(f"member {seat.host}", text)
         return "; ".join(texts)
 
@@ -176,16 +232,16 @@ class Members:
                 # Whatever the lost ones still send is of an old generation from here on.
                 await self._controller.renew(watch, cause)
             except ControlPlaneError as error:
-                _log.error("job %s: its generations cannot be replaced: %s", watch.record.plan.name, error)
+                _log.error("job %s: its generations cannot be replaced: %s", watch.record.group.name, error)
                 watch.trouble("generations", str(error))
             except Exception:  # one job's accident must not end the watch over the others
-                _log.exception("job %s: its generations cannot be replaced", watch.record.plan.name)
+                _log.exception("job %s: its generations cannot be replaced", watch.record.group.name)
                 watch.trouble("generations", "the controller failed; see its log")
             await self._store(watch)
         watch.announce()
 
     async def _store(self, watch: JobWatch) -> None:
-        name = watch.record.plan.name
+        name = watch.record.group.name
         records = [s.record() for s in watch.roster.seats.values() if s.presence is not Presence.ABSENT]
 
         def store() -> None:

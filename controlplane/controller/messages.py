@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from catchment.controlplane.controller.job_watch import JobWatch, State
 from catchment.controlplane.controller.switches import SwitchAgent
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobGroup
 from catchment.wire.generated import controller_pb2 as pb
 
+_PARTS = "parts"
 
-def description(plan: JobPlan, host: str) -> Any:
-    """What the endpoint of a host needs: `JobPlan.describe` as a message."""
-    description = plan.describe(host)
-    streams = [pb.Stream(name=stream.name, **description[stream.name]) for stream in plan.streams]
+
+def description(group: JobGroup, host: str) -> Any:
+    """What the endpoints of a host need: `JobGroup.describe` as a message."""
+    return _description(group.describe(host))
+
+
+def _description(values: Mapping[str, Any], part: str = "") -> Any:
+    streams = {name: value for name, value in values.items() if isinstance(value, dict) and name != _PARTS}
     return pb.Description(
-        job=description["job"],
-        kind=description["kind"],
-        host=host,
-        role=description["role"],
-        wid=description["wid"],
-        local=_address(description["local"]),
-        switch=_address(description["switch"]),
-        streams=streams,
-        port=description.get("port", ""),
+        job=values["job"],
+        kind=values["kind"],
+        host=values["host"],
+        role=values.get("role", ""),
+        wid=values.get("wid", 0),
+        local=_address(values["local"]) if "local" in values else None,
+        switch=_address(values["switch"]) if "switch" in values else None,
+        streams=[pb.Stream(name=name, **stream) for name, stream in streams.items()],
+        port=values.get("port", ""),
+        rail=values.get("rail", ""),
+        rate=values.get("rate", 0),
+        part=part,
+        parts=[_description(inner, label) for label, inner in values.get(_PARTS, {}).items()],
     )
 
 
@@ -37,24 +47,38 @@ def described(message: Any) -> dict[str, Any]:
         s.name: {key: getattr(s, key) for key in ("gen", "workers", "slots", "base_seq", "lanes", "param_bytes")}
         for s in message.streams
     }
-    return {
-        "job": message.job,
-        "kind": message.kind,
-        "host": message.host,
+    parts = {inner.part: described(inner) for inner in message.parts}
+    role = {
         "role": message.role,
         "wid": message.wid,
         "local": [message.local.ip, message.local.port],
         "switch": [message.switch.ip, message.switch.port],
+    }
+    return {
+        "job": message.job,
+        "kind": message.kind,
+        "host": message.host,
+        **(role if message.role else {}),
+        **({"rail": message.rail} if message.rail else {}),
+        **({"rate": message.rate} if message.rate else {}),
         **({"port": message.port} if message.port else {}),
         **streams,
+        **({_PARTS: parts} if parts else {}),
     }
+
+
+def split_reply(group: JobGroup, host: str, number: int) -> Any:
+    """The answer to a worker that called a split: all that its host is in, and which of it the split gave."""
+    made = (label for label, by in group.splits.items() if by == number)
+    parts = [label for label in made if host in group.parts[label].ports]
+    return pb.SplitReply(description=description(group, host), parts=parts)
 
 
 def notice(state: State, host: str) -> Any:
     """The notice that tells a member the state of its job."""
     return pb.Notice(
         epoch=state.epoch,
-        description=description(state.plan, host),
+        description=description(state.group, host),
         complete=state.complete,
         trouble=state.trouble,
         removed=state.removed,
@@ -64,24 +88,29 @@ def notice(state: State, host: str) -> Any:
 
 def job(watch: JobWatch) -> Any:
     """A job, for operators."""
-    plan = watch.record.plan
+    group = watch.record.group
     members = [
-        pb.Member(host=host, state=seat.presence, description=description(plan, host))
+        pb.Member(host=host, state=seat.presence, description=description(group, host))
         for host, seat in watch.roster.seats.items()
     ]
+    summary = group.describe_all()
     return pb.Job(
-        name=plan.name,
-        kind=plan.kind,
-        workers=plan.workers,
-        root=plan.root or "",
-        lanes=plan.lanes,
-        slots=plan.slots,
+        name=group.name,
+        kind=summary["kind"],
+        workers=summary["workers"],
+        root=summary["root"] or "",
+        lanes=summary["lanes"],
+        slots=summary["slots"],
         epoch=watch.record.epoch,
         state=watch.record.state,
         members=members,
         trouble=watch.state().trouble,
-        rail=plan.rail or "",
-        tree=[branch.switch for branch in plan.tree],
+        rail=summary["rail"] or "",
+        tree=summary["tree"],
+        parts=[
+            pb.JobPart(label=label, **{key: value for key, value in part.items() if value is not None})
+            for label, part in summary.get(_PARTS, {}).items()
+        ],
     )
 
 

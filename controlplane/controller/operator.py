@@ -12,7 +12,7 @@ import grpc
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.presence import Presence
-from catchment.controlplane.deployment.lifecycle import JobRequest
+from catchment.controlplane.jobs import JobRequest
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME
@@ -54,7 +54,8 @@ class OperatorClient:
         """Make a job; returns a CreateJobReply with the job and its token."""
         message = pb.CreateJobRequest(
             name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots,
-            rail=request.rail or "",
+            rail=request.rail or "", streams=request.streams, rails=request.rails, roots=request.roots,
+            grid=[pb.GridLevel(name=name, size=size) for name, size in request.grid],
         )  # fmt: skip
         return self._call(self._stub.CreateJob, message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import wraps
 from typing import Any
 
@@ -18,9 +18,9 @@ from catchment.controlplane.controller.identity import require_host, require_ope
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.roster import Presence
 from catchment.controlplane.controller.trust import Trust
-from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import Choice, JobRequest
+from catchment.controlplane.jobs.kind import kind_of
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
 
@@ -29,8 +29,10 @@ _log = logging.getLogger(__name__)
 MAX_MESSAGE_BYTES = 1 << 18
 _MAX_CALLS = 4096
 _MAX_TEXT = 256
-_DEEDS = frozenset({"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Leave"})
+_DEEDS = frozenset({"CreateJob", "RemoveJob", "RenewToken", "KeepSwitch", "Join", "Split", "Leave"})
 _MAX_STALLS = 16
+_MAX_SPLITS = 256
+_MAX_WAIT_SECONDS = 600.0
 _FIRST_BEAT_SECONDS = 5.0
 _OPTIONS = (
     ("grpc.so_reuseport", 0),
@@ -74,6 +76,10 @@ def _short(text: str, what: str) -> str:
     return text
 
 
+def _names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    return tuple(_short(name, what) for name in names)
+
+
 class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
     """One method per call of wire/controller.proto."""
 
@@ -95,16 +101,12 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
     @_answers
     async def CreateJob(self, request: Any, context: Any) -> Any:  # noqa: N802
         require_operator(context)
-        try:
-            kind = JobKind(request.kind)
-        except ValueError:
-            kinds = ", ".join(JobKind)
-            raise ControllerError(
-                f"{_short(request.kind, 'the kind')!r} is no kind of job; there are: {kinds}"
-            ) from None
+        kind = kind_of(_short(request.kind, "the kind")).name
         asked = JobRequest(
             _short(request.name, "the name"), kind, tuple(request.workers), request.root or None, request.slots,
-            _short(request.rail, "the rail") or None,
+            _short(request.rail, "the rail") or None, streams=_names(request.streams, "a stream"),
+            rails=_names(request.rails, "a rail"), roots=_names(request.roots, "a root"),
+            grid=tuple((_short(level.name, "a name of the grid"), level.size) for level in request.grid),
         )  # fmt: skip
         watch, token = await self._controller.create(asked)
         return pb.CreateJobReply(job=messages.job(watch), token=token)
@@ -154,7 +156,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         return pb.JoinReply(
             session=joined.session,
             epoch=record.epoch,
-            description=messages.description(record.plan, request.host),
+            description=messages.description(record.group, request.host),
             interval=self._controller.settings.timing.beat,
         )
 
@@ -220,6 +222,20 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         ]
         verdict = await self._members.report(watch, seat, stalls)
         return pb.ReportReply(missing=verdict.missing, trouble=verdict.text)
+
+    @_answers
+    async def Split(self, request: Any, context: Any) -> Any:  # noqa: N802
+        watch, seat = self._members.find(_short(request.session, "the session"))
+        require_host(context, seat.host)
+        if not 0 <= request.number < _MAX_SPLITS:
+            raise ControllerError(f"split {request.number}: a job may be split {_MAX_SPLITS} times")
+        if not 0 < request.timeout <= _MAX_WAIT_SECONDS:
+            raise ControllerError(f"a timeout of {request.timeout:g} s: give up to {_MAX_WAIT_SECONDS:g}")
+        choice = Choice(request.color if request.HasField("color") else None, request.key)
+        record = await self._members.split(
+            watch, seat, choice, epoch=request.epoch, number=request.number, timeout=request.timeout
+        )
+        return messages.split_reply(record.group, seat.host, request.number)
 
     @_answers
     async def Leave(self, request: Any, context: Any) -> Any:  # noqa: N802

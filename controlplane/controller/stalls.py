@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,12 +35,12 @@ class Verdict:
 
 async def judge(watch: JobWatch, switches: Mapping[str, SwitchAgent]) -> Verdict:
     """Name the members and switches that a job waits for."""
-    plan = watch.record.plan
+    group = watch.record.group
     found: dict[str, str] = {}
-    for branch in plan.tree:
-        agent = switches[branch.switch]
+    for switch in group.switches:
+        agent = switches[switch]
         if agent.detail:
-            found[branch.switch] = agent.detail
+            found[switch] = agent.detail
     for host, seat in watch.roster.seats.items():
         if seat.presence is not Presence.JOINED:
             found[host] = {
@@ -46,16 +48,24 @@ async def judge(watch: JobWatch, switches: Mapping[str, SwitchAgent]) -> Verdict
                 Presence.LEFT: f"{host} has left",
                 Presence.LOST: f"{host} is lost",
             }[seat.presence]
-    for branch in plan.tree:
-        samples = switches[branch.switch].samples(_SILENCE)
-        if samples is not None:
-            for silent in silent_members(plan, branch, *samples):
-                found.setdefault(silent.member, str(silent))
-    clients = {b.switch: c for b in plan.tree if (c := switches[b.switch].client) is not None}
-    try:
-        waiting = await asyncio.to_thread(waiting_for, plan, clients)
-    except SwitchError:
-        waiting = []  # it has just gone: its agent says so
+    clients = {name: client for name in group.switches if (client := switches[name].client) is not None}
+    waiting = []
+    silence: dict[str, list[str]] = {}
+    seen: Counter[str] = Counter()
+    for plan in group.plans:
+        for branch in plan.tree:
+            samples = switches[branch.switch].samples(_SILENCE)
+            if samples is not None:
+                seen.update(member for _, member in branch.members)
+                for silent in silent_members(plan, branch, *samples):
+                    silence.setdefault(silent.member, []).append(str(silent))
+        with contextlib.suppress(SwitchError):  # it has just gone: its agent says so
+            own = {branch.switch: clients[branch.switch] for branch in plan.tree if branch.switch in clients}
+            waiting += await asyncio.to_thread(waiting_for, plan, own)
+    # A job of a group may lie idle: who sends in another one is not silent.
+    for member, said in silence.items():
+        if len(said) >= seen[member]:
+            found.setdefault(member, said[0])
     lines = list(found.values())
     for wait in waiting:
         if not any(member in found for member in wait.members):

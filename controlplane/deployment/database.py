@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from catchment.controlplane.deployment.records import Contents, Holding, JobRecord, JobState, MemberRecord
-from catchment.controlplane.jobs import JobError, JobPlan
+from catchment.controlplane.jobs import JobError, JobGroup
 from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, GenerationOrder
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _PATIENCE = 10.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGED = (
@@ -38,7 +38,7 @@ CREATE TABLE members (
 _KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
 """Since version 2; since version 3 the settings have `generation_key`."""
 _FOREIGN = "CREATE TABLE foreign_jobs (switch TEXT PRIMARY KEY, holdings TEXT NOT NULL) STRICT"
-"""Since version 4, as the setting `owner`."""
+"""Since version 4, as the setting `owner`; since version 5 a plan is that of a group."""
 
 
 class DamagedError(JobError):
@@ -163,7 +163,7 @@ def _load(database: sqlite3.Connection) -> Contents:
     members = database.execute("SELECT job, host, state, epoch, session FROM members")
     return Contents(
         {
-            name: JobRecord(JobPlan.from_json(json.loads(plan)), JobState(state), epoch, token)
+            name: JobRecord(JobGroup.from_json(json.loads(plan)), JobState(state), epoch, token)
             for name, plan, state, epoch, token in rows
         },
         {(job, host): MemberRecord(host, *rest) for job, host, *rest in members},
@@ -202,7 +202,7 @@ def _upsert(
 
 
 def _job_row(name: str, record: JobRecord) -> tuple[Any, ...]:
-    return name, json.dumps(record.plan.to_json()), record.state, record.epoch, record.token
+    return name, json.dumps(record.group.to_json()), record.state, record.epoch, record.token
 
 
 def _member_row(place: tuple[str, str], member: MemberRecord) -> tuple[Any, ...]:
@@ -230,7 +230,10 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
     settings = new_settings()
     if version < 2:
         database.execute(_KEPT)
-    database.execute(_FOREIGN)
+    if version < 4:
+        database.execute(_FOREIGN)
+    if version > 0:
+        _make_groups(database)
     if version == 0:
         for statement in _SCHEMA.strip().split(";\n"):
             if statement:
@@ -240,6 +243,16 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         settings = {**settings, "clean_generations": 0}
         del settings["next_generation"]
     else:
-        settings = {"owner": settings["owner"]}
+        settings = {"owner": settings["owner"]} if version < 4 else {}
     database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _make_groups(database: sqlite3.Connection) -> None:
+    """Write every job as a group of one, its streams with slots of their own."""
+    for name, plan in database.execute("SELECT name, plan FROM jobs").fetchall():
+        job = json.loads(plan)
+        for stream in job["streams"]:
+            stream["slots"] = job["slots"]
+        group = {"name": name, "parts": {"": job}, "splits": {}}
+        database.execute("UPDATE jobs SET plan = ? WHERE name = ?", (json.dumps(group), name))

@@ -1,73 +1,31 @@
-"""Creating, removing and renewing jobs: stored first, then on the switches; commands and the controller alike."""
+"""Creating, splitting, renewing and removing jobs: stored first, then on the switches.
+
+Commands and the controller alike use it. A group of jobs is treated as one: one transaction stores it, and it is on its
+switches whole or not at all.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import Transactions
 from catchment.controlplane.jobs import (
-    Allocator,
+    Choice,
     JobError,
-    JobKind,
-    JobPlan,
+    JobRequest,
     deploy,
     remove,
     remove_where_possible,
     renew,
 )
+from catchment.controlplane.jobs.request import MOST_GENERATIONS, extended
 from catchment.controlplane.state.scrub import scrub
 from catchment.controlplane.topology import Topology
 
 Clients = Mapping[str, SwitchClient]
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-_STREAMS = 2
-"""Most generations that a job takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """A job that a user asks for.
-
-    Attributes:
-        name: of the job.
-        kind: what it does.
-        workers: host names, index by position.
-        root: the optimizer node's host name; for luwu jobs.
-        slots: vectors in flight, a power of two.
-        rail: the rail to run on; the least busy that all members are on when left out.
-    """
-
-    name: str
-    kind: JobKind
-    workers: Sequence[str]
-    root: str | None = None
-    slots: int = 64
-    rail: str | None = None
-
-    def plan(self, topology: Topology, allocator: Allocator) -> JobPlan:
-        """The job.
-
-        Raises:
-            JobError: an impossible request, or a switch is full.
-        """
-        if not _NAME.fullmatch(self.name):
-            raise JobError(f"{self.name!r} cannot be the name of a job; letters, digits, '-', '_' and '.', 63 at most")
-        common = {
-            "name": self.name, "workers": self.workers, "slots": self.slots, "allocator": allocator, "rail": self.rail
-        }  # fmt: skip
-        if self.kind is JobKind.LUWU:
-            if self.root is None:
-                raise JobError(f"job {self.name}: a luwu job needs --root HOST, its optimizer node")
-            return JobPlan.luwu(topology, root=self.root, **common)  # type: ignore[arg-type]
-        if self.root is not None:
-            raise JobError(f"job {self.name}: --root is for luwu jobs, and this one is of kind {self.kind}")
-        if self.kind is JobKind.SLOTS:
-            return JobPlan.slots_job(topology, **common)  # type: ignore[arg-type]
-        return JobPlan.allreduce(topology, **common)  # type: ignore[arg-type]
 
 
 def reserve_job(store: Transactions, request: JobRequest, topology: Topology, token: bytes = b"") -> JobRecord:
@@ -81,7 +39,7 @@ def reserve_job(store: Transactions, request: JobRequest, topology: Topology, to
             raise JobError(
                 f"job {request.name} exists; remove it with `catchment job remove {request.name}` or take another name"
             )
-        plan = replace(request.plan(topology, jobs.allocator), owner=jobs.owner)
+        plan = request.plan(topology, jobs.allocator).owned(jobs.owner)
         record = JobRecord(plan, JobState.CREATING, token=token)
         jobs.put(record)
     return record
@@ -96,16 +54,16 @@ def deploy_job(
         SwitchError, JobError: as `catchment.controlplane.jobs.deploy`.
     """
     try:
-        deploy(record.plan, topology, clients, reconciled=reconciled)
+        deploy(record.group, topology, clients, reconciled=reconciled)
     except BaseException:
-        forget_job(store, record.plan.name)
+        forget_job(store, record.group.name)
         raise
     try:
         with store() as jobs:
-            jobs.set_state(record.plan.name, JobState.UP)
+            jobs.set_state(record.group.name, JobState.UP)
     except BaseException:  # a job that nobody would find again must not stay
-        remove_where_possible(record.plan, topology, clients)
-        forget_job(store, record.plan.name)
+        remove_where_possible(record.group, topology, clients)
+        forget_job(store, record.group.name)
         raise
     return replace(record, state=JobState.UP)
 
@@ -131,10 +89,10 @@ def remove_job(store: Transactions, name: str, topology: Topology, clients: Clie
         SwitchError: a switch refuses or does not answer; the job stays noted, as being removed.
     """
     with store() as jobs:
-        plan = jobs.get(name)
+        group = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
     if clients is not None:
-        remove(plan, topology, clients)
+        remove(group, topology, clients)
     forget_job(store, name)
 
 
@@ -158,10 +116,41 @@ def renew_job(
     """
     with store() as jobs:
         old = jobs.record(name)
-        record = replace(old, plan=old.plan.renewed(jobs.allocator), epoch=max(old.epoch, above) + 1)
+        record = replace(old, group=old.group.renewed(jobs.allocator), epoch=max(old.epoch, above) + 1)
         jobs.can_wait = True  # whoever is lost must be shut out at once
         jobs.put(record)
-    return record, renew(old.plan, record.plan, topology, clients)
+    return record, renew(old.group, record.group, topology, clients)
+
+
+def split_job(
+    store: Transactions, name: str, topology: Topology, clients: Clients, *, number: int, choices: Mapping[str, Choice]
+) -> JobRecord:
+    """Give a job a part for each color that its workers chose (`jobs.request.extended`), in the present epoch.
+
+    Returns:
+        The job with these parts; with those that it had, when the split of this number has the same workers already.
+
+    Raises:
+        JobError: there is no such job, a choice is missing, a switch is full, or there is no client for one.
+        SwitchError: a switch refuses; the job is as before then.
+    """
+    with store() as jobs:
+        old = jobs.record(name)
+        group = extended(old.group, number, choices, topology, jobs.allocator)
+        record = replace(old, group=group)
+        jobs.put(record)
+    added, gone = (
+        replace(one, parts={label: plan for label, plan in one.parts.items() if other.parts.get(label) != plan})
+        for one, other in ((group, old.group), (old.group, group))
+    )
+    try:
+        deploy(added, topology, clients, reconciled=True)
+    except BaseException:
+        with store() as jobs:
+            jobs.put(old)
+        raise
+    remove_where_possible(gone, topology, clients)
+    return record
 
 
 def remove_job_where_possible(
@@ -176,9 +165,9 @@ def remove_job_where_possible(
         JobError: there is no such job, or it cannot be noted that it goes; nothing has happened to it then.
     """
     with store() as jobs:
-        plan = jobs.get(name)
+        group = jobs.get(name)
         jobs.set_state(name, JobState.REMOVING)
-    failures = remove_where_possible(plan, topology, clients)
+    failures = remove_where_possible(group, topology, clients)
     forget_job(store, name)
     return failures
 
@@ -186,7 +175,7 @@ def remove_job_where_possible(
 def generations_run_out(store: Transactions) -> bool:
     """Whether the numbers run out that no register of a switch can still hold."""
     with store() as jobs:
-        return jobs.allocator.clean < _STREAMS
+        return jobs.allocator.clean < MOST_GENERATIONS
 
 
 def keep_generations_clean(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobGroup
 
 
 class JobState(StrEnum):
@@ -19,16 +19,16 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job and what is known beside its plan.
+    """A job, or a group of jobs that go together, and what is known beside its plans.
 
     Attributes:
-        plan: the job.
+        group: the job or jobs.
         state: whether its entries are on the switches.
         epoch: 1, and one more each time its generations were replaced.
         token: hash of what its members prove their invitation with; empty when nobody may join with any.
     """
 
-    plan: JobPlan
+    group: JobGroup
     state: JobState = JobState.UP
     epoch: int = 1
     token: bytes = b""

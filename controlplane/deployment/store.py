@@ -10,7 +10,7 @@ from pathlib import Path
 
 from catchment.controlplane.deployment import database
 from catchment.controlplane.deployment.records import Contents, Holding, JobRecord, JobState, MemberRecord
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan, Share
+from catchment.controlplane.jobs import Allocator, JobError, JobGroup, JobPlan, Share
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Host, Topology
 
@@ -73,13 +73,14 @@ class JobStore:
 
     @property
     def jobs(self) -> dict[str, JobPlan]:
-        """Every job by its name."""
-        return {name: record.plan for name, record in self.records.items()}
+        """Every job by its name, each of a group by itself."""
+        return {plan.name: plan for record in self.records.values() for plan in record.group.plans}
 
     @property
     def deployed(self) -> list[JobPlan]:
         """The jobs that should be on the switches."""
-        return [record.plan for record in self.records.values() if record.state is JobState.UP]
+        up = (record for record in self.records.values() if record.state is JobState.UP)
+        return [plan for record in up for plan in record.group.plans]
 
     @property
     def generations(self) -> set[int]:
@@ -103,13 +104,13 @@ class JobStore:
             have = ", ".join(self.records) or "none; make one with `catchment job create`"
             raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
 
-    def get(self, name: str) -> JobPlan:
-        """The plan of a job; errors as `record`."""
-        return self.record(name).plan
+    def get(self, name: str) -> JobGroup:
+        """A job or group of jobs by name; errors as `record`."""
+        return self.record(name).group
 
     def put(self, record: JobRecord) -> None:
         """Note a job, or what changed about it."""
-        self.records[record.plan.name] = record
+        self.records[record.group.name] = record
 
     def set_state(self, name: str, state: JobState) -> None:
         """Note how far a job is."""

@@ -57,12 +57,14 @@ class Finding:
         what: what is seen, with the counter or register that shows it.
         todo: what to do about it.
         certain: something is wrong; otherwise it may be so, or the job has nothing to do.
+        silence: the subject sends nothing to this job; in another one of its group it may.
     """
 
     subject: str
     what: str
     todo: str
     certain: bool = True
+    silence: bool = False
 
     def __str__(self) -> str:
         return f"{self.what}\n  -> {self.todo}"
@@ -196,18 +198,19 @@ def _silent(one: Missing, topology: Topology, interval: float, state: str | None
     what = f"sends nothing: counter job_packets stood still for {interval:g} s ({seen})"
     if state is not None:
         said, todo = _STATES[state]
-        return Finding(one.member, f"{where}, {said}, says the controller, and {what}", todo)
+        return Finding(one.member, f"{where}, {said}, says the controller, and {what}", todo, silence=True)
     if one.member in topology.hosts:
         todo = (
             "look whether its program runs (and is not stopped), has its endpoint open with the generations of "
             f"`catchment job show`, and whether its link is up (`catchment net exec {one.member} ip link`)"
         )
-        return Finding(one.member, f"{where}, {what}", todo)
+        return Finding(one.member, f"{where}, {what}", todo, silence=True)
     return Finding(
         one.member,
         f"switch {where}, {what}, though every host sends",
         f"the link between {one.switch} and {one.member} carries nothing: look at both ends (`catchment stats`, "
         "`catchment fault list`)",
+        silence=True,
     )
 
 

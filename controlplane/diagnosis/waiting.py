@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.jobs import JobKind, JobPlan, StreamPlan
+from catchment.controlplane.jobs import JobPlan, StreamPlan
+from catchment.controlplane.jobs.kind import kind_of
 from catchment.controlplane.jobs.tree import Branch
 from catchment.controlplane.state.desired import JOBS
 from catchment.wire.generated.constants import Mode
@@ -191,7 +192,7 @@ def _first_waiting(job: JobPlan, branch: Branch, stream: StreamPlan, client: Swi
     slots = range(share.base, share.base + share.slots)
     full = (1 << len(branch.members)) - 1
     for step, registers in _STEPS.items():
-        if step != "vector" and job.kind is not JobKind.SLOTS:
+        if step != "vector" and not kind_of(job.kind).two_steps:
             continue
         tags = client.register_cells(f"{registers[0]}.tag", slots)
         bitmaps = client.register_cells(f"{registers[1]}.bitmap", slots)

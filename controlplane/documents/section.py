@@ -124,18 +124,21 @@ class Section:
             raise self.error_at(key, f"add the prefix length, as in {text}/24")
         return value
 
-    def pairs(self, key: str) -> Iterator[tuple[str, str, yaml.Node]]:
-        """A sequence of two-element sequences, each with its place; none when the key is absent."""
+    def lists(self, key: str, least: int, most: int, form: str) -> Iterator[tuple[list[str], yaml.Node]]:
+        """A sequence of sequences of `least` to `most` scalars, each with its place; none when the key is absent.
+
+        `form` says what each looks like, for messages.
+        """
         if key not in self._values:
             return
         node = self._take(key)
         if not isinstance(node, yaml.SequenceNode):
-            raise self.error_at(key, "must be a list of [end, end]")
+            raise self.error_at(key, f"must be a list of {form}")
         for item in node.value:
             scalars = [n.value for n in item.value] if isinstance(item, yaml.SequenceNode) else []
-            if len(scalars) != 2 or not all(isinstance(s, str) for s in scalars):
-                raise self.error(item, f"{self._name(key)}: must be [switch:port, switch:port]")
-            yield scalars[0], scalars[1], item
+            if not least <= len(scalars) <= most or not all(isinstance(s, str) for s in scalars):
+                raise self.error(item, f"{self._name(key)}: must be {form}")
+            yield scalars, item
 
     def _take(self, key: str) -> yaml.Node:
         self._read.add(key)

@@ -1,18 +1,26 @@
 """Jobs: planned on a topology, written to switches as table entries (docs/control-plane.md)."""
 
+from catchment.controlplane.jobs import kinds  # noqa: F401  registers them
 from catchment.controlplane.jobs.allocation import Allocator, Share
 from catchment.controlplane.jobs.deploy import deploy, remove, remove_where_possible, renew
+from catchment.controlplane.jobs.division import Choice
 from catchment.controlplane.jobs.errors import JobError
-from catchment.controlplane.jobs.plan import JobKind, JobPlan, StreamPlan
+from catchment.controlplane.jobs.group import JobGroup
+from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
+from catchment.controlplane.jobs.planning import plan_job
+from catchment.controlplane.jobs.request import JobRequest
 
 __all__ = [
     "Allocator",
+    "Choice",
     "JobError",
-    "JobKind",
+    "JobGroup",
     "JobPlan",
+    "JobRequest",
     "Share",
     "StreamPlan",
     "deploy",
+    "plan_job",
     "remove",
     "remove_where_possible",
     "renew",

@@ -1,18 +1,20 @@
-"""Putting jobs on switches and taking them off again."""
+"""Putting jobs and groups of jobs on switches and taking them off again: a group is written as one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
 from catchment.controlplane.state.desired import SwitchConfig, present, replace, take_off, write
 from catchment.controlplane.topology import Topology
 
+Job = JobPlan | JobGroup
 
-def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient], *, reconciled: bool = False) -> None:
+
+def deploy(job: Job, topology: Topology, clients: Mapping[str, SwitchClient], *, reconciled: bool = False) -> None:
     """Write a job's groups and entries; all of them or, if a switch refuses, none.
 
     Args:
@@ -27,7 +29,7 @@ def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
             (deployed before, or another controller uses its generation); nothing is touched then.
     """
     done: list[str] = []
-    configs = switch_configs(job, topology)
+    configs = _configs(job, topology)
     for config in configs if not reconciled else ():
         _check_free(config, _client(clients, config.switch, job), job)
     for config in configs:
@@ -36,12 +38,11 @@ def deploy(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]
         try:
             write(config, client)
         except SwitchError:
-            for name in done:
-                _take_off(job, topology, name, clients[name])
+            remove_where_possible(job, topology, {name: clients[name] for name in done})
             raise
 
 
-def renew(old: JobPlan, new: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+def renew(old: Job, new: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
     """Put a job with new generations in the place of the one with the old ones, wherever there is a client.
 
     Any order of the switches is safe: frames of either generation reach nobody on a switch that has the other.
@@ -49,9 +50,9 @@ def renew(old: JobPlan, new: JobPlan, topology: Topology, clients: Mapping[str, 
     Returns:
         What went wrong on a switch; it gets its share when it is restored.
     """
-    wanted = {config.switch: config for config in switch_configs(new, topology)}
+    wanted = {config.switch: config for config in _configs(new, topology)}
     failures = []
-    for config in switch_configs(old, topology):
+    for config in _configs(old, topology):
         if config.switch in clients:
             try:
                 replace(config, wanted[config.switch], clients[config.switch])
@@ -60,21 +61,21 @@ def renew(old: JobPlan, new: JobPlan, topology: Topology, clients: Mapping[str, 
     return failures
 
 
-def remove(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
+def remove(job: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> None:
     """Delete a job's entries and groups; what is not there any more is no error.
 
     Raises:
         SwitchError: a switch refused or does not answer.
         JobError: no client for a switch.
     """
-    for branch in job.tree:
-        _take_off(job, topology, branch.switch, _client(clients, branch.switch, job))
+    for config in _configs(job, topology):
+        take_off(config, _client(clients, config.switch, job))
 
 
-def remove_where_possible(job: JobPlan, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
+def remove_where_possible(job: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
     """Do what `remove` does on the switches that there is a client for; returns what went wrong."""
     failures = []
-    for config in switch_configs(job, topology):
+    for config in _configs(job, topology):
         if config.switch in clients:
             try:
                 take_off(config, clients[config.switch])
@@ -83,7 +84,7 @@ def remove_where_possible(job: JobPlan, topology: Topology, clients: Mapping[str
     return failures
 
 
-def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> None:
+def _check_free(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
     taken = present(config, client)
     if taken:
         raise JobError(f"job {job.name}: {client.where} already has {taken[0].key()}; is the job deployed already?")
@@ -95,11 +96,11 @@ def _check_free(config: SwitchConfig, client: SwitchClient, job: JobPlan) -> Non
         )
 
 
-def _take_off(job: JobPlan, topology: Topology, switch: str, client: SwitchClient) -> None:
-    take_off(next(c for c in switch_configs(job, topology) if c.switch == switch), client)
+def _configs(job: Job, topology: Topology) -> list[SwitchConfig]:
+    return (job if isinstance(job, JobGroup) else JobGroup.alone(job)).configs(topology)
 
 
-def _client(clients: Mapping[str, SwitchClient], switch: str, job: JobPlan) -> SwitchClient:
+def _client(clients: Mapping[str, SwitchClient], switch: str, job: Job) -> SwitchClient:
     try:
         return clients[switch]
     except KeyError:

@@ -66,6 +66,7 @@ class Host:
         others: the same host on its other rails, in the file's order.
         shm: path of the socket at which the switch shares memory with the host, which is on its machine; empty where
             the port is a network interface.
+        rate: bits per second of the NIC in each direction; 0 where no limit is given.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Host:
     link: PortRef
     others: tuple[Host, ...] = ()
     shm: str = ""
+    rate: int = 0
 
     @property
     def nics(self) -> tuple[Host, ...]:
@@ -83,10 +85,17 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable between two switches."""
+    """A cable between two switches.
+
+    Attributes:
+        a: one end.
+        b: the other end.
+        rate: bits per second in each direction; 0 where no limit is given.
+    """
 
     a: PortRef
     b: PortRef
+    rate: int = 0
 
     def other(self, switch: str) -> PortRef:
         """The end that is not on this switch."""

@@ -17,11 +17,13 @@ hosts:
   w0: {ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}
   w2:                       # on the switch's own machine: its port is memory, s1 runs with --port 3=shm:/run/s1/w2
     {ip: 10.0.0.3/24, mac: 02:00:00:00:00:03, link: s1:3, shm: /run/s1/w2}
+  w3: {ip: 10.0.0.4/24, mac: 02:00:00:00:00:04, link: s1:4, rate: 400mbit}    # its port passes no more, each way
   w1:                       # several NICs: a list, each on another rail
     - {ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}
     - {ip: 10.1.0.2/24, mac: 02:00:00:01:00:02, link: s9:2}
 links:                      # between switches
   - [s1:9, s2:1]
+  - [s1:10, s2:2, 1gbit]    # no more than that, each way
 racks:                      # optional: rack -> its switches; a switch in no rack is a spine
   left: [s1]
 rails:                      # optional: rail -> its switches, planes without a link between them
@@ -34,7 +36,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,6 +45,7 @@ from typing import NamedTuple
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.rate_text import bits_per_second
 from catchment.wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
 
 MAX_PORT = 509
@@ -111,9 +114,12 @@ class _Builder:
         return Parts(name, switches, hosts, tuple(self._links(switches, rail_of)), mtu, racks, rails)
 
     def _links(self, switches: Mapping[str, Switch], rail_of: Mapping[str, str]) -> Iterator[Link]:
-        for first, second, node in self._root.pairs("links"):
+        for (first, second, *rate), node in self._root.lists(
+            "links", 2, 3, "[switch:port, switch:port] or with a rate"
+        ):
             fail = partial(self._root.error_in, node, "links")
-            link = Link(self._port(first, switches, fail), self._port(second, switches, fail))
+            ends = self._port(first, switches, fail), self._port(second, switches, fail)
+            link = Link(*ends, self._rate(rate[0], [switches[end.switch] for end in ends], fail) if rate else 0)
             if link.a.switch == link.b.switch:
                 raise fail(f"[{link.a}, {link.b}] joins a switch to itself")
             rails = [rail_of.get(end.switch) for end in (link.a, link.b)]
@@ -203,7 +209,7 @@ class _Builder:
         return replace(nics[0], others=tuple(nics[1:]))
 
     def _nic(self, name: str, section: Section, switches: Mapping[str, Switch]) -> Host:
-        section.finish(("ip", "mac", "link", "shm"))
+        section.finish(("ip", "mac", "link", "shm", "rate"))
         ip, mac = section.interface("ip"), section.mac("mac")
         self._claim(f"address {ip.ip}", name, partial(section.error_at, "ip"))
         self._claim(f"address {mac}", name, partial(section.error_at, "mac"))
@@ -211,7 +217,18 @@ class _Builder:
         switch = switches[link.switch]
         if switch.ip not in ip.network:
             raise section.error_at("ip", f"{ip} cannot reach its switch {switch.name} ({switch.ip}): other network")
-        return Host(name, ip, mac, link, shm=self._shm(section, switch))
+        text = section.text("rate", "")
+        rate = self._rate(text, [switch], partial(section.error_at, "rate")) if text else 0
+        return Host(name, ip, mac, link, shm=self._shm(section, switch), rate=rate)
+
+    def _rate(self, text: str, switches: Sequence[Switch], fail: _Fail) -> int:
+        rate = bits_per_second(text)
+        if rate is None:
+            raise fail(f"{text} is not a rate from 1kbit to 400gbit with a unit (kbit, mbit, gbit)")
+        for switch in switches:
+            if switch.target is not Target.EMBEDDED:
+                raise fail(f"{switch.name} is no embedded switch; others keep no port to a rate")
+        return rate
 
     def _shm(self, section: Section, switch: Switch) -> str:
         path = section.text("shm", "")

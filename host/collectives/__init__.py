@@ -6,7 +6,7 @@ from catchment.host.collectives.communicator import Communicator
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.rail_set import Rail, RailSet, RailState
 from catchment.host.collectives.rail_split import RailCost, RailPolicy
-from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
+from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
 from catchment.host.collectives.work import Work, WorkStatistics
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "RailSet",
     "RailState",
     "Scaling",
+    "Whole",
     "Work",
     "WorkStatistics",
 ]

@@ -45,7 +45,7 @@ class Numbers:
     exponent: int = 0
 
 
-NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED = range(4)
+NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED, WHOLE = range(5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling
+from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
 from catchment.host.collectives.work import Work
 from catchment.host.membership.description import Description
 from catchment.host.transport.addresses import Address
@@ -341,6 +341,8 @@ class Communicator:
             work = self._start(replace(asked, numbers=_numbers(code, known, calls.EXPECTED)))
             history.started(work)
             return work
+        if isinstance(chosen, Whole):
+            return self._start(replace(asked, numbers=_numbers(code, chosen.least, calls.WHOLE)))
         return self._start(
             replace(asked, numbers=_numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None, calls.GIVEN))
         )

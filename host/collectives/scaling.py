@@ -47,4 +47,20 @@ class Delayed:
     margin: int = 1
 
 
-Scaling = Block | Fixed | Delayed
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """One E for all vectors of an operation: the smallest that holds all ranks' arrays, negotiated as that of `Block`.
+
+    The bits of the result then depend on the arrays alone, not on the lanes of the switch program, on the slots, or on
+    how an array is split. Only where a rank has NaN, an infinity or a number of 2**127 and more, what else lies in
+    its vector is rounded otherwise. Each rank reads its array once more, before the first vector leaves; small
+    elements beside large ones keep fewer bits than with `Block`.
+
+    Attributes:
+        least: E is at least this, -128..127: what this rank's larger array needs, of which it sums a part.
+    """
+
+    least: int = -128
+
+
+Scaling = Block | Fixed | Delayed | Whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from catchment.host.membership.errors import MembershipError
@@ -30,6 +30,11 @@ class Description:
         streams: by name: gradients and parameters, or sums.
         epoch: how often the generations were replaced, from 1.
         port: "shm:PATH" where the switch shares memory with this host, if both are on one machine; else empty.
+        rail: that it runs on; empty in a topology without rails.
+        label: of this job in the group that it belongs to; empty for a job by itself.
+        parts: label -> this host's part in each job of a group that it is in. The attributes above are then of the job
+            of all workers; a group without such a job has an empty role, and no streams.
+        rate: bits per second of the host's NIC for this job, in each direction; 0 where nothing limits it.
     """
 
     job: str
@@ -42,6 +47,10 @@ class Description:
     streams: Mapping[str, Stream]
     epoch: int
     port: str = ""
+    rail: str = ""
+    label: str = ""
+    parts: Mapping[str, Self] = field(default_factory=dict)
+    rate: int = 0
 
     @classmethod
     def of(cls, message: Any, epoch: int) -> Self:
@@ -60,7 +69,8 @@ class Description:
         local, switch = ((a.ip, a.port) for a in (message.local, message.switch))
         return cls(
             message.job, message.kind, message.host, message.role, message.wid,
-            local, switch, streams, epoch, message.port,
+            local, switch, streams, epoch, message.port, message.rail, message.part,
+            {inner.part: cls.of(inner, epoch) for inner in message.parts}, message.rate,
         )  # fmt: skip
 
     def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:
@@ -83,6 +93,11 @@ class Description:
             MembershipError: a role that has no endpoint, or that this program does not know.
         """
         match self.role:
+            case "":
+                raise MembershipError(
+                    f"job {self.job} is a group without a job of all workers; take one of its parts: "
+                    f"{', '.join(self.parts)}"
+                )
             case "slots":
                 raise MembershipError(f"job {self.job} is of kind slots: make a `reducer` on {self.host}")
             case "peer":

@@ -51,6 +51,7 @@ class Membership:
         self._interval: float = reply.interval
         self._description = Description.of(reply.description, reply.epoch)
         self._working = 0
+        self._splits = 0
         self._complete = False
         self._trouble = ""
         self._cause = ""
@@ -198,6 +199,51 @@ class Membership:
         self._beat_now.set()
         return made
 
+    def split(self, color: int | None, key: int = 0, *, timeout: float = 10.0) -> tuple[Description, ...]:
+        """Divide the job as MPI_Comm_split does: a job for each color, of the workers that gave it.
+
+        Every worker of the job calls, as often and in the same order as the others since the generations changed. The
+        new jobs belong to this one: they get new generations when it does (`superseded`), and are removed with it.
+
+        Args:
+            color: of the job that this worker is to be in; None for none.
+            key: orders the workers of a color; equal keys keep the order of the ranks.
+            timeout: seconds to wait for the other workers.
+
+        Returns:
+            This host's part in the job of its color: in a group of jobs one for each job of all workers (of each rail
+            or optimizer node); none without a color.
+
+        Raises:
+            MembershipError: a worker does not call in time (names it), the generations have changed meanwhile, or the
+                jobs cannot be made.
+        """
+        with self._news:
+            if self._error is not None:
+                raise self._error
+            now = self._description
+            try:
+                request = pb.SplitRequest(
+                    session=self._session,
+                    epoch=now.epoch,
+                    number=self._splits,
+                    color=color,
+                    key=key,
+                    timeout=timeout,
+                )
+            except (TypeError, ValueError) as error:
+                raise MembershipError(f"cannot split job {now.job} by color {color}, key {key}: {error}") from None
+            self._splits += 1
+        try:
+            reply = self._stub.Split(request, timeout=max(0.0, timeout) + _CALL_SECONDS)
+        except grpc.RpcError as error:
+            raise MembershipError(f"cannot split job {now.job}: {error.code().name}: {error.details()}") from None
+        with self._news:
+            if self._description.epoch != now.epoch:
+                raise MembershipError(f"the generations of job {now.job} changed while it was split: {self._cause}")
+            self._description = Description.of(reply.description, now.epoch)
+            return tuple(self._description.parts[label] for label in reply.parts)
+
     @staticmethod
     def _give_up(part: _Closable) -> None:
         """What is pending fails; called in a thread of ours."""
@@ -264,6 +310,7 @@ class Membership:
             changed = notice.epoch != self._description.epoch
             if changed:
                 self._description = Description.of(notice.description, notice.epoch)
+                self._splits = 0
             self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
             part = self._part
             self._news.notify_all()

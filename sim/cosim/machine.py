@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from catchment.checkout import ROOT
 from catchment.controlplane.deployment.fabric import forwarding_config
-from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.jobs import Allocator, JobPlan, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.generations import GenerationOrder
 from catchment.controlplane.topology import PortRef, Topology, star
@@ -197,14 +197,16 @@ class Machine:
     # ---- jobs ------------------------------------------------------------------------------------------------
 
     def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
-        """Plan a job, fill the switches' tables and start its members; `plan` as for `JobPlan.luwu`."""
+        """Plan a job, fill the switches' tables and start its members; `plan` as for `plan_job`."""
         plan = {"name": f"job{root}", "param_bytes": self._vector_bytes(root), **plan}
-        return self.begin(JobPlan.luwu(self.topology, workers=workers, root=root, allocator=self._allocator, **plan))
+        return self.begin(
+            plan_job("luwu", self.topology, workers=workers, root=root, allocator=self._allocator, **plan)
+        )
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
-        """Make a machine as `luwu` does, for an all-reduce; `plan` as for `JobPlan.allreduce`."""
+        """Make a machine as `luwu` does, for an all-reduce; `plan` as for `plan_job`."""
         plan = {"name": "sums", **plan}
-        return self.begin(JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **plan))
+        return self.begin(plan_job("allreduce", self.topology, workers=workers, allocator=self._allocator, **plan))
 
     def begin(self, job: JobPlan) -> JobPlan:
         """Fill the switches' tables and start a job's members."""

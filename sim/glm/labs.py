@@ -15,7 +15,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.jobs import Allocator, deploy, plan_job
 from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
@@ -145,8 +145,13 @@ class _MininetLab:
                 self.network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._logs))
                 fabric = exits.enter_context(Fabric.connect(self._topology, self.network.addresses, timeout=60))
                 fabric.push(programs)
-                self._job = JobPlan.slots_job(
-                    self._topology, name="glm", workers=self._hosts, slots=SLOTS, allocator=Allocator(self._topology)
+                self._job = plan_job(
+                    "slots",
+                    self._topology,
+                    name="glm",
+                    workers=self._hosts,
+                    slots=SLOTS,
+                    allocator=Allocator(self._topology),
                 )
                 deploy(self._job, self._topology, fabric.clients)
                 self._client, self._program = fabric.clients[SWITCH], programs[SWITCH]

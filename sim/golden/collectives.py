@@ -1,10 +1,11 @@
 """What the collectives compute, bit for bit: docs/number-formats.md, "The contract", in numpy.
 
-A sum or a mean of floats is made in one of four ways:
+A sum or a mean of floats is made in one of five ways:
 
     gathered   arrays of up to `GATHERED_BYTES`: every rank adds all ranks' words, as float64, in the order of the ranks
     block      each vector of `lanes` elements has its own E, the smallest that holds all ranks' values
-    marked     a vector of `block` in which a rank has NaN, an infinity, or a number of 2^127 and more
+    whole      all vectors have one E, the smallest that holds all ranks' arrays, however short these are
+    marked     a vector of `block` or `whole` in which a rank has NaN, an infinity, or a number of 2^127 and more
     fixed      E is given, of every vector; a vector in which a rank has NaN, an infinity, or a number of 2^126 and more
                that is cut is NaN throughout
 """
@@ -65,6 +66,12 @@ def block_scales(arrays: list[NDArray[Any]], dtype: DataType, lanes: int) -> lis
     return scales
 
 
+def whole_scales(scales: list[Scale], least: int = _LEAST) -> list[Scale]:
+    """What `Whole` makes of the scales of `block_scales`: the largest E, and at least `least`, for all."""
+    exponent = max([least, *(one.exponent for one in scales)])
+    return [Scale(exponent, one.marked) for one in scales]
+
+
 def delayed_scales(scales: list[Scale], exponent: int, slots: int) -> list[Scale]:
     """What `Delayed` makes of the scales of `block_scales`: `exponent` for all, if it holds them all.
 
@@ -83,6 +90,7 @@ def total(
     op: str = "sum",
     exponent: int | None = None,
     delayed: int | None = None,
+    whole: bool = False,
 ) -> NDArray[Any]:
     """The result of all_reduce: one array of every rank's.
 
@@ -94,6 +102,7 @@ def total(
         op: ``sum``, ``mean`` (floats) or ``max``.
         exponent: E of fixed scaling; None for block scaling.
         delayed: the E that delayed scaling has found in earlier operations.
+        whole: scaling with one E for all vectors.
     """
     if op == "max":
         return _largest(arrays, dtype)
@@ -105,6 +114,8 @@ def total(
     to = dtype if op == "sum" else DataType.FP32
     if exponent is not None:
         sums = _fixed(arrays, dtype, to, exponent, lanes)
+    elif whole:
+        sums = _scaled(arrays, dtype, to, whole_scales(block_scales(arrays, dtype, lanes)), lanes)
     elif arrays[0].nbytes <= GATHERED_BYTES:
         sums = _gathered(arrays, dtype, to)
     else:

@@ -24,7 +24,7 @@ from typing import Any, Self
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import star
 from catchment.host import AllReducer, Endpoint, Stream
@@ -100,23 +100,23 @@ class ShmLab:
         return self._folder / host
 
     def luwu(self, workers: Sequence[str], root: str, **plan: Any) -> JobPlan:
-        """Plan and deploy a job; further arguments as for `JobPlan.luwu`."""
+        """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
-            JobPlan.luwu(
-                self.topology, workers=workers, root=root, allocator=self._allocator, **{"name": "job", **plan}
+            plan_job(
+                "luwu", self.topology, workers=workers, root=root, allocator=self._allocator, **{"name": "job", **plan}
             )
         )
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
-        """Plan and deploy a job; further arguments as for `JobPlan.allreduce`."""
+        """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
-            JobPlan.allreduce(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+            plan_job("allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
         )
 
     def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
-        """Plan and deploy a job; further arguments as for `JobPlan.slots_job`."""
+        """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
-            JobPlan.slots_job(self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+            plan_job("slots", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
         )
 
     def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:

@@ -60,6 +60,7 @@ CASES: tuple[Case, ...] = (
     _rails("rails, a rail fails", True, U=3, ROUNDS=1),
     _rails("rails, three ranks", True, W=3, ROUNDS=1),
     _rails("rails, the rail of the repair fails too", True),
+    Case("group of jobs, hosts and the controller crash", "job_group.pml", True),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -83,6 +84,10 @@ CASES: tuple[Case, ...] = (
     _rails("mutant: a rank places sums of the failed rail after its record", False, MUT=3),
     _rails("mutant: a rank goes on at its own place", False, MUT=4),
     _rails("mutant: a rank repairs by an overtaken decision", False, MUT=5),
+    Case("mutant: only the lost host's jobs are renewed", "job_group.pml", False, {"MUT": 1}),
+    Case("mutant: a host is told of its jobs one by one", "job_group.pml", False, {"MUT": 2}),
+    Case("mutant: hosts are told before it is stored", "job_group.pml", False, {"MUT": 3}),
+    Case("mutant: a lost host comes back with old generations", "job_group.pml", False, {"MUT": 4}),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),
 )

@@ -60,7 +60,10 @@ def test_a_job_from_creation_to_removal(run: Run, client: SwitchClient) -> None:
     [
         (["job", "create", "x", "--workers", "w0,w9", "--root", "opt"], "no host 'w9' in topology lab; it has: w0, w1"),
         (["job", "create", "x", "--workers", "w0"], "a luwu job needs --root HOST"),
-        (["job", "create", "x", "--kind", "allreduce", "--workers", "w0", "--root", "opt"], "--root is for luwu jobs"),
+        (
+            ["job", "create", "x", "--kind", "allreduce", "--workers", "w0", "--root", "opt"],
+            "--root is for jobs with an",
+        ),
         (["job", "create", "x", "--workers", "w0", "--root", "opt", "--slots", "9"], "power of two"),
         (["job", "show", "absent"], "no job 'absent' on topology lab; there are: none; make one with"),
         (["table", "list", "s9"], "no switch 's9' in topology lab; it has: s1"),
@@ -280,3 +283,44 @@ def test_a_missing_shell_says_how_to_install_it(
 ) -> None:
     monkeypatch.setattr(shell, "SHELL", topology.with_name("nothing"))
     assert "run `make setup`" in run("shell", "s1", code=1)
+
+
+def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
+    words = ("job", "create", "pair", "--kind", "allreduce", "--workers", "w0,w1,opt", "--grid", "row=3,cell=1")
+    made = as_json(run, *words)
+    assert list(made["parts"]) == ["", "row.0", "across-row.0", "across-row.1", "across-row.2", "cell.0", "cell.1",
+                                   "cell.2", "across-cell.0"]  # fmt: skip
+    assert made["members"]["w1"]["parts"]["across-cell.0"]["wid"] == 1
+    (listed,) = as_json(run, "job", "list")
+    assert listed["name"] == "pair"
+    assert "of 9 jobs" in run("job", "list")
+    shown = run("job", "show", "pair")
+    assert "across-cell.0" in shown and "jobs of group pair" in shown
+    before = {label: part["generations"]["sums"] for label, part in made["parts"].items()}
+    renewed = as_json(run, "job", "renew", "pair")
+    assert renewed["epoch"] == 2
+    assert not {part["generations"]["sums"] for part in renewed["parts"].values()} & set(before.values())
+    found = json.loads(run_with_code(run, 3, "doctor", "pair", "--seconds", "0.05", "--json"))
+    assert list(found) == ["pair"], "one heading for the group"
+    silent = [one["subject"] for one in found["pair"] if one["silence"]]
+    assert sorted(silent) == ["opt", "w0", "w1"], "each is named once, not once a job"
+    run("job", "remove", "pair")
+    assert as_json(run, "job", "list") == []
+    assert fake.switch.entities == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--grid", "row"], "--grid row: give NAME=SIZE"),
+        (["--grid", "row=two"], "--grid row=two: give NAME=SIZE"),
+        (["--grid", "row=2"], "blocks of 2 do not fill 3 workers evenly"),
+        (["--rails", "a,b"], "topology lab has no rails"),
+        (["--roots", "w0"], "--root is for jobs with an optimizer node"),
+        (["--stream", "gossip"], "has no optional stream 'gossip'; it may have: control"),
+        (["--kind", "gossip"], "'gossip' is no kind of job; there are: allreduce, luwu, slots"),
+    ],
+)
+def test_groups_that_cannot_be_are_explained(run: Run, words: list[str], complaint: str) -> None:
+    kind = [] if "--kind" in words else ["--kind", "allreduce"]
+    assert complaint in run("job", "create", "x", *kind, "--workers", "w0,w1,opt", *words, code=1)

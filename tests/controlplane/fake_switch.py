@@ -44,6 +44,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
 
     Attributes:
         refuse: entity key -> (code, message) that a write of it gets.
+        refuse_new: (code, message) that every insert of a table entry gets.
         no_registers: answer UNIMPLEMENTED to register access, as BMv2 does.
         silent: never answer anything but the arbitration.
         no_arbitration: never answer the arbitration.
@@ -59,6 +60,7 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
     entities: dict[bytes, Any] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     refuse: dict[bytes, tuple[int, str]] = field(default_factory=dict)
+    refuse_new: tuple[int, str] | None = None
     no_registers: bool = False
     silent: bool = False
     no_arbitration: bool = False
@@ -156,6 +158,9 @@ class FakeSwitch(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]
         key = entity_key(update.entity)
         if key in self.refuse:
             return self.refuse[key]
+        inserts = update.type == p4runtime_pb2.Update.INSERT and update.entity.HasField("table_entry")
+        if inserts and self.refuse_new is not None:
+            return self.refuse_new
         exists = key in self.entities
         entry = update.entity.table_entry
         if update.type == p4runtime_pb2.Update.INSERT and exists:

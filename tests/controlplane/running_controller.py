@@ -19,8 +19,7 @@ from catchment.controlplane.controller import certificates, core
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.run import serve
 from catchment.controlplane.controller.settings import Settings, Timing
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Topology, racks
 from catchment.host import Endpoint
@@ -178,4 +177,4 @@ class Place:
 
 
 def request(name: str = "train", slots: int = 16, workers: tuple[str, ...] = ("w0", "w1", "w2")) -> JobRequest:
-    return JobRequest(name, JobKind.LUWU, workers, "opt", slots)
+    return JobRequest(name, "luwu", workers, "opt", slots)

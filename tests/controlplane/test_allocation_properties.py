@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
 from catchment.controlplane.jobs.allocation import JOB_ROWS, MAX_GROUP, Share
 from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import racks, star
@@ -50,7 +50,7 @@ class Jobs(RuleBasedStateMachine):
         allocator, self.number = self.allocator(), self.number + 1
         common = {"name": f"j{self.number}", "workers": workers, "slots": slots, "allocator": allocator}
         try:
-            job = JobPlan.luwu(TREE, root="opt", **common) if luwu else JobPlan.allreduce(TREE, **common)  # type: ignore[arg-type]
+            job = plan_job("luwu", TREE, root="opt", **common) if luwu else plan_job("allreduce", TREE, **common)  # type: ignore[arg-type]
         except JobError:
             return 0  # full; `test_a_refusal_is_never_wrong` has that
         self.jobs[self.number] = job

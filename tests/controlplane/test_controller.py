@@ -16,8 +16,7 @@ from running_controller import LISTENING, SWITCHES, Place, request, until
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 from catchment.host import EndpointError
 from catchment.host.membership import Membership, MembershipError
 from catchment.host.membership import member as member_module
@@ -52,7 +51,7 @@ def test_many_jobs_come_and_go_and_leave_nothing(place: Place, rng: random.Rando
 def test_a_switch_that_restarts_gets_everything_back(place: Place) -> None:
     with place.controller.operator() as operator:
         operator.create(request("one"))
-        operator.create(JobRequest("two", JobKind.ALLREDUCE, ("w0", "w3"), None, 8))
+        operator.create(JobRequest("two", "allreduce", ("w0", "w3"), None, 8))
         before = place.all_contents()
         for name in SWITCHES:
             place.restart_switch(name)

@@ -9,7 +9,7 @@ import pytest
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.state.desired import FIRST_HAND_GROUP, SwitchConfig, reconcile, replace, take_off, write
 from catchment.controlplane.topology import Topology, racks, star
@@ -19,7 +19,7 @@ TOPOLOGY = star(["w0", "w1", "w2", "opt"], program=ROOT / "p4src" / "luwu.p4", s
 
 def part(allocator: Allocator | None = None, topology: Topology = TOPOLOGY) -> tuple[JobPlan, SwitchConfig]:
     """A job of three workers, and what its one switch should hold."""
-    job = JobPlan.luwu(topology, name="x", workers=["w0", "w1", "w2"], root="opt", slots=8, allocator=allocator)
+    job = plan_job("luwu", topology, name="x", workers=["w0", "w1", "w2"], root="opt", slots=8, allocator=allocator)
     (config,) = switch_configs(job, topology)
     return job, config
 
@@ -74,7 +74,7 @@ def test_one_part_takes_the_place_of_another(client: SwitchClient) -> None:
 
 def test_every_rack_is_a_worker_of_its_own_at_the_spine() -> None:
     topology = racks([["a0", "a1"], ["b0"], ["c0"]], ["opt"], program=ROOT / "p4src" / "luwu.p4")
-    job = JobPlan.luwu(topology, name="x", workers=["a0", "b0", "c0", "a1"], root="opt", slots=8)
+    job = plan_job("luwu", topology, name="x", workers=["a0", "b0", "c0", "a1"], root="opt", slots=8)
     top, *leaves = job.tree
     assert {leaf.switch: leaf.up_wid for leaf in leaves} == {name: wid for wid, (_, name) in enumerate(top.members)}
     assert sorted(leaf.up_wid for leaf in leaves) == [0, 1, 2]

@@ -11,7 +11,7 @@ from fake_switch import RunningFake
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.diagnosis import waiting as diagnosis
 from catchment.controlplane.diagnosis.waiting import Missing, Waiting, diagnose, waiting_for
-from catchment.controlplane.jobs import Allocator, JobPlan, deploy
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.topology import Topology, star
 
 
@@ -22,7 +22,7 @@ def topology() -> Topology:
 def job_on(client: SwitchClient) -> JobPlan:
     allocator = Allocator(topology(), next_generation=0xFFFF)
     allocator.share("s1", 8)
-    job = JobPlan.luwu(topology(), name="x", workers=["w0", "w1", "w2"], root="opt", slots=8, allocator=allocator)
+    job = plan_job("luwu", topology(), name="x", workers=["w0", "w1", "w2"], root="opt", slots=8, allocator=allocator)
     deploy(job, topology(), {"s1": client})
     return job
 

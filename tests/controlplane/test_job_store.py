@@ -17,17 +17,16 @@ from fake_switch import RunningFake
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.deployment import lifecycle
-from catchment.controlplane.deployment.lifecycle import JobRequest
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import open_store
-from catchment.controlplane.jobs import JobError, JobKind
+from catchment.controlplane.jobs import JobError, JobRequest
 from catchment.controlplane.topology import star
 
 TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
 
 
 def request(name: str) -> JobRequest:
-    return JobRequest(name, JobKind.LUWU, ("w0", "w1"), "opt", 8)
+    return JobRequest(name, "luwu", ("w0", "w1"), "opt", 8)
 
 
 def test_a_block_that_fails_leaves_no_trace(tmp_path: Path) -> None:
@@ -123,13 +122,15 @@ def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path: Path) -> No
         database.execute("DROP TABLE kept")
         database.execute("DROP TABLE foreign_jobs")
         (plan,) = database.execute("SELECT plan FROM jobs").fetchone()
-        stored = json.loads(plan)
+        stored = json.loads(plan)["parts"][""]
         del stored["rail"]
+        for stream in stored["streams"]:
+            del stream["slots"]
         database.execute("UPDATE jobs SET plan = ?", (json.dumps(stored),))
         database.execute("DELETE FROM settings WHERE name IN ('generation_key', 'owner')")
         database.execute("PRAGMA user_version = 1")
     with open_store(TOPOLOGY, tmp_path) as jobs:
-        assert jobs.get("old").rail is None
+        assert jobs.get("old").first.rail is None
         assert jobs.allocator.clean == 0, "the order is a new one: what was given out must be scrubbed first"
         key = jobs.allocator.order.key
         assert jobs.kept("s1") is None
@@ -145,7 +146,7 @@ def test_old_generations_are_scrubbed_before_they_are_given_out_again(
     store = partial(open_store, TOPOLOGY, tmp_path)
     clients = {"s1": client}
     kept = lifecycle.deploy_job(store, lifecycle.reserve_job(store, request("kept"), TOPOLOGY), TOPOLOGY, clients)
-    mine = kept.plan.stream("gradients").gen
+    mine = kept.group.first.stream("gradients").gen
     old = (mine + 1000) % 0xFFFF + 1
     client.write_registers("slot_tag.tag", {3: old << 32 | 17, 4: mine << 32 | 5})
     heartbeat = next(name for name in client.p4info.names("register") if name.endswith(".heartbeat"))
@@ -166,7 +167,7 @@ def test_old_generations_are_scrubbed_before_they_are_given_out_again(
     assert client.register("slot_tag.tag", 4) == {4: mine << 32 | 5}, "a living job keeps what it has"
     beats = client.register(heartbeat)
     assert (beats[0], beats[1]) == (mine << 64 | 7 << 32 | 9, 0)
-    assert beats[2] == 0 or mine ^ 1 in {stream.gen for stream in kept.plan.streams}
+    assert beats[2] == 0 or mine ^ 1 in {stream.gen for stream in kept.group.first.streams}
     lifecycle.reserve_job(store, request("late"), TOPOLOGY)
 
     with store() as jobs:
@@ -180,7 +181,7 @@ def test_old_generations_are_scrubbed_before_they_are_given_out_again(
 def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: SwitchClient) -> None:
     store = partial(open_store, TOPOLOGY, tmp_path)
     record = lifecycle.reserve_job(store, request("x"), TOPOLOGY)
-    gen = record.plan.streams[0].gen
+    gen = record.group.first.streams[0].gen
     client.insert(
         TableEntry(
             "jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2, "src_ip": 1, "src_udp": 1}
@@ -201,11 +202,11 @@ def test_a_job_that_a_switch_does_not_let_go_stays_noted_as_being_removed(tmp_pa
     with store() as jobs:
         assert jobs.record("x").state is JobState.REMOVING
         assert jobs.deployed == []
-        assert jobs.get("x") == record.plan
+        assert jobs.get("x") == record.group
 
 
 def test_two_jobs_of_a_host_have_two_ports_even_after_a_restart(tmp_path: Path) -> None:
     store = partial(open_store, TOPOLOGY, tmp_path)
-    first = lifecycle.reserve_job(store, request("first"), TOPOLOGY).plan
-    second = lifecycle.reserve_job(store, request("second"), TOPOLOGY).plan
+    first = lifecycle.reserve_job(store, request("first"), TOPOLOGY).group.first
+    second = lifecycle.reserve_job(store, request("second"), TOPOLOGY).group.first
     assert all(first.ports[host] != second.ports[host] for host in first.ports)

@@ -13,7 +13,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import P4Info, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import to_message
 from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, remove
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, deploy, plan_job, remove
 from catchment.controlplane.jobs.allocation import JOB_ROWS, Share
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
@@ -36,7 +36,7 @@ def two_racks() -> Topology:
 
 
 def luwu(topology: Topology, name: str = "job", workers: int = 4, **options: object) -> JobPlan:
-    return JobPlan.luwu(topology, name=name, workers=[f"w{i}" for i in range(workers)], root="opt", **options)  # type: ignore[arg-type]
+    return plan_job("luwu", topology, name=name, workers=[f"w{i}" for i in range(workers)], root="opt", **options)  # type: ignore[arg-type]
 
 
 # Allocation
@@ -115,7 +115,7 @@ def test_generations_wrap_past_those_in_use_and_run_out() -> None:
 
 
 def test_a_plan_survives_json() -> None:
-    for job in (luwu(one_switch()), JobPlan.allreduce(two_racks(), name="x", workers=["a0", "b2"])):
+    for job in (luwu(one_switch()), plan_job("allreduce", two_racks(), name="x", workers=["a0", "b2"])):
         assert JobPlan.from_json(json.loads(json.dumps(job.to_json()))) == job
 
 
@@ -159,7 +159,7 @@ def test_jobs_on_the_same_hosts_get_their_own_ports() -> None:
 def test_impossible_jobs(options: dict[str, object], complaint: str) -> None:
     arguments = {"workers": ["w0", "w1"], **options}
     with pytest.raises(JobError, match=complaint):
-        JobPlan.luwu(one_switch(34), name="x", root="opt", **arguments)  # type: ignore[arg-type]
+        plan_job("luwu", one_switch(34), name="x", root="opt", **arguments)  # type: ignore[arg-type]
 
 
 def test_frames_must_fit_the_mtu() -> None:
@@ -175,7 +175,7 @@ def test_entries_fit_the_switch_program() -> None:
     """Every name and width against the program's own P4Info."""
     info = P4Info.load(GOLDEN)
     topology = two_racks()
-    job = JobPlan.luwu(topology, name="x", workers=["a0", "a1", "b0"], root="opt")
+    job = plan_job("luwu", topology, name="x", workers=["a0", "a1", "b0"], root="opt")
     entries = [e for config in switch_configs(job, topology) for e in config.entries]
     entries += [
         TableEntry("own_addresses", {"target": "10.0.0.254"}, "answer", {"mac": "02:00:00:00:fe:01"}),
@@ -192,7 +192,7 @@ def test_entries_fit_the_switch_program() -> None:
 
 def test_a_tree_is_table_entries_alone() -> None:
     topology = two_racks()
-    job = JobPlan.luwu(topology, name="x", workers=["a0", "b2", "a1"], root="opt", slots=32)
+    job = plan_job("luwu", topology, name="x", workers=["a0", "b2", "a1"], root="opt", slots=32)
     spine, *leaves = switch_configs(job, topology)
     assert spine.switch == "sp"
     assert [leaf.switch for leaf in leaves] == ["r1", "r2"]
@@ -222,9 +222,9 @@ def test_a_tree_is_table_entries_alone() -> None:
 
 def test_the_top_of_an_allreduce_is_in_the_middle() -> None:
     topology = two_racks()
-    job = JobPlan.allreduce(topology, name="x", workers=["a0", "b0"])
+    job = plan_job("allreduce", topology, name="x", workers=["a0", "b0"])
     assert [b.switch for b in job.tree] == ["sp", "r1", "r2"]
-    local = JobPlan.allreduce(topology, name="x", workers=["a0", "a1"])
+    local = plan_job("allreduce", topology, name="x", workers=["a0", "a1"])
     assert [b.switch for b in local.tree] == ["r1"]
 
 
@@ -232,7 +232,7 @@ def test_a_worker_out_of_reach_is_named() -> None:
     connected = two_racks()
     topology = Topology("cut", connected.switches, connected.hosts, connected.links[:1])
     with pytest.raises(JobError, match=r"no path between b0 \(on r2\) and switch sp"):
-        JobPlan.luwu(topology, name="x", workers=["a0", "b0"], root="opt")
+        plan_job("luwu", topology, name="x", workers=["a0", "b0"], root="opt")
 
 
 # Forwarding

@@ -10,7 +10,7 @@ from model_fabric import ModelFabric
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Ether
 
-from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.jobs import Allocator, JobPlan, plan_job
 from catchment.controlplane.topology import Topology, racks, star
 from catchment.sim.lab.traffic.attacker import Attack, malformed, spoofed, wrong_direction
 from catchment.sim.lab.traffic.frames import Sender
@@ -51,7 +51,7 @@ def test_sums_go_up_and_parameters_come_down(shape, rng: random.Random) -> None:
     allocator = Allocator(topology)
     fabric = ModelFabric(topology)
     jobs = [
-        JobPlan.luwu(topology, name=n, workers=w, root="opt", slots=4, allocator=allocator)
+        plan_job("luwu", topology, name=n, workers=w, root="opt", slots=4, allocator=allocator)
         for n, w in (("a", ["w0", "w1", "w2"]), ("b", ["w2", "w0"]))
     ]
     for job in jobs:
@@ -99,7 +99,7 @@ def test_sums_go_up_and_parameters_come_down(shape, rng: random.Random) -> None:
 def test_an_allreduce_tells_everyone(shape, rng: random.Random) -> None:  # type: ignore[no-untyped-def]
     topology = shape()
     fabric = ModelFabric(topology)
-    job = JobPlan.allreduce(topology, name="a", workers=["w2", "w0", "w1"], slots=4)
+    job = plan_job("allreduce", topology, name="a", workers=["w2", "w0", "w1"], slots=4)
     fabric.deploy(job)
     gen = job.stream("sums").gen
     vectors = {w: [rng.randrange(-(1 << 28), 1 << 28) for _ in range(LANES)] for w in job.workers}
@@ -149,7 +149,7 @@ def attack_all(fabric: ModelFabric, host: str, attacks: list[Attack]) -> None:
 def test_attacks_die_of_what_they_say(rng: random.Random) -> None:
     topology = one_switch()
     fabric = ModelFabric(topology)
-    job = JobPlan.luwu(topology, name="a", workers=["w0", "w1"], root="opt", slots=4)
+    job = plan_job("luwu", topology, name="a", workers=["w0", "w1"], root="opt", slots=4)
     fabric.deploy(job)
     description = job.describe("w0")
     outsider = topology.host("out")

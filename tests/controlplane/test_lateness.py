@@ -52,7 +52,7 @@ def run(monkeypatch: pytest.MonkeyPatch, stops: list[float], dead: set[str]) -> 
         roster.join(host, b"", clock.now)
     watch: Any = SimpleNamespace(
         roster=roster, forget_stall=lambda now: None, announce=lambda: None, trouble=lambda *_: None,
-        record=SimpleNamespace(plan=SimpleNamespace(name="train")),
+        record=SimpleNamespace(group=SimpleNamespace(name="train")),
     )  # fmt: skip
     controller: Any = SimpleNamespace(settings=SimpleNamespace(timing=TIMING), jobs={"train": watch})
     watched = Members(controller)

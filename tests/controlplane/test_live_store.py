@@ -20,7 +20,7 @@ from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import open_store, read_store
-from catchment.controlplane.jobs import JobError
+from catchment.controlplane.jobs import JobError, JobGroup
 
 FILE = "lab.jobs.sqlite"
 
@@ -74,7 +74,7 @@ def test_a_full_disk_stops_nothing_that_runs(
         for epoch in (2, 3):
             record, _ = lifecycle.renew_job(store, "train", TOPOLOGY, {})
             assert record.epoch == epoch
-        assert store.look().get("train") == record.plan
+        assert store.look().get("train") == record.group
         store.save()
         assert "is full" in store.trouble
         assert read_store(TOPOLOGY, tmp_path).record("train").epoch == 1
@@ -91,8 +91,9 @@ def test_a_job_that_cannot_be_noted_does_not_come_to_be(tmp_path: Path, monkeypa
         lifecycle.reserve_job(store, request("train"), TOPOLOGY)
     assert store.look().jobs == {}
     record = lifecycle.reserve_job(store, request("train"), TOPOLOGY)
+    nowhere = JobGroup.alone(replace(record.group.first, tree=()))
     with full_disk(monkeypatch), pytest.raises(JobError, match="disk is full"):
-        lifecycle.deploy_job(store, replace(record, plan=replace(record.plan, tree=())), TOPOLOGY, {})
+        lifecycle.deploy_job(store, replace(record, group=nowhere), TOPOLOGY, {})
     assert store.look().jobs == {}, "it would be gone after a restart, so it must be gone now"
 
 
@@ -118,14 +119,14 @@ def test_no_generation_comes_again_that_the_file_does_not_know_of(
                 record, _ = lifecycle.renew_job(store, "train", TOPOLOGY, {})
             except JobError:
                 break
-            fresh = {stream.gen for stream in record.plan.streams}
+            fresh = {stream.gen for stream in record.group.first.streams}
             assert not used & fresh
             used |= fresh
     assert len(used) == 64, "so many may be given out without a note"
     again = LiveStore(TOPOLOGY, tmp_path)  # as after a crash
     assert used <= again.passed_over
     record, _ = lifecycle.renew_job(again, "train", TOPOLOGY, {})
-    assert not used & {stream.gen for stream in record.plan.streams}
+    assert not used & {stream.gen for stream in record.group.first.streams}
 
 
 def test_a_broken_file_is_said_once_and_replaced_from_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 from catchment.controlplane.deployment.fabric import share_of
-from catchment.controlplane.jobs import Allocator, JobPlan
+from catchment.controlplane.jobs import Allocator, plan_job
 from catchment.controlplane.topology import racks
 
 HOSTS = 4
@@ -28,8 +28,8 @@ def calls_and_entries(number: int) -> tuple[int, int]:
         allocator = Allocator(topology)
         workers = [[f"h{r}-{i}" for r in range(4)] for i in range(2)]
         jobs = [
-            JobPlan.luwu(topology, name="up", workers=workers[0], root="opt", allocator=allocator),
-            JobPlan.allreduce(topology, name="all", workers=workers[1], allocator=allocator),
+            plan_job("luwu", topology, name="up", workers=workers[0], root="opt", allocator=allocator),
+            plan_job("allreduce", topology, name="all", workers=workers[1], allocator=allocator),
         ]
         entries = sum(len(part.entries) for name in topology.switches for part in share_of(name, topology, jobs))
     finally:

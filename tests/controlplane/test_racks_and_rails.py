@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology, TopologyError, racks, star
 from catchment.controlplane.topology.draw import draw
@@ -137,12 +137,12 @@ def test_jobs_spread_over_spines() -> None:
     allocator = Allocator(topology)
     workers = ["w00", "w10", "w20"]
     tops = [
-        JobPlan.allreduce(topology, name=f"j{i}", workers=workers, slots=8, allocator=allocator).tree[0].switch
+        plan_job("allreduce", topology, name=f"j{i}", workers=workers, slots=8, allocator=allocator).tree[0].switch
         for i in range(6)
     ]
     assert sorted(tops) == ["sp"] * 3 + ["sq"] * 3
     between = [
-        {b.switch for b in JobPlan.luwu(topology, name=f"k{i}", workers=workers, root="opt", slots=8,
+        {b.switch for b in plan_job("luwu", topology, name=f"k{i}", workers=workers, root="opt", slots=8,
                                         allocator=allocator).tree} & {"sp", "sq"}
         for i in range(2)
     ]  # fmt: skip
@@ -150,7 +150,7 @@ def test_jobs_spread_over_spines() -> None:
 
 
 def test_a_job_within_a_rack_stays_there() -> None:
-    plan = JobPlan.allreduce(two_spines(), name="j", workers=["w20", "w21"], slots=8)
+    plan = plan_job("allreduce", two_spines(), name="j", workers=["w20", "w21"], slots=8)
     assert [branch.switch for branch in plan.tree] == ["r3"]
 
 
@@ -159,13 +159,17 @@ def test_no_rack_carries_what_two_others_say_to_each_other() -> None:
     topology = racks([["a"], ["b"], ["c"]], program=Path("x.p4"))
     cables = (Link(PortRef("r1", 8), PortRef("r2", 8)), Link(PortRef("r2", 9), PortRef("r3", 9)))
     only = replace(topology, links=cables)
-    assert {b.switch for b in JobPlan.allreduce(only, name="j", workers=["a", "b", "c"], slots=8).tree} == {
+    assert {b.switch for b in plan_job("allreduce", only, name="j", workers=["a", "b", "c"], slots=8).tree} == {
         "r1", "r2", "r3"
     }, "rack 2 is the top: everything in it is its own"  # fmt: skip
-    chain = JobPlan.allreduce(only, name="j", workers=["a", "c"], slots=8)
+    chain = plan_job("allreduce", only, name="j", workers=["a", "c"], slots=8)
     assert [b.switch for b in chain.tree] == ["r2", "r1", "r3"], "there is no other way"
     both = replace(topology, links=(*topology.links, *cables))
-    assert [b.switch for b in JobPlan.allreduce(both, name="j", workers=["a", "c"], slots=8).tree] == ["sp", "r1", "r3"]
+    assert [b.switch for b in plan_job("allreduce", both, name="j", workers=["a", "c"], slots=8).tree] == [
+        "sp",
+        "r1",
+        "r3",
+    ]
 
 
 def test_random_jobs_on_racks_and_spines(rng: random.Random) -> None:
@@ -175,9 +179,9 @@ def test_random_jobs_on_racks_and_spines(rng: random.Random) -> None:
     for number in range(12):
         hosts = rng.sample([h for h in topology.hosts if h != "opt"], rng.randint(1, 12))
         plan = (
-            JobPlan.luwu(topology, name=f"n{number}", workers=hosts, root="opt", slots=4, allocator=allocator)
+            plan_job("luwu", topology, name=f"n{number}", workers=hosts, root="opt", slots=4, allocator=allocator)
             if rng.random() < 0.5
-            else JobPlan.allreduce(topology, name=f"n{number}", workers=hosts, slots=4, allocator=allocator)
+            else plan_job("allreduce", topology, name=f"n{number}", workers=hosts, slots=4, allocator=allocator)
         )
         members = [name for branch in plan.tree for _, name in branch.members]
         assert sorted(members) == sorted([*hosts, *(b.switch for b in plan.tree[1:])])
@@ -201,13 +205,15 @@ def test_jobs_spread_over_rails_and_can_ask_for_one() -> None:
     topology = rails()
     allocator = Allocator(topology)
     workers = ["w0", "w1", "w2", "w3"]
-    plans = [JobPlan.luwu(topology, name=f"j{i}", workers=workers, root="opt", allocator=allocator) for i in range(4)]
+    plans = [
+        plan_job("luwu", topology, name=f"j{i}", workers=workers, root="opt", allocator=allocator) for i in range(4)
+    ]
     assert [plan.rail for plan in plans] == ["a", "b", "a", "b"]
     assert [b.switch for b in plans[1].tree] == ["spb", "b1", "b2"]
     description = plans[1].describe("w2")
     assert description["local"][0] == "10.2.2.1"
     assert description["switch"][0] == "10.2.2.254"
-    assert JobPlan.allreduce(topology, name="x", workers=workers, rail="b", allocator=allocator).rail == "b"
+    assert plan_job("allreduce", topology, name="x", workers=workers, rail="b", allocator=allocator).rail == "b"
     assert JobPlan.from_json(plans[1].to_json()) == plans[1]
     assert {c.switch for c in switch_configs(plans[1], topology)} == {"spb", "b1", "b2"}
     (rewrite,) = [
@@ -220,17 +226,17 @@ def test_jobs_spread_over_rails_and_can_ask_for_one() -> None:
 def test_rails_that_do_not_fit() -> None:
     topology = rails()
     with pytest.raises(JobError, match="no rail 'c' in topology two-rails; it has: a, b"):
-        JobPlan.allreduce(topology, name="j", workers=["w0"], rail="c")
+        plan_job("allreduce", topology, name="j", workers=["w0"], rail="c")
     one_legged = replace(topology.host("w1"), others=())
     crippled = replace(topology, hosts={**topology.hosts, "w1": one_legged})
-    assert JobPlan.allreduce(crippled, name="j", workers=["w0", "w1"]).rail == "a"
+    assert plan_job("allreduce", crippled, name="j", workers=["w0", "w1"]).rail == "a"
     with pytest.raises(JobError, match="w1 has no NIC on rail b"):
-        JobPlan.allreduce(crippled, name="j", workers=["w0", "w1"], rail="b")
+        plan_job("allreduce", crippled, name="j", workers=["w0", "w1"], rail="b")
     other = replace(crippled, hosts={**crippled.hosts, "w0": topology.host("w0").nics[1]})
     with pytest.raises(JobError, match=r"no rail has a NIC of every member \(w0: b; w1: a\)"):
-        JobPlan.allreduce(other, name="j", workers=["w0", "w1"])
+        plan_job("allreduce", other, name="j", workers=["w0", "w1"])
     with pytest.raises(JobError, match="has no rails"):
-        JobPlan.allreduce(star(["w0"], program=Path("x.p4")), name="j", workers=["w0"], rail="a")
+        plan_job("allreduce", star(["w0"], program=Path("x.p4")), name="j", workers=["w0"], rail="a")
 
 
 def test_plain_forwarding_stays_within_a_rail() -> None:

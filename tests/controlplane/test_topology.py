@@ -8,9 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from catchment.checkout import ROOT
+from catchment.controlplane.jobs import plan_job
 from catchment.controlplane.topology import Host, Link, PortRef, Target, Topology, TopologyError, racks, star
 from catchment.controlplane.topology.draw import draw
 from catchment.controlplane.topology.layout import levels
+from catchment.controlplane.topology.rates import port_faults
+from catchment.softswitch.native import runtime
 
 EXAMPLES = sorted((ROOT / "sim" / "topologies").glob("*.yaml"))
 
@@ -93,7 +96,7 @@ def test_there_are_examples() -> None:
         ("link: s2:1", "link: s2:1, shm: '/run/w1,mode=777'", 13, "is not the whole path of a socket"),
         ("link: s1:1", "link: s1:1, shm: /run/w0", 12, "hosts.w0.shm: s1 is no embedded switch"),
         ("[s1:9, s2:8]", "[s1:1, s2:8]", 15, "port s1:1 is already used by another link"),
-        ("[s1:9, s2:8]", "[s1:9]", 15, "links: must be [switch:port, switch:port]"),
+        ("[s1:9, s2:8]", "[s1:9]", 15, "links: must be [switch:port, switch:port] or with a rate"),
         ("[s1:9, s2:8]", "[s1:9, s1:8]", 15, "joins a switch to itself"),
         ("hosts:", "hosts: {", 13, "not YAML"),
     ],
@@ -180,3 +183,56 @@ def test_a_ring_of_switches_can_be_drawn() -> None:
     ring = Topology("ring & co", tree.switches, tree.hosts, (*tree.links, Link(PortRef("r1", 9), PortRef("r2", 9))))
     assert sorted(levels(ring).values()) == [0, 1, 1]
     ElementTree.fromstring(draw(ring))
+
+
+# Rates
+
+
+def rated(**replaced: str) -> str:
+    words = {"nic": "rate: 400mbit", "link": "1gbit", "target": "embedded"} | replaced
+    return f"""
+switches:
+  s1: {{program: luwu.p4, ip: 10.0.0.254, mac: 02:00:00:00:fe:01, target: {words["target"]}}}
+  s2: {{program: luwu.p4, ip: 10.0.0.253, mac: 02:00:00:00:fe:02}}
+hosts:
+  w0: {{ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1, {words["nic"]}}}
+  w1: {{ip: 10.0.0.2/24, mac: 02:00:00:00:00:02, link: s1:2}}
+links:
+  - [s1:8, s2:8, {words["link"]}]
+  - [s1:9, s2:9]
+"""
+
+
+def test_rates_of_nics_and_links_limit_the_ports_at_their_ends(tmp_path: Path) -> None:
+    path = tmp_path / "rated.yaml"
+    path.write_text(rated())
+    topology = Topology.load(path)
+    assert (topology.host("w0").rate, topology.host("w1").rate) == (400_000_000, 0)
+    assert [link.rate for link in topology.links] == [1_000_000_000, 0]
+    limited = port_faults(topology, "s1")
+    assert limited == {
+        1: "rate=400000kbit,queue=262144,seed=0", 8: "out.rate=1000000kbit,out.queue=262144,seed=0"
+    }  # fmt: skip
+    assert port_faults(topology, "s2") == {8: limited[8]}
+    for spec in limited.values():
+        assert runtime().parse_faults(spec) == spec, "the switch tells it back as the topology says it"
+    job = plan_job("allreduce", topology, name="x", workers=["w0", "w1"], lanes=64)
+    assert job.describe("w0")["rate"] == 400_000_000 and "rate" not in job.describe("w1")
+
+
+@pytest.mark.parametrize(
+    ("replaced", "complaint"),
+    [
+        ({"nic": "rate: 400"}, "400 is not a rate from 1kbit to 400gbit"),
+        ({"nic": "rate: 0.5kbit"}, "0.5kbit is not a rate"),
+        ({"nic": "rate: fast"}, "fast is not a rate"),
+        ({"link": "500gbit"}, "500gbit is not a rate"),
+        ({"link": "1gbit, 2gbit"}, "must be .switch:port, switch:port. or with a rate"),
+        ({"target": "bmv2"}, "s1 is no embedded switch; others keep no port to a rate"),
+    ],
+)
+def test_rates_that_cannot_be_are_named(tmp_path: Path, replaced: dict[str, str], complaint: str) -> None:
+    path = tmp_path / "rated.yaml"
+    path.write_text(rated(**replaced))
+    with pytest.raises(TopologyError, match=complaint):
+        Topology.load(path)

@@ -16,8 +16,7 @@ from lab import ROOT
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 from catchment.controlplane.state.faults import set_loss
 from catchment.controlplane.topology import Target, Topology
 from catchment.sim.lab.controller_process import ControllerProcess
@@ -115,9 +114,9 @@ class ControlledLab:
 
     @contextlib.contextmanager
     def job(self, name: str, workers: Sequence[str], *, root: str | None = "opt", slots: int = 4,
-            kind: JobKind | None = None) -> Iterator[str]:  # fmt: skip
+            kind: str | None = None) -> Iterator[str]:  # fmt: skip
         """A job for the length of a block; gives its token."""
-        kind = kind or (JobKind.LUWU if root else JobKind.ALLREDUCE)
+        kind = kind or ("luwu" if root else "allreduce")
         reply = self.operator.create(JobRequest(name, kind, tuple(workers), root, slots))
         try:
             yield reply.token

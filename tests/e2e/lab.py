@@ -20,7 +20,7 @@ from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.diagnosis.stats import drops
 from catchment.controlplane.diagnosis.waiting import diagnose
-from catchment.controlplane.jobs import Allocator, JobKind, JobPlan, deploy, remove
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, remove
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.state.faults import clear_loss, set_loss
 from catchment.controlplane.topology import Target, Topology
@@ -165,7 +165,7 @@ class Lab:
     ) -> dict[str, Member]:
         """Start a job's members (or some of them) on their hosts; they begin when all are there."""
         members = {}
-        script = SLOTS_MEMBER if job.kind is JobKind.SLOTS else MEMBER
+        script = SLOTS_MEMBER if job.kind == "slots" else MEMBER
         for host in hosts if hosts is not None else job.ports:
             task = {
                 "description": job.describe(host), "workers": len(job.workers), "seed": seed, "sizes": list(sizes),

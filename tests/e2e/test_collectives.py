@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from lab import ROOT, Lab
 
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobPlan, plan_job
 from catchment.controlplane.networks.state import admin_socket
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Target, star
@@ -71,7 +71,7 @@ def spoilt(lab: Lab, loss: float, rng: random.Random) -> Iterator[None]:
 
 
 def check(lab: Lab, workers: list[str], loss: float, rng: random.Random, operations: int = 24) -> None:
-    job = JobPlan.allreduce(lab.topology, name="ranks", workers=workers, slots=32, allocator=lab.allocator)
+    job = plan_job("allreduce", lab.topology, name="ranks", workers=workers, slots=32, allocator=lab.allocator)
     with lab.deployed(job), spoilt(lab, loss, rng):
         task = {"seed": rng.randrange(1 << 32), "operations": operations, "most": 30_000 // len(workers)}
         said = results(start(lab, job, **task))
@@ -119,7 +119,7 @@ def test_hosts_that_share_memory_with_their_switch_take_it(target: Target, tmp_p
     with tempfile.TemporaryDirectory() as folder:  # a socket's path is short
         shared = {name: replace(topology.hosts[name], shm=f"{folder}/{name}") for name in names[:2]}
         with Lab(replace(topology, hosts=topology.hosts | shared), tmp_path) as lab:
-            job = JobPlan.allreduce(lab.topology, name="ranks", workers=names, slots=32, allocator=lab.allocator)
+            job = plan_job("allreduce", lab.topology, name="ranks", workers=names, slots=32, allocator=lab.allocator)
             assert [job.describe(name).get("port") for name in names] == [f"shm:{folder}/w0", f"shm:{folder}/w1", None]
             with lab.deployed(job):
                 task = {"seed": rng.randrange(1 << 32), "operations": 12, "most": 10_000}
@@ -131,7 +131,9 @@ def test_a_killed_rank_is_named_and_a_restarted_switch_is_not_noticed(own_lab: L
     lab = own_lab
     if not lab.has_registers:
         pytest.skip("BMv2 takes too long to restart")
-    job = JobPlan.allreduce(lab.topology, name="ranks", workers=["w0", "w1", "opt"], slots=32, allocator=lab.allocator)
+    job = plan_job(
+        "allreduce", lab.topology, name="ranks", workers=["w0", "w1", "opt"], slots=32, allocator=lab.allocator
+    )
     with lab.deployed(job):
         members = start(lab, job, forever=True, operations=1 << 30, most=20_000, seed=0, timeout=10.0)
         for member in members.values():

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 import pytest
 from controlled import ControlledLab, ControlledMember, until
 
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind
+from catchment.controlplane.jobs import JobRequest
 
 WORKERS = ["w0", "w1", "w2", "w3"]
 PARTS = ["r1", "sp", "controller", "w0", "opt"]
@@ -124,7 +123,7 @@ def test_many_jobs_leave_nothing(controlled: ControlledLab, count: int, rng: ran
         while len(names) > rng.randrange(6):
             controlled.operator.remove(names.pop(rng.randrange(len(names))))
         workers = rng.sample(WORKERS, rng.randint(1, 4))
-        kind, root = rng.choice([(JobKind.LUWU, "opt"), (JobKind.ALLREDUCE, None)])
+        kind, root = rng.choice([("luwu", "opt"), ("allreduce", None)])
         slots = 1 << rng.randrange(7)
         controlled.operator.create(JobRequest(f"n{number}", kind, workers, root, slots))
         names.append(f"n{number}")

@@ -10,7 +10,7 @@ import pytest
 from lab import Lab, all_exact, missing
 
 from catchment.controlplane.diagnosis.waiting import waiting_for
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobPlan, plan_job
 from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin
 
@@ -20,7 +20,7 @@ WAITING = ("stalled", "unreachable")
 
 def slots_job(lab: Lab, workers: list[str], name: str = "fast", slots: int = 16) -> JobPlan:
     slots = min(slots, lab.most_slots)
-    return JobPlan.slots_job(lab.topology, name=name, workers=workers, slots=slots, allocator=lab.allocator)
+    return plan_job("slots", lab.topology, name=name, workers=workers, slots=slots, allocator=lab.allocator)
 
 
 def some_sizes(rng: random.Random, lab: Lab) -> list[int]:

@@ -11,7 +11,6 @@ from controlled import ControlledLab, ControlledMember
 from shapes import SLOTS_PROGRAM, WORKERS, unique
 from test_restarts import all_done, kill_and_restart
 
-from catchment.controlplane.jobs import JobKind
 from catchment.controlplane.topology import Target, star
 
 MEMBERS = WORKERS[:3]
@@ -41,7 +40,7 @@ def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: 
     (part,) = parts or [rng.choice(PARTS)]
     print(f"kills {part}")
     seed = rng.randrange(1 << 32)
-    with lab.job("fast", MEMBERS, root=None, slots=16, kind=JobKind.SLOTS) as token:
+    with lab.job("fast", MEMBERS, root=None, slots=16, kind="slots") as token:
         members = start(lab, token, MEMBERS, seed)
         for member in members.values():
             assert member.event("started") == {"started": True}
@@ -52,7 +51,7 @@ def test_a_part_dies_and_comes_back(slots_lab_controlled: ControlledLab, parts: 
 
 def test_who_does_not_come_back_is_named(slots_lab_controlled: ControlledLab, rng: random.Random) -> None:
     lab = slots_lab_controlled
-    with lab.job("fast", MEMBERS, root=None, slots=16, kind=JobKind.SLOTS) as token:
+    with lab.job("fast", MEMBERS, root=None, slots=16, kind="slots") as token:
         members = start(lab, token, MEMBERS, rng.randrange(1 << 32), timeout=6.0)
         for member in members.values():
             member.event("started")

@@ -7,12 +7,12 @@ import random
 import pytest
 from lab import Lab, all_exact
 
-from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs import JobPlan, plan_job
 
 
 def luwu(lab: Lab, workers: list[str], name: str = "sum", slots: int = 32) -> JobPlan:
     slots = min(slots, lab.most_slots)
-    return JobPlan.luwu(lab.topology, name=name, workers=workers, root="opt", slots=slots, allocator=lab.allocator)
+    return plan_job("luwu", lab.topology, name=name, workers=workers, root="opt", slots=slots, allocator=lab.allocator)
 
 
 def some_sizes(rng: random.Random, lab: Lab, members: int = 4) -> list[int]:
@@ -41,8 +41,8 @@ def test_luwu(lab: Lab, workers: int, loss: float, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 def test_allreduce(lab: Lab, loss: float, rng: random.Random) -> None:
-    job = JobPlan.allreduce(
-        lab.topology, name="all", workers=["w3", "w1", "w6"], slots=lab.most_slots, allocator=lab.allocator
+    job = plan_job(
+        "allreduce", lab.topology, name="all", workers=["w3", "w1", "w6"], slots=lab.most_slots, allocator=lab.allocator
     )
     with lab.deployed(job), lab.loss(loss):
         all_exact(lab.run(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab), dtype="fp32"))
@@ -51,7 +51,9 @@ def test_allreduce(lab: Lab, loss: float, rng: random.Random) -> None:
 def test_several_jobs_at_once(lab: Lab, rng: random.Random) -> None:
     first = luwu(lab, ["w0", "w1", "w2", "w3"], "first")
     second = luwu(lab, ["w4", "w5", "w0"], "second", slots=8)
-    third = JobPlan.allreduce(lab.topology, name="third", workers=["w6", "w7", "w1"], slots=16, allocator=lab.allocator)
+    third = plan_job(
+        "allreduce", lab.topology, name="third", workers=["w6", "w7", "w1"], slots=16, allocator=lab.allocator
+    )
     with lab.deployed(first), lab.deployed(second), lab.deployed(third), lab.loss(0.01):
         running = [
             lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab)) for job in (first, second, third)
@@ -63,7 +65,9 @@ def test_several_jobs_at_once(lab: Lab, rng: random.Random) -> None:
 @pytest.mark.parametrize("loss", [0.0, 0.01])
 def test_a_tree_of_switches(tree: Lab, loss: float, rng: random.Random) -> None:
     up = luwu(tree, ["w0", "w1", "w2", "w3"])
-    allreduce = JobPlan.allreduce(tree.topology, name="all", workers=["w3", "w0"], slots=16, allocator=tree.allocator)
+    allreduce = plan_job(
+        "allreduce", tree.topology, name="all", workers=["w3", "w0"], slots=16, allocator=tree.allocator
+    )
     with tree.deployed(up), tree.deployed(allreduce), tree.loss(loss):
         for job in (up, allreduce):
             all_exact(tree.run(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, tree), dtype="fp32"))

@@ -84,6 +84,11 @@ class ControllerStub:
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
                 response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
                 _registered_method=True)
+        self.Split = channel.unary_unary(
+                '/catchment.v1.Controller/Split',
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SplitRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SplitReply.FromString,
+                _registered_method=True)
         self.Leave = channel.unary_unary(
                 '/catchment.v1.Controller/Leave',
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
@@ -140,7 +145,8 @@ class ControllerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Join(self, request, context):
-        """For the members of a job, each on its own host.
+        """For the members of a job, each on its own host. A job may be a group of jobs that go together: its members join
+        once, and are told of all of them in one message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,6 +161,13 @@ class ControllerServicer:
 
     def Report(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Split(self, request, context):
+        """Every worker calls; then each gets the jobs of its color (MPI_Comm_split). They belong to the job from here on.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -217,6 +230,11 @@ def add_ControllerServicer_to_server(servicer, server):
                     servicer.Report,
                     request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.FromString,
                     response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.SerializeToString,
+            ),
+            'Split': grpc.unary_unary_rpc_method_handler(
+                    servicer.Split,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SplitRequest.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SplitReply.SerializeToString,
             ),
             'Leave': grpc.unary_unary_rpc_method_handler(
                     servicer.Leave,
@@ -494,6 +512,33 @@ class Controller:
             '/catchment.v1.Controller/Report',
             catchment_dot_wire_dot_generated_dot_controller__pb2.ReportRequest.SerializeToString,
             catchment_dot_wire_dot_generated_dot_controller__pb2.ReportReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Split(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/catchment.v1.Controller/Split',
+            catchment_dot_wire_dot_generated_dot_controller__pb2.SplitRequest.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.SplitReply.FromString,
             options,
             channel_credentials,
             insecure,

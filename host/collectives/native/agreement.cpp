@@ -21,7 +21,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
   bool guessed = wire::has(header.flags, Flag::kEXPV);
   for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
     auto said = read_signature(payload, rank, layout_.ranks, layout_.lanes);
-    if (said && said->scaling == ScalingMode::kBlock) {
+    if (said && guesses(said->scaling)) {
       // The rank's guess of a rider's E, which may differ.
       guessed = guessed && said->exponent == header.next_exp;
       said->exponent = own.exponent;

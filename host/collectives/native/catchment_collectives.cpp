@@ -155,7 +155,7 @@ const char* wrong_with(const catchment_call& call, const Layout& layout) {
   if (call.kind < CATCHMENT_ALL_REDUCE || call.kind > CATCHMENT_REFUSED) return "no such kind";
   if (call.reduction < CATCHMENT_SUM || call.reduction > CATCHMENT_MAX) return "no such reduction";
   if (call.type < CATCHMENT_BYTES || call.type > CATCHMENT_BF16) return "no such type";
-  if (call.scaling < CATCHMENT_NONE || call.scaling > CATCHMENT_DELAYED) return "no such scaling";
+  if (call.scaling < CATCHMENT_NONE || call.scaling > CATCHMENT_WHOLE) return "no such scaling";
   if (call.exponent < kLeastExponent || call.exponent > kMostExponent) {
     return "the exponent is not in -128..127";
   }
@@ -271,7 +271,8 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
                      .tag = call->tag};
   // Words need no scale.
   const bool few = call->elements * item_bytes(asked.signature.type) <= kGatheredBytes;
-  if (negotiates(asked.signature.scaling) && few) {
+  const bool bits_of_array = asked.signature.scaling == ScalingMode::kWhole;  // whatever its length
+  if (negotiates(asked.signature.scaling) && few && !bits_of_array) {
     asked.signature.scaling = ScalingMode::kNone;
     asked.signature.exponent = 0;
   }

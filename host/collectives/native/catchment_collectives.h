@@ -41,12 +41,15 @@ enum catchment_type {
   CATCHMENT_BF16 = 4
 };
 /* BLOCK: negotiated; FIXED: `exponent`, which may cut; DELAYED: negotiated, and `exponent` is used
- * if it is enough.  Only for sums and means of floats. */
+ * if it is enough; WHOLE: negotiated, one for all vectors, at least `exponent` (-128: what the
+ * arrays need), which a rank that sums a part of its array takes from the whole of it.  Only for
+ * sums and means of floats. */
 enum catchment_scaling {
   CATCHMENT_NONE = 0,
   CATCHMENT_BLOCK = 1,
   CATCHMENT_FIXED = 2,
-  CATCHMENT_DELAYED = 3
+  CATCHMENT_DELAYED = 3,
+  CATCHMENT_WHOLE = 4
 };
 
 typedef struct catchment_group_config {

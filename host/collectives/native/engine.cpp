@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "elementwise.hpp"
 #include "frame_header.hpp"
 #include "gathered_sums.hpp"
 
@@ -74,6 +75,10 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
   operation->vectors =
       static_cast<std::uint32_t>((operation->lanes + layout_.lanes - 1) / layout_.lanes);
   operation->rides = operation->lanes != 0 && operation->lanes <= riding(layout_).lanes;
+  if (signature.scaling == ScalingMode::kWhole) {
+    const Scale own = scale_of(signature.type, operation->call.source, signature.elements);
+    operation->whole = std::max(own.exponent, signature.exponent);
+  }
   if (negotiates(signature.scaling)) {
     const auto first = std::min(operation->vectors, config_.stream.slots);
     operation->scales.resize(first);

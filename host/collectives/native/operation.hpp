@@ -73,11 +73,12 @@ struct Operation : std::enable_shared_from_this<Operation> {
 
   // The engine keeps these.
   bool cancelled = false;
-  bool agreed = false;               // all ranks want the same
-  bool missed = false;               // and E is not what all of them have guessed
-  std::uint32_t received = 0;        // data vectors
-  std::vector<std::uint32_t> needs;  // all ranks', for the vectors that the signatures tell about
-  std::vector<Scale> scales;         // of vector i, at i modulo the stream's slots
+  bool agreed = false;                 // all ranks want the same
+  bool missed = false;                 // and E is not what all of them have guessed
+  std::uint32_t received = 0;          // data vectors
+  std::vector<std::uint32_t> needs;    // all ranks', for the vectors that the signatures tell about
+  std::vector<Scale> scales;           // of vector i, at i modulo the stream's slots
+  std::int8_t whole = kLeastExponent;  // kWhole: the E that this rank's whole array needs
   std::uint64_t resent_before = 0;
   CollectiveOutcome outcome;  // valid once it is done
 

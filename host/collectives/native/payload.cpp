@@ -177,8 +177,11 @@ Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Lay
 Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout) {
   const Signature& signature = operation.call.signature;
   const Range lanes = covered(operation, index, layout);
-  return scale_of(signature.type, operation.call.source + lanes.first * item_bytes(signature.type),
-                  lanes.size());
+  Scale scale =
+      scale_of(signature.type, operation.call.source + lanes.first * item_bytes(signature.type),
+               lanes.size());
+  if (signature.scaling == ScalingMode::kWhole) scale.exponent = operation.whole;
+  return scale;
 }
 
 void spoil(Operation& operation, std::uint32_t index, const Layout& layout) {

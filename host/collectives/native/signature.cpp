@@ -13,6 +13,9 @@ constexpr int kScalingShift = 21;
 constexpr int kCancelledShift = 20;
 constexpr int kRootShift = 12;
 constexpr int kExponentShift = 4;
+// No room is left for a fifth scaling: this reduction says kWhole, and the field of the scaling
+// then says which reduction it is.
+constexpr std::uint32_t kWholeReduction = 3;
 
 std::string name_of(Kind kind) {
   switch (kind) {
@@ -73,6 +76,7 @@ std::string describe(const Signature& signature) {
   if (signature.scaling == ScalingMode::kDelayed) {
     add("E about " + std::to_string(signature.exponent));
   }
+  if (signature.scaling == ScalingMode::kWhole) add("one E");
   if (signature.tag != 0) add("tag " + std::to_string(signature.tag));
   return text + ")";
 }
@@ -97,11 +101,14 @@ void write_signature(const Signature& s, std::size_t rank, std::size_t ranks, st
   const auto word = [](auto value, int shift) {
     return static_cast<std::uint32_t>(static_cast<std::uint8_t>(value)) << shift;
   };
+  const bool whole = s.scaling == ScalingMode::kWhole;
+  const std::uint32_t reduction =
+      whole ? kWholeReduction << kReductionShift | word(s.reduction, kScalingShift)
+            : word(s.reduction, kReductionShift) | word(s.scaling, kScalingShift);
   const std::array<std::uint32_t, 3> words = {
-      word(s.kind, kKindShift) | word(s.reduction, kReductionShift) | word(s.type, kTypeShift) |
-          word(s.scaling, kScalingShift) | word(s.cancelled, kCancelledShift) |
-          word(s.root, kRootShift) | word(s.exponent, kExponentShift) |
-          (static_cast<std::uint32_t>(s.elements >> 32) & 0xfU),
+      word(s.kind, kKindShift) | reduction | word(s.type, kTypeShift) |
+          word(s.cancelled, kCancelledShift) | word(s.root, kRootShift) |
+          word(s.exponent, kExponentShift) | (static_cast<std::uint32_t>(s.elements >> 32) & 0xfU),
       static_cast<std::uint32_t>(s.elements), s.tag};
   for (std::size_t i = 0; i < width; ++i) write_lane(payload, rank * width + i, words[i]);
 }
@@ -112,9 +119,11 @@ std::optional<Signature> read_signature(const std::uint8_t* payload, std::size_t
   const std::uint32_t head = read_lane(payload, rank * width);
   const auto field = [head](int shift, std::uint32_t mask) { return (head >> shift) & mask; };
   const std::uint32_t kind = field(kKindShift, 0xf);
-  const std::uint32_t reduction = field(kReductionShift, 3);
+  const bool whole = field(kReductionShift, 3) == kWholeReduction;
+  const std::uint32_t reduction = field(whole ? kScalingShift : kReductionShift, 3);
   const std::uint32_t type = field(kTypeShift, 7);
-  const std::uint32_t scaling = field(kScalingShift, 3);
+  const std::uint32_t scaling =
+      whole ? static_cast<std::uint32_t>(ScalingMode::kWhole) : field(kScalingShift, 3);
   if (kind < 1 || kind > 8 || reduction > 2 || type > 4) return std::nullopt;
   Signature s;
   s.kind = static_cast<Kind>(kind);

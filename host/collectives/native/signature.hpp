@@ -26,11 +26,23 @@ enum class Kind : std::uint8_t {
 
 enum class Reduction : std::uint8_t { kSum = 0, kMean = 1, kMax = 2 };
 
-enum class ScalingMode : std::uint8_t { kNone = 0, kBlock = 1, kFixed = 2, kDelayed = 3 };
+enum class ScalingMode : std::uint8_t {
+  kNone = 0,
+  kBlock = 1,
+  kFixed = 2,
+  kDelayed = 3,
+  kWhole = 4,
+};
 
-// Each vector's E is what all ranks' values need; `exponent` of a signature is a guess of it.
+// Each vector's E is what all ranks' values need (kWhole: what their whole arrays need, so that all
+// vectors have one); `exponent` of a signature is a guess of it.
 constexpr bool negotiates(ScalingMode scaling) {
-  return scaling == ScalingMode::kBlock || scaling == ScalingMode::kDelayed;
+  return scaling == ScalingMode::kBlock || scaling == ScalingMode::kDelayed ||
+         scaling == ScalingMode::kWhole;
+}
+// Whether ranks may give different exponents in their signatures.
+constexpr bool guesses(ScalingMode scaling) {
+  return scaling == ScalingMode::kBlock || scaling == ScalingMode::kWhole;
 }
 
 struct Signature {

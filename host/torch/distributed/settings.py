@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
+from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling, Whole
 
 JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP, LOCAL_SWITCH = (
     f"CATCHMENT_{name}"
@@ -94,6 +94,8 @@ def _scaling(text: str) -> Scaling:
     kind, _, value = text.partition(":")
     if kind == "block" and not value:
         return Block()
+    if kind == "whole" and not value:
+        return Whole()
     if kind == "fixed":
         try:
             exponent = int(value)
@@ -101,7 +103,7 @@ def _scaling(text: str) -> Scaling:
             exponent = 1000
         if -128 <= exponent <= 127:
             return Fixed(exponent)
-    raise _wrong(f"{SCALING}={text}", "give block, or fixed:E with E from -128 to 127")
+    raise _wrong(f"{SCALING}={text}", "give block, whole, or fixed:E with E from -128 to 127")
 
 
 def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -21,6 +21,7 @@ from mininet.node import Host as MininetHost
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, state_folder
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
+from catchment.controlplane.topology.rates import port_faults
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight
 from catchment.sim.lab.mininet.leftovers import remove_leftovers
@@ -148,6 +149,8 @@ class MininetNetwork:
         address = self._addresses[name]
         ports = self.interfaces(name) | self._memory(name)
         command = COMMANDS[switch.target](address, switch.device_id, ports)
+        for port, limit in port_faults(self.topology, name).items():
+            command += ["--fault", f"{port}:{limit}"]
         log = self.log_folder / f"{name}.log"
         self._processes[name] = start_switch(name, command, log=log, environment=self.environment())
         self._killed.discard(name)

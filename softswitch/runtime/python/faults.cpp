@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,47 @@ py::list to_list(const std::vector<std::string>& frames) {
   return out;
 }
 
+/// When frames of these lengths leave a lane, in nanoseconds, that arrive at these times, which
+/// rise; -1 for those dropped. No clock: the time is what is said here.
+std::vector<std::int64_t> fault_times(const std::string& spec,
+                                      const std::vector<std::size_t>& lengths,
+                                      const std::vector<std::int64_t>& arrivals) {
+  FaultLane lane;
+  const PortFaults faults = parsed(spec);
+  lane.set(faults.in, faults.seed, 0);
+  const auto at = [](std::int64_t ns) {
+    return FaultLane::Clock::time_point(std::chrono::hours(1) + std::chrono::nanoseconds(ns));
+  };
+  std::vector<std::int64_t> left(lengths.size(), -1);
+  std::vector<FaultLane::Bytes> out;
+  const auto note = [&](std::int64_t ns) {
+    for (const FaultLane::Bytes frame : out) {
+      std::uint32_t number = 0;
+      std::memcpy(&number, frame.data(), sizeof number);
+      left[number] = ns;
+    }
+    out.clear();
+  };
+  const auto release = [&](FaultLane::Clock::time_point until) {
+    while (lane.due() <= until && lane.due() != FaultLane::Clock::time_point::max()) {
+      const auto due = lane.due();
+      lane.release(due, kBatch, out);
+      note((due - at(0)).count());
+    }
+  };
+  std::vector<std::uint8_t> frame;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    release(at(arrivals.at(i)));
+    frame.assign(std::max(lengths[i], sizeof(std::uint32_t)), 0);
+    const auto number = static_cast<std::uint32_t>(i);
+    std::memcpy(frame.data(), &number, sizeof number);
+    lane.admit(frame, at(arrivals[i]), out);
+    note(arrivals[i]);
+  }
+  release(FaultLane::Clock::time_point::max());
+  return left;
+}
+
 /// What comes out of a port that receives all these frames at once; waits for those that are held.
 py::tuple faults_in(const std::string& spec, std::uint32_t number,
                     const std::vector<std::string>& frames) {
@@ -135,6 +177,7 @@ py::tuple faults_out(const std::string& spec, std::uint32_t number, std::vector<
 void bind_faults(py::module_& module) {
   using namespace py::literals;
   module.def("parse_faults", [](const std::string& text) { return parsed(text).text(); });
+  module.def("fault_times", &fault_times, "spec"_a, "lengths"_a, "arrivals"_a);
   module.def("faults_in", &faults_in, "spec"_a, "port"_a, "frames"_a);
   module.def("faults_out", &faults_out, "spec"_a, "port"_a, "frames"_a, "room"_a = ~std::size_t{0});
 }

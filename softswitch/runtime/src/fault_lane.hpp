@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,10 @@ class FaultLane {
   [[nodiscard]] bool has_room() const;
   std::vector<std::uint8_t> copy_of(Bytes frame);
   void hold(Bytes frame, Clock::time_point due);
+  [[nodiscard]] Clock::duration delay_of(const CopyFate& copy) const;
+  /// The time at which the link has passed the frame on; nothing if its queue has no room.
+  [[nodiscard]] std::optional<Clock::time_point> through_link(std::size_t bytes,
+                                                              Clock::time_point now);
   void lend(std::vector<std::uint8_t>&& bytes, std::vector<Bytes>& out);
   void pass(Bytes frame, std::vector<Bytes>& out);
 
@@ -53,6 +58,8 @@ class FaultLane {
   FaultCounters counters_;
   catchment::FaultRates chances_;
   FaultStream stream_{0, 0};
+  Clock::time_point link_free_;   // has passed on every frame before then
+  double link_remainder_ns_ = 0;  // beyond link_free_, less than a nanosecond
   std::uint64_t passed_ = 0;
   std::uint64_t order_ = 0;
   std::vector<Held> held_;       // a heap, the next one due in front

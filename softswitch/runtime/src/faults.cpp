@@ -13,6 +13,10 @@ namespace catchment::softswitch {
 namespace {
 
 constexpr double kLongestDelayNs = 10e9;
+constexpr double kLeastRate = 1e3;
+constexpr double kMostRate = 400e9;
+constexpr double kMostQueue = 1024.0 * 1024 * 1024;
+constexpr std::uint64_t kUsualQueue = 256 * 1024;
 
 Status bad(std::string_view item, const std::string& why) {
   std::string text("'");
@@ -61,6 +65,33 @@ std::optional<std::chrono::nanoseconds> duration(std::string_view text) {
   return std::chrono::nanoseconds(std::llround(value));
 }
 
+std::optional<double> bits_per_second(std::string_view text) {
+  const auto parsed = number(text);
+  if (!parsed) {
+    return std::nullopt;
+  }
+  const double unit = parsed->second == "kbit"   ? 1e3
+                      : parsed->second == "mbit" ? 1e6
+                      : parsed->second == "gbit" ? 1e9
+                                                 : 0;
+  const double value = parsed->first * unit;
+  return value >= kLeastRate && value <= kMostRate ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::uint64_t> bytes(std::string_view text) {
+  const auto parsed = number(text);
+  if (!parsed) {
+    return std::nullopt;
+  }
+  const double unit = parsed->second.empty()  ? 1
+                      : parsed->second == "k" ? 1024
+                      : parsed->second == "m" ? 1024.0 * 1024
+                                              : 0;
+  const double value = parsed->first * unit;
+  return value >= 1 && value <= kMostQueue ? std::optional<std::uint64_t>(std::llround(value))
+                                           : std::nullopt;
+}
+
 std::optional<std::uint64_t> seed_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -81,12 +112,29 @@ Status set(FaultRates& rates, std::string_view key, std::string_view value, std:
     rates.*share = *parsed;
     return {};
   }
+  if (key == "rate") {
+    const auto parsed = bits_per_second(value);
+    if (!parsed) {
+      return bad(item, "is not a rate from 1kbit to 400gbit with a unit (kbit, mbit, gbit)");
+    }
+    rates.rate = *parsed;
+    return {};
+  }
+  if (key == "queue") {
+    const auto parsed = bytes(value);
+    if (!parsed) {
+      return bad(item, "is not a size from 1 byte to 1024m (k: 1024 bytes, m: 1024 k)");
+    }
+    rates.queue = *parsed;
+    return {};
+  }
   std::chrono::nanoseconds FaultRates::* time = key == "delay"    ? &FaultRates::delay
                                                 : key == "jitter" ? &FaultRates::jitter
                                                                   : nullptr;
   if (time == nullptr) {
     return bad(item,
-               "is not loss=, dup=, reorder=, delay=, jitter= (with in. or out. before it: one "
+               "is not loss=, dup=, reorder=, delay=, jitter=, rate=, queue= (with in. or out. "
+               "before it: one "
                "direction), seed= or off");
   }
   const auto parsed = duration(value);
@@ -112,6 +160,8 @@ void append(std::string& text, const std::string& direction, const FaultRates& r
   append(text, direction, "reorder", rates.reordering, "");
   append(text, direction, "delay", static_cast<double>(rates.delay.count()) / 1e3, "us");
   append(text, direction, "jitter", static_cast<double>(rates.jitter.count()) / 1e3, "us");
+  append(text, direction, "rate", rates.rate / 1e3, "kbit");
+  append(text, direction, "queue", static_cast<double>(rates.queue), "");
 }
 
 }  // namespace
@@ -155,9 +205,15 @@ Result<PortFaults> PortFaults::parse(std::string_view text) {
     }
     text.remove_prefix(comma + 1);
   }
-  for (const FaultRates* rates : {&out.in, &out.out}) {
+  for (FaultRates* rates : {&out.in, &out.out}) {
     if (rates->jitter > rates->delay) {
       return Status(StatusCode::invalid_argument, "the jitter is larger than the delay");
+    }
+    if (rates->queue != 0 && rates->rate == 0) {
+      return Status(StatusCode::invalid_argument, "a queue waits for a link: give a rate, too");
+    }
+    if (rates->rate != 0 && rates->queue == 0) {
+      rates->queue = kUsualQueue;
     }
   }
   if (!given.contains("seed")) {

@@ -94,7 +94,9 @@ void declare_ports(CLI::App& app, Options& options) {
        add_port);
   each("--fault", "N:SPEC",
        "faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1), delay=T,jitter=T "
-       "(200us, 1ms), each for both directions or with in. or out. before it, and seed=S",
+       "(200us, 1ms), rate=R (100mbit), queue=B (256k), each for both directions or with in. or "
+       "out. "
+       "before it, and seed=S",
        add_fault);
   app.add_option("--workers", options.workers, "packet threads, which share out the ports")
       ->check(number_from<std::uint32_t>(1, kMostWorkers));

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Work
+from catchment.host.collectives import Block, CollectiveError, Communicator, Delayed, Fixed, Whole, Work
 from catchment.sim.golden import collectives as golden
 from catchment.sim.golden.formats import bf16_words
 from catchment.wire.generated.constants import DataType
@@ -86,10 +86,12 @@ def step(task: Mapping[str, Any], number: int) -> Step:
         scaling = Fixed(exponent)
     elif draw.random() < 0.2:
         scaling = Delayed(f"step {number}")  # its first operation negotiates
+    elif draw.random() < 0.3:
+        scaling = Whole()
     options |= {"op": op, "scaling": scaling}
     special = draw.choice((0, 0, 1, 5))
     everyone = [numbers(rng, dtype, size * (ranks if kind == "reduce_scatter" else 1), special) for rng in arrays]
-    result = golden.total(everyone, dtype, op=op, exponent=exponent, **shape)
+    result = golden.total(everyone, dtype, op=op, exponent=exponent, whole=isinstance(scaling, Whole), **shape)
     own = everyone[rank]
     if kind == "reduce_scatter":
         out = np.zeros(size, own.dtype)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from catchment.controlplane.controller.settings import Timing
-from catchment.controlplane.deployment.lifecycle import JobRequest
-from catchment.controlplane.jobs import JobKind, JobPlan
+from catchment.controlplane.jobs import JobPlan, JobRequest, plan_job
 from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import star
 from catchment.host.collectives import CollectiveError, Communicator
@@ -39,7 +38,7 @@ def test_members_of_a_controllers_job_take_the_memory(tmp_path: Path) -> None:
         controller.operator() as operator,
     ):
         controller.wait_until_up(operator, 300.0)
-        token = operator.create(JobRequest("sum", JobKind.ALLREDUCE, tuple(NAMES))).token
+        token = operator.create(JobRequest("sum", "allreduce", tuple(NAMES))).token
         results: dict[str, Any] = {}
         threads = [threading.Thread(target=_member, args=(controller, token, n, results)) for n in NAMES]
         for thread in threads:
@@ -73,7 +72,7 @@ def _member(controller: ControllerProcess, token: str, host: str, results: dict[
 def test_a_plan_keeps_what_it_was_told() -> None:
     topology = star(NAMES, program=LUWU)
     topology = replace(topology, hosts=topology.hosts | {"w1": replace(topology.hosts["w1"], shm="/run/s1/w1")})
-    job = JobPlan.from_json(JobPlan.allreduce(topology, name="job", workers=NAMES).to_json())
+    job = JobPlan.from_json(plan_job("allreduce", topology, name="job", workers=NAMES).to_json())
     assert job.describe("w1")["port"] == "shm:/run/s1/w1"
     assert "port" not in job.describe("w0")
 

@@ -144,3 +144,33 @@ def test_delayed_scaling_is_block_where_a_value_needs_more() -> None:
     tiny = [np.full(300, 2.0**-40, np.float32)] * 2
     assert (collectives.total(tiny, DataType.FP32, lanes=LANES, slots=SLOTS, delayed=2) == 0).all()
     assert (collectives.total(tiny, DataType.FP32, lanes=LANES, slots=4, delayed=2) == np.float32(2.0**-39)).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_whole_exponents_make_sums_that_no_lanes_change(ranks: int, dtype: DataType, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 3000))
+    arrays = [elements(rng.normal(size=size) * 2.0 ** rng.integers(-8, 8, size), dtype) for _ in range(ranks)]
+    first, *others = [
+        collectives.total(arrays, dtype, lanes=lanes, slots=SLOTS, whole=True) for lanes in (8, 64, 256, 1 << 16)
+    ]
+    assert all(np.array_equal(first.view(np.uint8), other.view(np.uint8)) for other in others)
+    floats = np.add.reduce([reals(one, dtype) for one in arrays])
+    exponent = max(collectives.scale(array, dtype).exponent for array in arrays)
+    # A unit of the lanes for each rank, and half a unit of the type.
+    unit = 2.0 ** (exponent + int(np.ceil(np.log2(ranks))) - 30)
+    mantissa = {DataType.FP32: 24, DataType.FP16: 11, DataType.BF16: 8}[dtype]
+    assert (
+        np.abs(reals(first, dtype) - floats) <= ranks * unit + np.abs(floats) * 2.0**-mantissa * 1.01 + 2.0**-24
+    ).all()
+
+
+def test_what_the_whole_needs_is_what_block_would_need_in_one_vector(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = [(rng.normal(size=900) * 2.0 ** rng.integers(-30, 30, 900)).astype(np.float32) for _ in range(3)]
+    scales = collectives.block_scales(arrays, DataType.FP32, LANES)
+    (one,) = collectives.block_scales(arrays, DataType.FP32, 900)
+    assert set(collectives.whole_scales(scales)) == {one}
+    assert {scale.exponent for scale in collectives.whole_scales(scales, one.exponent + 3)} == {one.exponent + 3}
+    assert len(set(scales)) > 1, "blocks alike test nothing"

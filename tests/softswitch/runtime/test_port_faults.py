@@ -165,3 +165,64 @@ def test_a_seed_is_chosen_when_none_is_given() -> None:
 def test_a_wrong_specification_is_refused_with_its_reason(spec: str, part: str) -> None:
     with pytest.raises(ValueError, match=part):
         runtime().parse_faults(spec)
+
+
+def test_a_rate_passes_what_it_says_on_the_virtual_clock(rng: random.Random) -> None:
+    """Frames of any length arrive faster than the link takes them, at odd times: bits per second to 1 in 10000."""
+    for rate in (10_000_000, 123_456_789, 1_000_000_000):
+        lengths = [rng.randint(60, 1514) for _ in range(4000)]
+        arrivals = [0] * len(lengths)
+        left = runtime().fault_times(f"rate={rate / 1000:g}kbit,queue=64m,seed=1", lengths, arrivals)
+        assert left == sorted(left), "a link keeps the order"
+        took = (left[-1] + 2_000_000) / 1e9  # the bucket was full: 2 ms of the rate
+        assert math.isclose(8 * sum(lengths) / took, rate, rel_tol=1e-4)
+        assert math.isclose(8e9 * sum(lengths[1001:]) / (left[-1] - left[1000]), rate, rel_tol=1e-4)
+
+
+def test_a_slow_sender_is_not_slowed_down_but_by_its_own_frames(rng: random.Random) -> None:
+    times = [0]
+    for _ in range(500):
+        times.append(times[-1] + rng.randint(3_000_000, 9_000_000))
+    left = runtime().fault_times("rate=1gbit,seed=1", [1000] * len(times), times)
+    assert left == times, "after a pause the bucket is full"
+
+
+def test_what_finds_no_room_in_the_queue_is_dropped(rng: random.Random) -> None:
+    length, room = 1000, rng.randint(3, 40)
+    left = runtime().fault_times(f"rate=8mbit,queue={room * length},seed=1", [length] * 200, [10**9] * 200)
+    kept = [number for number, time in enumerate(left) if time >= 0]
+    assert kept == list(range(len(kept))), "the tail drops"
+    assert len(kept) == room + 2, "two milliseconds of the rate pass at once: two frames"
+
+
+def test_a_rate_and_a_delay_add_up() -> None:
+    left = runtime().fault_times("rate=8mbit,queue=1m,delay=5ms,seed=1", [1000] * 10, [0] * 10)
+    assert left == [max(0, number + 1 - 2) * 1_000_000 + 5_000_000 for number in range(10)]
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_a_rate_with_other_faults_loses_only_what_they_lose(direction: str, seed: int) -> None:
+    spec = f"rate=2gbit,queue=64m,loss=0.1,dup=0.05,reorder=0.1,seed={seed}"
+    out, counters = run(direction, spec, numbered(3000))
+    assert counters["overflow"] == 0
+    assert len(out) == 3000 - counters["lost"] + counters["duplicated"]
+    assert out != sorted(out)
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("rate=5", "'rate=5': is not a rate"), ("rate=0mbit", "is not a rate"), ("rate=401gbit", "is not a rate"),
+        ("rate=1mbit,queue=0", "is not a size"), ("rate=1mbit,queue=2g", "is not a size"),
+        ("queue=10k", "give a rate, too"), ("in.queue=10k,out.rate=1mbit", "give a rate, too"),
+    ],
+)  # fmt: skip
+def test_rates_that_cannot_be_are_explained(spec: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        runtime().parse_faults(spec)
+
+
+def test_a_rate_is_told_back_as_it_is() -> None:
+    assert runtime().parse_faults("rate=400mbit,seed=0") == "rate=400000kbit,queue=262144,seed=0"
+    again = "out.rate=1000000kbit,out.queue=262144,seed=0"
+    assert runtime().parse_faults(again) == again

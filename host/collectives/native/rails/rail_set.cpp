@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "catchment/common/clock.hpp"
+#include "elementwise.hpp"
 
 namespace catchment::host::rails {
 namespace {
@@ -147,7 +148,13 @@ std::vector<Share> RailSet::shares_of(const Call& call, std::uint64_t number) co
 }
 
 void RailSet::plan(RailOperation& operation) {
-  const Call& call = operation.call_;
+  Call call = operation.call_;
+  Signature& signature = call.signature;
+  if (splits(call) && signature.scaling == ScalingMode::kWhole) {
+    // Every part needs what the whole array does.
+    const Scale scale = scale_of(signature.type, call.source, signature.elements);
+    signature.exponent = std::max(signature.exponent, scale.exponent);
+  }
   for (const Share& share : shares_of(call, operation.number_)) {
     Group& group = *rails_[share.rail].group;
     Call part = splits(call) ? part_of(call, share, table_.version()) : call;

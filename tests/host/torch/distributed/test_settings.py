@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from catchment.host.collectives import Block, CollectiveError, Fixed
+from catchment.host.collectives import Block, CollectiveError, Fixed, Whole
 from catchment.host.torch.distributed.file_seat import FileSeat
 from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.settings import Settings
@@ -29,6 +29,7 @@ def test_nothing_set_is_one_machine() -> None:
 
 def test_what_is_set_is_taken(tmp_path: Path) -> None:
     assert Settings.of_environment({"CATCHMENT_SCALING": "fixed:-3"}).scaling == Fixed(-3)
+    assert Settings.of_environment({"CATCHMENT_SCALING": "whole"}).scaling == Whole()
     assert Settings.of_environment({"CATCHMENT_JOB": "job.json"}).job == Path("job.json")
     assert not Settings.of_environment({"CATCHMENT_COMPANION": "0"}).companion
     assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "c++"}).native is True

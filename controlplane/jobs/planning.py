@@ -1,0 +1,152 @@
+"""Plans a job on a topology: its rail, its tree of switches, and what it holds on each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from catchment.controlplane.jobs.allocation import Allocator
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.kind import Kind, all_kinds, kind_of
+from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
+from catchment.controlplane.jobs.rails import choose_rail
+from catchment.controlplane.jobs.tree import Branch, tree_of
+from catchment.controlplane.topology import Host, Topology
+from catchment.wire.generated.constants import (
+    HEADER_BYTES,
+    IPV4_BYTES,
+    LANE_BYTES,
+    MAX_PARAM_BYTES,
+    MAX_WORKERS,
+    UDP_BYTES,
+    Mode,
+)
+
+
+def plan_job(
+    kind: str,
+    topology: Topology,
+    *,
+    name: str,
+    workers: Sequence[str],
+    root: str | None = None,
+    lanes: int | None = None,
+    slots: int = 64,
+    param_bytes: int | None = None,
+    allocator: Allocator | None = None,
+    rail: str | None = None,
+    streams: tuple[str, ...] = (),
+) -> JobPlan:
+    """Plan a job.
+
+    Args:
+        kind: what it does: the name of a registered kind (controlplane/jobs/kinds).
+        topology: where.
+        name: of the job.
+        workers: host names, index by position.
+        root: the optimizer node's host name, for kinds that have one.
+        lanes: of the switch program; those of the switch at the top by default.
+        slots: T, vectors in flight, a power of two.
+        param_bytes: payload of a PARAM frame; as much as fits the MTU by default.
+        allocator: shared between the jobs of a topology; a new one by default, which is right for the only job.
+        rail: the rail to run on; by default the one that does least of those that every member has a NIC on.
+        streams: which of the kind's optional streams it has.
+
+    Raises:
+        JobError: no such kind, an impossible combination, or a switch is full.
+    """
+    what = kind_of(kind)
+    allocator = allocator or Allocator(topology)
+    if what.has_root and root is None:
+        raise JobError(f"job {name}: a {kind} job needs --root HOST, its optimizer node")
+    if root is not None and not what.has_root:
+        raise JobError(f"job {name}: --root is for jobs with an optimizer node, and this one is of kind {kind}")
+    members = [*workers, *([root] if root is not None else [])]
+    _check_members(name, workers, members, slots)
+    rail = choose_rail(name, topology, members, rail, allocator.load)
+    topology = topology.plane(rail)
+    hosts = [topology.host(worker) for worker in workers]
+    root_host = topology.host(root) if root is not None else None
+    if what.one_switch:
+        _check_one_switch(name, kind, hosts)
+    tree = tree_of(topology, hosts, root_host, allocator.load)
+    _check_programs(name, what, topology, tree)
+    lanes = lanes or topology.switch(tree[0].switch).lanes
+    param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
+    planned: list[StreamPlan] = []
+    for stream in what.streams_with(streams, name):
+        vectors = stream.slots or slots
+        shares = []
+        for branch in tree:
+            # A leaf takes PA on every stream, so even one that only carries heartbeats gets a slot of its own.
+            wanted = vectors if stream.mode is not Mode.BCAST else (0 if branch.parent is None else 1)
+            group = planned[0].share(branch.switch).group if planned else None
+            shares.append(allocator.share(branch.switch, wanted, group=group))
+        planned.append(StreamPlan(stream.name, allocator.generation(), stream.mode, vectors, tuple(shares)))
+    return JobPlan(
+        name=name,
+        kind=kind,
+        topology=topology.name,
+        workers=tuple(workers),
+        root=root,
+        lanes=lanes,
+        slots=slots,
+        param_bytes=param_bytes,
+        ports={member: allocator.port(member) for member in members},
+        addresses={m: (str(topology.host(m).ip.ip), str(topology.switch(topology.host(m).link.switch).ip))
+                   for m in members},
+        tree=tuple(tree),
+        streams=tuple(planned),
+        rail=rail,
+        rates={m: topology.host(m).rate for m in members if topology.host(m).rate},
+        memory={m: topology.host(m).shm for m in members if topology.host(m).shm},
+    )  # fmt: skip
+
+
+def _check_members(name: str, workers: Sequence[str], members: Sequence[str], slots: int) -> None:
+    if not 1 <= len(workers) <= MAX_WORKERS:
+        raise JobError(f"job {name}: {len(workers)} workers; a job takes 1 to {MAX_WORKERS}")
+    if len(set(members)) != len(members):
+        raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
+    if slots < 1 or slots & (slots - 1):
+        raise JobError(f"job {name}: {slots} slots; the number must be a power of two")
+
+
+def _check_one_switch(name: str, kind: str, workers: Sequence[Host]) -> None:
+    switches = dict.fromkeys(worker.link.switch for worker in workers)
+    if len(switches) > 1:
+        raise JobError(
+            f"job {name}: its workers are on {len(switches)} switches ({', '.join(switches)}), and a {kind} job has "
+            "one; take workers of one switch, or an allreduce job"
+        )
+
+
+def _check_programs(name: str, kind: Kind, topology: Topology, tree: Sequence[Branch]) -> None:
+    for branch in tree:
+        program = topology.switch(branch.switch).program.name
+        serves = [other.name for other in all_kinds() if other.program == program]
+        # What a program does that no kind names is its author's business.
+        if serves and kind.program != program:
+            raise JobError(
+                f"job {name}: switch {branch.switch} runs {program}, for jobs of kind {' and '.join(serves)}; kind "
+                f"{kind.name} needs {kind.program} (`program:` in the topology)"
+            )
+
+
+def _check_sizes(name: str, topology: Topology, tree: Sequence[Branch], lanes: int, param_bytes: int | None) -> int:
+    """The payload of a PARAM frame, after checking that every frame fits."""
+    for branch in tree:
+        built = topology.switch(branch.switch).lanes
+        if built != lanes:
+            raise JobError(f"job {name}: {lanes} lanes, but switch {branch.switch} is built for {built}")
+    overhead = IPV4_BYTES + UDP_BYTES + HEADER_BYTES
+    room = topology.mtu - overhead
+    if lanes * LANE_BYTES > room:
+        raise JobError(
+            f"job {name}: {lanes} lanes need an MTU of {lanes * LANE_BYTES + overhead}, the topology has {topology.mtu}"
+        )
+    if param_bytes is None:
+        # Whole 64-byte beats where there is room for one.
+        return min(MAX_PARAM_BYTES, room // 64 * 64 or room)
+    if not 1 <= param_bytes <= min(room, MAX_PARAM_BYTES):
+        raise JobError(f"job {name}: param_bytes {param_bytes} is not between 1 and {min(room, MAX_PARAM_BYTES)}")
+    return param_bytes

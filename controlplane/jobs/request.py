@@ -1,0 +1,149 @@
+"""What a user asks for: a job by itself or a group of jobs; planned at once, so that either all fit or none is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from catchment.controlplane.jobs.allocation import Allocator
+from catchment.controlplane.jobs.division import Choice, grid, split
+from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.group import ALONE, JobGroup
+from catchment.controlplane.jobs.plan import JobPlan
+from catchment.controlplane.jobs.planning import plan_job
+from catchment.controlplane.topology import Topology
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+SPLIT = "split"
+"""Begins the labels of the jobs that a split makes."""
+MOST_GENERATIONS = 4096
+"""Most that a group takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A job, or a group of jobs, that a user asks for.
+
+    Attributes:
+        name: of the job.
+        kind: what it does: the name of a registered kind.
+        workers: host names, index by position.
+        root: the optimizer node's host name; for kinds that have one.
+        slots: vectors in flight of each job, a power of two.
+        rail: the rail to run on; the least busy that all members are on when left out.
+        streams: which optional streams of its kind it has.
+        rails: a job on each of these rails, with the same workers.
+        roots: a job with each of these optimizer nodes, with the same workers.
+        grid: (name, ranks in a block), from the outermost: beside the job of all workers one for each block and one for
+            the workers at equal places of the blocks (`jobs.division.grid`).
+    """
+
+    name: str
+    kind: str
+    workers: Sequence[str]
+    root: str | None = None
+    slots: int = 64
+    rail: str | None = None
+    streams: tuple[str, ...] = ()
+    rails: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    grid: tuple[tuple[str, int], ...] = ()
+
+    def plan(self, topology: Topology, allocator: Allocator) -> JobGroup:
+        """The group; a job by itself is a group of one.
+
+        Raises:
+            JobError: an impossible request, or a switch is full.
+        """
+        if not _NAME.fullmatch(self.name):
+            raise JobError(f"{self.name!r} cannot be the name of a job; letters, digits, '-', '_' and '.', 63 at most")
+        for one, several, what in ((self.root, self.roots, "root"), (self.rail, self.rails, "rail")):
+            if one is not None and several:
+                raise JobError(f"job {self.name}: give --{what} for one job or --{what}s for a group, not both")
+            if len(set(several)) != len(several):
+                raise JobError(f"job {self.name}: a {what} can be given once only; given: {', '.join(several)}")
+        parts: dict[str, JobPlan] = {}
+        for label, workers, root, rail in self._parts():
+            parts[label] = plan_job(
+                self.kind, topology, name=part_name(self.name, label), workers=workers, root=root, slots=self.slots,
+                allocator=allocator, rail=rail, streams=self.streams,
+            )  # fmt: skip
+        group = JobGroup(self.name, parts)
+        check_size(group)
+        return group
+
+    def _parts(self) -> Iterator[tuple[str, Sequence[str], str | None, str | None]]:
+        """Label, workers, root and rail of each job; the jobs of all workers first."""
+        for name, _ in self.grid:
+            if not _NAME.fullmatch(name) or name.startswith(SPLIT):
+                raise JobError(
+                    f"job {self.name}: {name!r} cannot name blocks of a grid; take letters and digits, not {SPLIT}"
+                )
+        divisions = {ALONE: tuple(self.workers), **grid(self.workers, self.grid, self.name)}
+        for division, workers in divisions.items():
+            for root in self.roots or (self.root,):
+                for rail in self.rails or (self.rail,):
+                    pieces = (root if self.roots else None, rail if self.rails else None, division)
+                    yield ".".join(filter(None, pieces)), workers, root, rail
+
+
+def part_name(group: str, label: str) -> str:
+    """The name of a job of a group; the slash cannot be in the name of a job by itself."""
+    return f"{group}/{label}" if label != ALONE else group
+
+
+def check_size(group: JobGroup) -> None:
+    """Refuse a group that takes too many generations at once.
+
+    Raises:
+        JobError: says how many.
+    """
+    takes = sum(len(plan.streams) for plan in group.plans)
+    if takes > MOST_GENERATIONS:
+        raise JobError(f"job {group.name} has {takes} streams; {MOST_GENERATIONS} are allowed")
+
+
+def extended(
+    group: JobGroup, number: int, choices: Mapping[str, Choice], topology: Topology, allocator: Allocator
+) -> JobGroup:
+    """The group with the jobs of a split beside its others: one for each color, on each rail and root that it has.
+
+    The jobs of an earlier split of this number give way, unless they are the same.
+
+    Args:
+        group: of jobs.
+        number: of the split, from 0.
+        choices: of every worker.
+        topology: where.
+        allocator: of everything else on it.
+
+    Raises:
+        JobError: a choice is missing, or a switch is full.
+    """
+    colors = split(group.first.workers, choices)
+    before = {label for label, made_by in group.splits.items() if made_by == number}
+    wanted = {
+        ".".join(filter(None, (base, f"{SPLIT}{number}.{color}"))): (plan, workers)
+        for base, plan in group.whole().items()
+        for color, workers in colors.items()
+    }
+    if {label: workers for label, (_, workers) in wanted.items()} == {
+        label: group.parts[label].workers for label in before
+    }:
+        return group
+    made = {
+        label: plan_job(
+            base.kind, topology, name=part_name(group.name, label), workers=workers, root=base.root, slots=base.slots,
+            allocator=allocator, rail=base.rail, lanes=base.lanes,
+        )
+        for label, (base, workers) in wanted.items()
+    }  # fmt: skip
+    made = {label: replace(plan, owner=wanted[label][0].owner) for label, plan in made.items()}
+    larger = JobGroup(
+        group.name,
+        {**{label: plan for label, plan in group.parts.items() if label not in before}, **made},
+        {**{label: n for label, n in group.splits.items() if label not in before}, **dict.fromkeys(made, number)},
+    )
+    check_size(larger)
+    return larger

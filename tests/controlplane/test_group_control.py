@@ -1,0 +1,180 @@
+"""Groups of jobs under the controller: one loss renews all, and splits that every worker calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from google.rpc import code_pb2
+from running_controller import PATIENT, Place, until
+
+from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.jobs import JobRequest
+from catchment.host.membership import Description, Membership, MembershipError
+
+WORKERS = ("w0", "w1", "w2", "w3")
+
+
+def group(**asked: Any) -> JobRequest:
+    return JobRequest("train", "allreduce", WORKERS, None, 8, **asked)
+
+
+def generations(told: Description) -> set[int]:
+    own = {stream.gen for stream in told.streams.values()}
+    return own.union(*(generations(part) for part in told.parts.values()))
+
+
+def joined(place: Place, token: str, exits: ExitStack) -> dict[str, Membership]:
+    return {h: exits.enter_context(place.controller.join("train", h, token)) for h in WORKERS}
+
+
+def at_once(calls: dict[str, Callable[[], Any]]) -> dict[str, Future[Any]]:
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return {host: threads.submit(call) for host, call in calls.items()}
+
+
+def on_switches(place: Place) -> set[int]:
+    entries = [entry for name in place.fakes for entry in place.contents(name)[0]]
+    return {int(k) for entry in entries if (k := entry.partition("jobs[gen=")[2].partition(" ")[0])}
+
+
+def test_a_lost_member_of_one_job_renews_all(place: Place) -> None:
+    """w3 is in no job with w0 but that of all; still w0 learns new numbers of every job, in one notice."""
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(group(grid=(("half", 2),))).token
+        members = joined(place, token, exits)
+        old = {host: member.description for host, member in members.items()}
+        assert set(old["w0"].parts) == {"half.0", "across-half.0"}
+        assert [part.wid for part in old["w2"].parts.values()] == [0, 1]
+        for member in members.values():
+            member.take(lambda told: told.parts["half.0" if "half.0" in told.parts else "half.1"].open(timeout=60.0))
+        members.pop("w3")._end()
+        for host, member in members.items():
+            assert member.superseded(60)
+            assert "w3 is lost" in member.cause
+            assert (member.epoch, {part.epoch for part in member.description.parts.values()}) == (2, {2})
+            assert not generations(member.description) & generations(old[host])
+            assert set(member.description.parts) == set(old[host].parts)
+        now = set().union(*(generations(member.description) for member in members.values()))
+        until(lambda: now <= on_switches(place), "the switches have the new numbers")
+        assert not on_switches(place) & set().union(*map(generations, old.values()))
+
+
+def test_a_group_is_shown_and_removed_as_one(place: Place) -> None:
+    empty = place.all_contents()
+    with place.controller.operator() as operator:
+        operator.create(group(grid=(("half", 2),)))
+        (job,) = operator.jobs()
+        assert [part.label for part in job.parts] == ["", "half.0", "half.1", "across-half.0", "across-half.1"]
+        assert list(job.parts[4].workers) == ["w1", "w3"]
+        before = place.all_contents()
+        place.restart_switch("r1")
+        until(lambda: place.all_contents() == before, "r1 has its share of every job again")
+        operator.remove("train")
+        assert operator.jobs() == []
+    assert place.all_contents() == empty
+
+
+def test_a_group_that_a_switch_refuses_leaves_nothing(place: Place) -> None:
+    empty = place.all_contents()
+    with place.controller.operator() as operator:
+        place.fakes["r2"].stop()
+        until(lambda: any(s.state == "down" for s in operator.switches()), "r2 is noticed")
+        with pytest.raises(ControllerError, match="r2"):
+            operator.create(group(grid=(("half", 2),)))
+        assert operator.jobs() == []
+        for name in ("sp", "r1"):
+            assert place.contents(name) == empty[name]
+
+
+def test_a_split_gives_each_color_a_job(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+        parts = at_once({h: lambda h=h: members[h].split(int(h[1]) % 2, key=-int(h[1])) for h in WORKERS})
+        told = {host: part.result()[0] for host, part in parts.items()}
+        assert {host: (part.wid, part.streams["sums"].workers) for host, part in told.items()} == {
+            "w0": (1, 2), "w1": (1, 2), "w2": (0, 2), "w3": (0, 2)
+        }  # fmt: skip
+        assert told["w0"].streams["sums"].gen == told["w2"].streams["sums"].gen != told["w1"].streams["sums"].gen
+        assert {stream.gen for part in told.values() for stream in part.streams.values()} <= on_switches(place)
+        whole = at_once({h: lambda h=h: members[h].split(None if h == "w3" else 5) for h in WORKERS})
+        assert whole["w3"].result() == ()
+        assert [whole[h].result()[0].wid for h in WORKERS[:3]] == [0, 1, 2]
+        assert {part.label for part in operator.job("train").parts} == {"", "split0.0", "split0.1", "split1.5"}
+
+
+def test_a_split_comes_back_in_the_next_epoch(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(group()).token
+        members = joined(place, token, exits)
+
+        def halves() -> dict[str, Description]:
+            calls = at_once({h: lambda h=h: members[h].split(int(h[1]) // 2) for h in WORKERS})
+            return {host: call.result()[0] for host, call in calls.items()}
+
+        first = halves()
+        for member in members.values():
+            member.endpoint()
+        members["w0"]._end()
+        assert members["w1"].superseded(60)
+        members["w0"] = exits.enter_context(place.controller.join("train", "w0", token))
+        for member in members.values():
+            until(lambda member=member: member.epoch == members["w0"].epoch, "all learn the new epoch")
+        second = halves()
+        assert [part.label for part in second.values()] == [part.label for part in first.values()]
+        assert not {s.gen for p in second.values() for s in p.streams.values()} & {
+            s.gen for p in first.values() for s in p.streams.values()
+        }
+        assert {s.gen for p in second.values() for s in p.streams.values()} <= on_switches(place)
+
+
+@pytest.mark.parametrize("timing", [PATIENT], ids=["patient"])
+def test_who_does_not_call_a_split_is_named(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+        early = {h: lambda h=h: members[h].split(0, timeout=1.0) for h in ("w0", "w2")}
+        for call in at_once(early).values():
+            with pytest.raises(MembershipError, match=r"split 0 of job train is not complete after 1 s: .*w1.*w3"):
+                call.result()
+        assert list(operator.job("train").parts) == []
+
+
+def test_a_loss_breaks_a_split_off(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+        with ThreadPoolExecutor(1) as threads:
+            waiting = threads.submit(lambda: members["w0"].split(0, timeout=120.0))
+            until(lambda: members["w0"]._splits == 1, "w0 has called")
+            members["w3"]._end()
+            with pytest.raises(MembershipError, match=r"split|epoch"):
+                waiting.result()
+
+
+def test_a_split_that_a_switch_refuses_changes_nothing(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+        before = place.all_contents()
+        place.fakes["r2"].switch.refuse_new = (code_pb2.RESOURCE_EXHAUSTED, "table full")
+        calls = at_once({h: lambda h=h: members[h].split(int(h[1]) // 2) for h in WORKERS})
+        for call in calls.values():
+            with pytest.raises(MembershipError, match="table full"):
+                call.result()
+        place.fakes["r2"].switch.refuse_new = None
+        until(lambda: place.all_contents() == before, "nothing of the split is left")
+        assert list(operator.job("train").parts) == []
+
+
+def test_bad_splits_are_refused(place: Place) -> None:
+    with place.controller.operator() as operator, ExitStack() as exits:
+        token = operator.create(JobRequest("train", "luwu", WORKERS, "opt", 8)).token
+        members = joined(place, token, exits)
+        root = exits.enter_context(place.controller.join("train", "opt", token))
+        with pytest.raises(MembershipError, match="opt is no worker of job train"):
+            root.split(0)
+        with pytest.raises(MembershipError, match="color"):
+            members["w0"].split(1 << 70)
+        with pytest.raises(MembershipError, match="a timeout of -5 s"):
+            members["w0"].split(0, timeout=-5.0)
