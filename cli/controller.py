@@ -10,6 +10,7 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import TopologyOption, complete_switch, find_place, listening_address
+from catchment.controlplane.client.channel import SwitchAddress
 from catchment.controlplane.controller import certificates as authority
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
@@ -77,18 +78,18 @@ def make_certificates(
     ] = None,
     revoke: Annotated[bool, typer.Option(help="With --renew: the old one counts no more.")] = False,
 ) -> None:
-    """Make an authority, and certificates for the controller, an operator and each host of a topology.
+    """Make an authority, and certificates for the controller, an operator, each host and switch of a topology.
 
     `--renew` replaces one: a controller that runs shows its new one at once, and takes the old ones of others until
     `--revoke` says otherwise. For development and labs: each host gets its own host-NAME.crt, host-NAME.key and ca.crt,
-    and nobody ca.key.
+    each switch that the topology gives a tls: address switch-NAME.crt, .key and ca.crt, and nobody ca.key.
     """
     if renew:
         for name in renew:
             typer.echo(authority.renew(folder, _in_certificate(name), address or (), revoke=revoke))
         return
     loaded = Topology.load(topology) if topology is not None else find_place(None).topology
-    for name in authority.make(folder, loaded.hosts, address or ()):
+    for name in authority.make(folder, loaded.hosts, address or (), _served_over_tls(loaded)):
         typer.echo(name)
 
 
@@ -132,3 +133,13 @@ def keep(
         )
     place.keep(place.topology.switch(switch).name)
     typer.echo(f"what is on {switch} now is kept")
+
+
+def _served_over_tls(topology: Topology) -> dict[str, list[str]]:
+    """Switch -> the host of its address."""
+    parts = {name: SwitchAddress.parse(switch.grpc) for name, switch in topology.switches.items()}
+    return {
+        name: [address.target.rpartition(":")[0].strip("[]")]
+        for name, address in parts.items()
+        if address is not None and address.certificates is not None
+    }

@@ -13,7 +13,7 @@ from catchment.controlplane.shell import run
 
 
 def shell(
-    switch: Annotated[str, typer.Argument(help="Switch name, or HOST:PORT.")],
+    switch: Annotated[str, typer.Argument(help="Switch name, or its address.")],
     topology: TopologyOption = None,
     device_id: DeviceOption = 1,
 ) -> None:

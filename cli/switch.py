@@ -11,6 +11,7 @@ import typer
 
 from catchment.cli.target import patience
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.networks.state import switch_socket
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target
 
@@ -20,20 +21,29 @@ app = typer.Typer(help="Switches outside an emulated network.", no_args_is_help=
 @app.command("run")
 def run(
     port: Annotated[list[str], typer.Option("--port", "-p", help="NUMBER:INTERFACE, once per port.")],
-    grpc: Annotated[str, typer.Option(help="Address of its P4Runtime server.")] = "127.0.0.1:9559",
+    grpc: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of its P4Runtime server: unix:PATH (when left out: switch-run-NAME.sock in the run folder, "
+            "for you alone), HOST:PORT, or tls:FOLDER@HOST:PORT with certificates of `controller certificates`."
+        ),
+    ] = None,
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+    name: Annotated[str, typer.Option(help="Its name in the topology.")] = "s1",
     target: Annotated[Target, typer.Option(help="The embedded switch, or BMv2.")] = Target.EMBEDDED,
 ) -> None:
     """Run a switch in the foreground; it starts without a program (see `switch load`)."""
     from catchment.sim.lab.switch_process import COMMANDS  # noqa: PLC0415  only this verb needs it
 
-    command = COMMANDS[target](grpc, device_id, _ports(port))
+    if grpc is None:
+        grpc = f"unix:{switch_socket('run', name)}" if target is Target.EMBEDDED else "127.0.0.1:9559"
+    command = COMMANDS[target](grpc, device_id, _ports(port), name)
     os.execv(command[0], command)
 
 
 @app.command("load")
 def load(
-    address: Annotated[str, typer.Argument(help="HOST:PORT of its P4Runtime server.")],
+    address: Annotated[str, typer.Argument(help="Its address, as of `switch run`.")],
     p4info: Annotated[Path, typer.Argument(help="P4Info text, from `p4 compile`.")],
     config: Annotated[Path, typer.Argument(help="Device configuration, from `p4 compile`.")],
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,

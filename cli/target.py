@@ -70,9 +70,12 @@ def complete_network(incomplete: str) -> list[str]:
 
 SwitchArgument = Annotated[
     str,
-    typer.Argument(help="Switch name, or HOST:PORT of any P4Runtime server.", autocompletion=complete_switch),
+    typer.Argument(
+        help="Switch name, or HOST:PORT, unix:PATH or tls:FOLDER@HOST:PORT of any P4Runtime server.",
+        autocompletion=complete_switch,
+    ),
 ]
-DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with HOST:PORT.")]
+DeviceOption = Annotated[int, typer.Option("--device-id", help="P4Runtime device id, with an address.")]
 
 
 def patience() -> float:

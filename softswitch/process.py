@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def is_ready_line(line: str) -> bool:
 def command_line(
     *,
     ports: Mapping[int, str] | None = None,
-    grpc: str = "127.0.0.1:0",
+    grpc: str,
     device_id: int = 1,
     program: Path | None = None,
     p4info: Path | None = None,
@@ -57,7 +58,8 @@ class SwitchProcess(WatchedProcess):
 
     Args:
         ports: network interface of each port number.
-        grpc: where to listen; port 0 picks a free one, `address` then tells which.
+        grpc: where to listen: `unix:PATH` or `host:port` (port 0 picks a free one, `address` then tells which); a Unix
+            socket in a folder of this user when left out, which goes with the switch.
         device_id: P4Runtime device id.
         program: compiled program (shared object) to run from the start; needs `p4info`.
         p4info: P4Info of `program`, protobuf text.
@@ -77,7 +79,7 @@ class SwitchProcess(WatchedProcess):
         self,
         *,
         ports: Mapping[int, str] | None = None,
-        grpc: str = "127.0.0.1:0",
+        grpc: str | None = None,
         device_id: int = 1,
         program: Path | None = None,
         p4info: Path | None = None,
@@ -89,6 +91,10 @@ class SwitchProcess(WatchedProcess):
         timeout: float = 240.0,
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        if grpc is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="catchment-switch-")
+            grpc = f"unix:{self._folder.name}/p4runtime.sock"
         command = command_line(
             ports=ports, grpc=grpc, device_id=device_id, program=program, p4info=p4info,
             program_dir=program_dir, cpu_port=cpu_port, executable=executable,
@@ -103,3 +109,10 @@ class SwitchProcess(WatchedProcess):
         )
         self.address: str = json.loads(self.ready_line)["grpc"]
         self.device_id = device_id
+
+    def stop(self, grace: float = 5.0) -> int:
+        """End it, as `WatchedProcess.stop`, and remove the folder of its socket."""
+        code = super().stop(grace)
+        if self._folder is not None:
+            self._folder.cleanup()
+        return code

@@ -1,4 +1,4 @@
-"""Writes wire/generated/ from frame.toml, glm.toml and controller.proto, or says which files are stale."""
+"""Writes wire/generated/ from the .toml and .proto files of this folder, or says which files are stale."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write(directory: Path = OUTPUT) -> None:
 def main(
     *, check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a file is stale.")] = False
 ) -> int:
-    """Write wire/generated/ from frame.toml, glm.toml and controller.proto."""
+    """Write wire/generated/ from the .toml and .proto files of this folder."""
     if not check:
         write()
         return 0

@@ -12,6 +12,11 @@ def host_name(host: str) -> str:
     return f"host:{host}"
 
 
+def switch_name(switch: str) -> str:
+    """The name that a switch proves."""
+    return f"switch:{switch}"
+
+
 def credential_files(name: str) -> tuple[str, str]:
     """File names of a party's certificate and private key in a folder of credentials."""
     stem = name.replace(":", "-")

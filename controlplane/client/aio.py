@@ -11,6 +11,7 @@ import grpc
 from google.rpc import code_pb2
 
 from catchment.controlplane.client import election
+from catchment.controlplane.client.channel import open_async_channel
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
@@ -28,7 +29,7 @@ class AsyncSwitchClient:
     Every request has a deadline and raises `SwitchError`.
 
     Args:
-        address: gRPC address, ``host:port``.
+        address: gRPC address: ``host:port``, ``unix:PATH`` or ``tls:FOLDER@host:port``.
         device_id: P4Runtime device id.
         name: the switch's name, for messages; the address when left out.
         timeout: seconds for the connection and for each request.
@@ -57,7 +58,7 @@ class AsyncSwitchClient:
         self._p4info: P4Info | None = None
 
     async def __aenter__(self) -> Self:
-        self._channel = grpc.aio.insecure_channel(self._address)
+        self._channel = open_async_channel(self._address)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         try:

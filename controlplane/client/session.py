@@ -14,6 +14,7 @@ import grpc
 from google.rpc import code_pb2
 
 from catchment.controlplane.client import election
+from catchment.controlplane.client.channel import open_channel
 from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.controlplane.client.requests import WRITE, write_request
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
@@ -50,7 +51,7 @@ class Session:
     Args:
         where: the switch in words, for messages.
         device_id: P4Runtime device id.
-        address: gRPC address, ``host:port``.
+        address: gRPC address: ``host:port``, ``unix:PATH`` or ``tls:FOLDER@host:port``.
         timeout: seconds for the connection and for each request.
         primary: take the switch over for writing; otherwise only requests that read are possible
             and the client that is primary stays so.
@@ -84,7 +85,7 @@ class Session:
         self._election = threading.RLock()
         self._outbox: queue.Queue[Any] = queue.Queue()
         self._inboxes: dict[str, queue.Queue[Any]] = {kind: queue.Queue() for kind in _STREAM_KINDS}
-        self._channel = grpc.insecure_channel(address)
+        self._channel = open_channel(address)
         self._wait_until_ready()
         timed = grpc.intercept_channel(self._channel, _Deadline(timeout))
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(timed)

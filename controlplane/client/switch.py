@@ -50,7 +50,7 @@ class SwitchClient:
         """Connect to a switch.
 
         Args:
-            address: gRPC address, ``host:port``.
+            address: gRPC address: ``host:port``, ``unix:PATH`` or ``tls:FOLDER@host:port``.
             device_id: P4Runtime device id.
             name: the switch's name, for messages; the address when left out.
             p4info: the program's P4Info; asked from the switch when left out.

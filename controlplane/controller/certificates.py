@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from catchment.controlplane.controller.errors import ControllerError
-from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
+from catchment.wire.service import (
+    AUTHORITY_FILE,
+    CONTROLLER_NAME,
+    OPERATOR_NAME,
+    credential_files,
+    host_name,
+    switch_name,
+)
 
 REVOKED = "revoked"
 """The file that lists the serial numbers of certificates that count no more, in hexadecimal, one a line."""
@@ -59,13 +66,19 @@ def load(folder: Path, name: str) -> Credentials:
     return Credentials(*parts)
 
 
-def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> list[str]:
-    """Write an authority and certificates for the controller, an operator and each host; keeps what is there.
+def make(
+    folder: Path,
+    hosts: Iterable[str],
+    addresses: Sequence[str] = (),
+    switches: Mapping[str, Sequence[str]] | None = None,
+) -> list[str]:
+    """Write an authority and certificates for the controller, an operator, hosts and switches; keeps what is there.
 
     Args:
         folder: takes NAME.crt and NAME.key, the keys readable for their owner alone.
         hosts: host names.
         addresses: further IP addresses and DNS names of the controller, beside loopback.
+        switches: switch name -> IP addresses and DNS names of its P4Runtime server, beside loopback.
 
     Returns:
         The certificates that were made.
@@ -76,13 +89,14 @@ def make(folder: Path, hosts: Iterable[str], addresses: Sequence[str] = ()) -> l
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         authority = _authority(folder)
-        wanted = {CONTROLLER_NAME: addresses, OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
+        served = {CONTROLLER_NAME: addresses, **{switch_name(name): at for name, at in (switches or {}).items()}}
+        clients: dict[str, Sequence[str]] = {OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
         made = []
-        for name, also in wanted.items():
+        for name, also in (served | clients).items():
             files = [folder / file for file in credential_files(name)]
             if not files[0].exists():
                 key = ec.generate_private_key(ec.SECP256R1())
-                _write(files[0], files[1], _issue(authority, name, key, also), key)
+                _write(files[0], files[1], _issue(authority, name, key, also, server=name in served), key)
                 made.append(str(files[0]))
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot make certificates in {folder}: {error}") from None
@@ -162,17 +176,19 @@ def _authority(folder: Path) -> _Authority:
 
 
 def _issue(
-    authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str]
+    authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str], *, server: bool
 ) -> x509.Certificate:
-    server = name == CONTROLLER_NAME
-    usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
+    # The controller is a client of the switches, too.
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH] if server else [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if name == CONTROLLER_NAME:
+        usages.append(ExtendedKeyUsageOID.CLIENT_AUTH)
     builder = (
         _builder(_name(name), authority.certificate.subject, key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
     )
     if server:
-        names = [_general_name(a) for a in (CONTROLLER_NAME, "localhost", "127.0.0.1", *addresses)]
+        names = [_general_name(a) for a in (name, "localhost", "127.0.0.1", *addresses)]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(authority.key, hashes.SHA256())
 

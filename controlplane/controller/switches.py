@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from enum import StrEnum
 
 from catchment.controlplane.client import SwitchClient, SwitchError
+from catchment.controlplane.client.channel import parse
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.diagnosis.waiting import Sample, sample
@@ -243,13 +244,8 @@ class SwitchAgent:
         self.remark = "; ".join(filter(None, (client.rival, left)))
 
     async def _until_it_listens(self) -> None:
-        host, _, port = self.address.rpartition(":")
-        while True:
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(self._timeout):
-                    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-                writer.close()
-                return
+        address = parse(self.address)
+        while not await asyncio.to_thread(address.is_listening):
             await asyncio.sleep(_PROBE_SECONDS)
 
     def _set(self, state: SwitchState, detail: str) -> None:

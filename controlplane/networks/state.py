@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -39,12 +40,32 @@ def jobs_folder(name: str) -> Path:
     return state_folder() / "jobs" / name
 
 
+def switch_socket(network: str, switch: str) -> Path:
+    """The socket at which an embedded switch of an emulated network serves P4Runtime.
+
+    It is in our folder, or, where its path would be longer than that of a socket may be, in a new one for this user.
+    """
+    path = state_folder() / f"switch-{network}-{switch}.sock"
+    if len(os.fsencode(_admin_beside(path))) < _SOCKET_PATH:
+        return path
+    return Path(tempfile.mkdtemp(prefix="catchment-")) / "switch.sock"
+
+
+def _admin_beside(socket_file: Path) -> Path:
+    return socket_file.with_name(f"{socket_file.name.removesuffix('.sock')}.admin.sock")
+
+
 def admin_socket(address: str) -> Path | None:
     """The admin socket of the embedded switch of this machine that serves P4Runtime at `address`.
 
+    It is beside a Unix socket, and in our folder where the address is a TCP port.
+
     None where no such socket can be: the folder is not ours, or its name is too long for one.
     """
-    path = state_folder() / f"switch-{address.replace(':', '-').replace('/', '-')}.sock"
+    if address.startswith("unix:"):
+        path = _admin_beside(Path(address.removeprefix("unix:")))
+    else:
+        path = state_folder() / f"switch-{address.rpartition('@')[2].replace(':', '-').replace('/', '-')}.sock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError:

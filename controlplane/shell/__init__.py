@@ -8,6 +8,7 @@ from pathlib import Path
 
 from catchment.checkout import SHELL
 from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client.channel import SwitchAddress, parse
 from catchment.controlplane.errors import ControlPlaneError
 
 _SESSION = Path(__file__).with_name("session.py")
@@ -29,7 +30,7 @@ def run(address: str, device_id: int) -> int:
     """Run the shell until the user leaves it; returns its exit code.
 
     Args:
-        address: the switch's gRPC address, ``host:port``.
+        address: the switch's gRPC address, as `SwitchClient.connect` takes it.
         device_id: its P4Runtime device id.
 
     Raises:
@@ -37,9 +38,10 @@ def run(address: str, device_id: int) -> int:
     """
     with SwitchClient.connect(address, device_id) as client:  # the shell knows no other ids, and cannot bid again
         high, low = client.next_election_id
+    parts = parse(address)
     command = [
-        str(python()), "-P", str(_SESSION), "--grpc-addr", address, "--device-id", str(device_id),
-        "--election-id", f"{high},{low}",
+        str(python()), "-P", str(_SESSION), "--grpc-addr", parts.target, "--device-id", str(device_id),
+        "--election-id", f"{high},{low}", *_tls_options(parts),
     ]  # fmt: skip
     surroundings = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     with subprocess.Popen(command, env=surroundings) as shell:
@@ -48,3 +50,11 @@ def run(address: str, device_id: int) -> int:
                 return shell.wait()
             except KeyboardInterrupt:  # Ctrl-C is for the shell, which shares our terminal
                 continue
+
+
+def _tls_options(address: SwitchAddress) -> list[str]:
+    files = address.files()
+    if files is None:
+        return []
+    authority, certificate, key = map(str, files)
+    return ["--ssl", "--cacert", authority, "--cert", certificate, "--private-key", key]

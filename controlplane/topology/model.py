@@ -28,7 +28,7 @@ class Switch:
         slots: aggregation slots that the program is built with.
         ip: the address that hosts send to.
         mac: its hardware address on every port.
-        grpc: P4Runtime address ``host:port``, or ``auto``.
+        grpc: P4Runtime address ``host:port``, ``unix:PATH``, ``tls:FOLDER@host:port``, or ``auto``.
         device_id: P4Runtime device id.
     """
 

@@ -11,7 +11,7 @@ switches:
     target: embedded        # or bmv2
     lanes: 64
     slots: 1024
-    grpc: auto              # or host:port
+    grpc: auto              # or host:port, unix:PATH, tls:FOLDER@host:port (certificates, relative to this file)
     device_id: 1
 hosts:
   w0: {ip: 10.0.0.1/24, mac: 02:00:00:00:00:01, link: s1:1}
@@ -42,6 +42,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from catchment.controlplane.client.channel import SwitchAddress
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
@@ -172,9 +173,7 @@ class _Builder:
             raise section.error_at("lanes", f"{lanes} is not one of {_list(SUPPORTED_LANES)}")
         grpc = section.text("grpc", AUTO_ADDRESS)
         if grpc != AUTO_ADDRESS:
-            host, _, port = grpc.rpartition(":")
-            if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-                raise section.error_at("grpc", f"{grpc} is neither `auto` nor host:port")
+            grpc = self._address(grpc, section)
             self._claim(f"gRPC address {grpc}", name, partial(section.error_at, "grpc"))
         slots = section.integer("slots", 1024, 1, 1 << 20)
         if slots & (slots - 1):
@@ -190,6 +189,16 @@ class _Builder:
             grpc=grpc,
             device_id=section.integer("device_id", 1, 1, (1 << 63) - 1),
         )
+
+    def _address(self, text: str, section: Section) -> str:
+        address = SwitchAddress.parse(text)
+        if address is None:
+            raise section.error_at("grpc", f"{text} is neither `auto` nor host:port, unix:PATH or tls:FOLDER@host:port")
+        if address.certificates is None:
+            return text
+        if section.text("target", Target.EMBEDDED) == Target.BMV2:
+            raise section.error_at("grpc", "BMv2 speaks no TLS; give it host:port on loopback")
+        return str(replace(address, certificates=(self._folder / address.certificates).resolve()))
 
     def _host(self, name: str, hosts: Section, switches: Mapping[str, Switch], rail_of: Mapping[str, str]) -> Host:
         sections = hosts.sections(name)

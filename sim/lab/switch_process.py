@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from catchment.controlplane.client.channel import SwitchAddress, parse
 from catchment.controlplane.networks.state import NetworkError, admin_socket, remove_dead_sockets, state_folder
 from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import Target
@@ -13,28 +14,46 @@ from catchment.sim.lab.held_address import HeldAddress
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 from catchment.softswitch.process import SwitchProcessError, command_line, is_ready_line
 from catchment.softswitch.watched_process import WatchedProcess
+from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, switch_name
 
 
-def embedded_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:
+def embedded_command(address: str, device_id: int, ports: Mapping[int, str], name: str = "") -> list[str]:
     """Command line of the embedded switch.
+
+    Args:
+        address: where its P4Runtime server listens, as clients spell it (`client.channel`).
+        device_id: P4Runtime device id.
+        ports: port number -> network interface or shm:PATH.
+        name: of the switch, which its certificate proves; needed for an address with TLS.
 
     Raises:
         NetworkError: it is not built.
     """
+    parts = parse(address)
     # The switch runs only code that is already on its machine; a client names it.
     programs = cache_folder()
     programs.mkdir(parents=True, exist_ok=True)
     admin = admin_socket(address)
     operator = [] if admin is None else ["--admin", str(admin)]
     try:
-        command = command_line(grpc=address, device_id=device_id, ports=ports, program_dir=programs)
+        command = command_line(grpc=parts.target, device_id=device_id, ports=ports, program_dir=programs)
     except SwitchProcessError as error:
         raise NetworkError(str(error)) from None
-    return [*command, *operator]
+    return [*command, *operator, *_tls_options(parts, name)]
 
 
-def bmv2_command(address: str, device_id: int, ports: Mapping[int, str]) -> list[str]:
-    """Command line of BMv2, started without a program.
+def _tls_options(address: SwitchAddress, name: str) -> list[str]:
+    """Mutual TLS: operators and the controller get in, with certificates of the folder's authority."""
+    if address.certificates is None:
+        return []
+    certificate, key = (str(address.certificates / file) for file in credential_files(switch_name(name)))
+    clients = [option for client in (OPERATOR_NAME, CONTROLLER_NAME) for option in ("--tls-client-name", client)]
+    authority = str(address.certificates / AUTHORITY_FILE)
+    return ["--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", authority, *clients]
+
+
+def bmv2_command(address: str, device_id: int, ports: Mapping[int, str], _name: str = "") -> list[str]:
+    """Command line of BMv2, started without a program; it listens at a plain TCP port.
 
     Raises:
         NetworkError: it is not on the PATH.

@@ -1,4 +1,4 @@
-"""Python messages and stubs of the controller's service and of P4Runtime, by the protoc of grpcio-tools.
+"""Python messages and stubs of the controller, of role configs and of P4Runtime, by the protoc of grpcio-tools.
 
 P4Runtime's descriptors come out of the `p4runtime` package in p4runtime-shell's environment: no `.proto` file of it is
 kept here. The modules of that package are for a protobuf of 2021, and cannot be imported beside a present one.
@@ -17,7 +17,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 
 from catchment.checkout import SHELL
 
-SOURCE = Path(__file__).parents[1] / "controller.proto"
+CONTROLLER, ROLE_CONFIG = (Path(__file__).parents[1] / name for name in ("controller.proto", "role_config.proto"))
 PACKAGE = "catchment.wire.generated"
 P4RUNTIME = ("p4.config.v1.p4types", "p4.config.v1.p4info", "p4.v1.p4data", "p4.v1.p4runtime")
 """The files of P4Runtime as Python modules, those that others import first."""
@@ -35,16 +35,17 @@ def outputs() -> dict[str, str]:
     """
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        return {**_controller(root / "controller"), **_p4runtime(root / "p4runtime")}
+        return {**_own(root / "own"), **_p4runtime(root / "p4runtime")}
 
 
-def _controller(root: Path) -> dict[str, str]:
+def _own(root: Path) -> dict[str, str]:
     # Python imports by this path.
     package = root.joinpath(*PACKAGE.split("."))
     package.mkdir(parents=True)
-    copy = package / SOURCE.name
-    copy.write_text(SOURCE.read_text("utf-8"), "utf-8")
-    _protoc(root, [f"-I{root}"], [str(copy)], with_service=[str(copy)])
+    for source in (CONTROLLER, ROLE_CONFIG):
+        (package / source.name).write_text(source.read_text("utf-8"), "utf-8")
+    files = [str(package / source.name) for source in (CONTROLLER, ROLE_CONFIG)]
+    _protoc(root, [f"-I{root}"], files, with_service=files[:1])
     return {path.name: path.read_text("utf-8") for path in package.glob("*.py")}
 
 

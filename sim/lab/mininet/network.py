@@ -19,8 +19,8 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, state_folder
-from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Topology
+from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, state_folder, switch_socket
+from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Target, Topology
 from catchment.controlplane.topology.rates import port_faults
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.mininet import preflight
@@ -63,6 +63,7 @@ class MininetNetwork:
         self._killed: set[str] = set()  # switches whose end is no accident
         self._popen: list[subprocess.Popen[Any]] = []
         self._merged: set[PortRef] = set()  # links to hosts on which UDP passes merged
+        self._folders: list[Path] = []  # of sockets whose path would be too long elsewhere
         self._held: list[HeldAddress] = []  # of switches whose address we chose, which they have after a restart, too
         self._net: Any = None
         self._state: StateFile | None = None
@@ -104,6 +105,8 @@ class MininetNetwork:
             self._processes.clear()
             for held in self._held:
                 held.close()
+            for folder in self._folders:
+                shutil.rmtree(folder, ignore_errors=True)
             if self._net is not None:
                 net, self._net = self._net, None
                 net.stop()
@@ -145,10 +148,10 @@ class MininetNetwork:
             raise NetworkError(f"switch {name} is already running")
         switch = self.topology.switch(name)
         if name not in self._addresses:
-            self._addresses[name] = self._hold_address() if switch.grpc == AUTO_ADDRESS else switch.grpc
+            self._addresses[name] = self._choose_address(name) if switch.grpc == AUTO_ADDRESS else switch.grpc
         address = self._addresses[name]
         ports = self.interfaces(name) | self._memory(name)
-        command = COMMANDS[switch.target](address, switch.device_id, ports)
+        command = COMMANDS[switch.target](address, switch.device_id, ports, name)
         for port, limit in port_faults(self.topology, name).items():
             command += ["--fault", f"{port}:{limit}"]
         log = self.log_folder / f"{name}.log"
@@ -156,9 +159,15 @@ class MininetNetwork:
         self._killed.discard(name)
         self._merge_udp(name)
 
-    def _hold_address(self) -> str:
-        self._held.append(HeldAddress())
-        return self._held[-1].address
+    def _choose_address(self, switch: str) -> str:
+        """A Unix socket, which is for this user alone; BMv2's server takes a TCP port of loopback."""
+        if self.topology.switch(switch).target is Target.BMV2:
+            self._held.append(HeldAddress())
+            return self._held[-1].address
+        chosen = switch_socket(self.name, switch)
+        if chosen.parent != state_folder():
+            self._folders.append(chosen.parent)
+        return f"unix:{chosen}"
 
     def _merge_udp(self, switch: str) -> None:
         """Let UDP pass merged between a switch that splits it and its hosts; frames stay what they are elsewhere."""

@@ -1,4 +1,4 @@
-"""Writes the FileDescriptorSet of P4Runtime, from the descriptors inside the generated Python modules.
+"""Writes the FileDescriptorSet of P4Runtime and of role configs, out of the generated Python modules.
 
 wire/generated/ and `googleapis-common-protos` carry the serialized descriptors of every message we need, so no `.proto`
 file is vendored: `protoc --descriptor_set_in=OUTPUT` generates the C++ from them. Debian's protoc (3.21) reads
@@ -13,11 +13,11 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from catchment.program import run_program
-from catchment.wire.generated import p4runtime_pb2
+from catchment.wire.generated import p4runtime_pb2, role_config_pb2
 
 
-def with_dependencies(root: FileDescriptor) -> FileDescriptorSet:
-    """Returns `root` and everything it imports, dependencies first (the order protoc asks for)."""
+def with_dependencies(*roots: FileDescriptor) -> FileDescriptorSet:
+    """Returns some files and everything that they import, dependencies first (the order protoc asks for)."""
     result = FileDescriptorSet()
     seen: set[str] = set()
 
@@ -29,13 +29,15 @@ def with_dependencies(root: FileDescriptor) -> FileDescriptorSet:
             visit(dependency)
         file.CopyToProto(result.file.add())
 
-    visit(root)
+    for root in roots:
+        visit(root)
     return result
 
 
 def main(output: Path) -> None:
-    """Write the FileDescriptorSet of P4Runtime to OUTPUT, which is left alone when it is already right."""
-    content = with_dependencies(p4runtime_pb2.DESCRIPTOR).SerializeToString(deterministic=True)
+    """Write the FileDescriptorSet to OUTPUT, which is left alone when it is already right."""
+    files = with_dependencies(p4runtime_pb2.DESCRIPTOR, role_config_pb2.DESCRIPTOR)
+    content = files.SerializeToString(deterministic=True)
     if not output.exists() or output.read_bytes() != content:
         output.write_bytes(content)
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "fault_option.hpp"
 #include "json.hpp"
+#include "socket_file.hpp"
 
 namespace catchment::server {
 
@@ -93,14 +93,6 @@ bool serve_client(Client& client, softswitch::PortLoop& loop) {
   return client.received.size() <= kLongestLine;
 }
 
-bool somebody_listens(const sockaddr_un& address) {
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool there =
-      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(probe);
-  return there;
-}
-
 }  // namespace
 
 std::string answer(softswitch::PortLoop& loop, const std::string& request) {
@@ -125,27 +117,19 @@ std::string answer(softswitch::PortLoop& loop, const std::string& request) {
 
 Admin::Admin(std::filesystem::path path, softswitch::PortLoop& loop)
     : path_(std::move(path)), loop_(loop) {
+  const std::string text = path_.string();
+  if (const auto fault = make_room_for_socket(text)) {
+    throw AdminError("--admin " + text + ": " + *fault);
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string text = path_.string();
-  if (text.size() >= sizeof address.sun_path) {
-    throw AdminError("--admin " + text + ": longer than " +
-                     std::to_string(sizeof address.sun_path - 1) +
-                     " bytes, as socket paths may be");
-  }
   std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
-  struct stat present{};
-  if (::lstat(text.c_str(), &present) == 0) {
-    if (!S_ISSOCK(present.st_mode) || somebody_listens(address)) {
-      throw AdminError("--admin " + text + " exists and is in use or not a socket");
-    }
-    ::unlink(text.c_str());
-  }
   listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const mode_t before = ::umask(0177);
-  const int bound = ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const auto bound = [&] {
+    const PrivateFiles here;
+    return ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }();
   const int error = errno;
-  ::umask(before);
   if (bound != 0 || ::listen(listener_, kMostClients) != 0) {
     ::close(listener_);
     throw AdminError("--admin " + text + ": " + std::strerror(error));

@@ -9,8 +9,7 @@ namespace catchment::server {
 
 namespace {
 
-// Each stream holds two threads of this process.
-constexpr std::size_t kMaxClients = 256;
+constexpr std::size_t kMaxClients = 4096;
 
 std::string role_text(const std::string& role) {
   return role.empty() ? "the default role" : "role '" + role + "'";
@@ -34,7 +33,7 @@ Arbiter::Client* Arbiter::find(const Session& session) {
 }
 
 void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::string& role,
-                    const Session& session) {
+                    const RoleAccess& access, const Session& session) {
   const Client* known = find(session);
   if (request.device_id() != device_id_) {
     const std::string text = "device_id " + std::to_string(request.device_id()) +
@@ -46,11 +45,6 @@ void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::s
     throw invalid_argument(
         "role.id is not supported (deprecated since P4Runtime 1.4): name the role in role.name");
   }
-  if (request.role().has_config()) {
-    throw invalid_argument(
-        "role.config is not supported: leave it unset, every role has access "
-        "to the full pipeline");
-  }
   if (known != nullptr && known->role != role) {
     throw failed_precondition("this stream belongs to " + role_text(known->role) +
                               "; open another stream for " + role_text(role));
@@ -61,6 +55,14 @@ void Arbiter::check(const p4::v1::MasterArbitrationUpdate& request, const std::s
   }
   if (!request.has_election_id()) {
     return;
+  }
+  for (const auto& [name, other] : roles_) {
+    if (const std::uint32_t object = access.conflict(other.access);
+        name != role && other.primary != nullptr && object != 0) {
+      throw invalid_argument("role.config: object " + std::to_string(object) +
+                             " cannot be exclusive to one role and writable for another (" +
+                             role_text(name) + ")");
+    }
   }
   const auto wanted = ElectionId::from(request.election_id());
   for (const Client& client : clients_) {
@@ -79,11 +81,12 @@ void Arbiter::update(const std::shared_ptr<Session>& session,
   if (request.has_election_id()) {
     election_id = ElectionId::from(request.election_id());
   }
+  RoleAccess access = RoleAccess::from(request.role());
   bool wins = false;
   bool steps_down = false;
   {
     const std::lock_guard lock(mutex_);
-    check(request, name, *session);
+    check(request, name, access, *session);
     Client* client = find(*session);
     if (client == nullptr) {
       client = &clients_.emplace_back(Client{session, name, election_id});
@@ -95,6 +98,7 @@ void Arbiter::update(const std::shared_ptr<Session>& session,
     if (wins) {
       role.highest = election_id;
       role.primary = session.get();
+      role.access = std::move(access);
     } else if (steps_down) {
       role.primary = nullptr;
     }
@@ -132,7 +136,7 @@ void Arbiter::remove(const Session& session) {
   notify_others(name, nullptr);
 }
 
-void Arbiter::require_primary(const std::string& role, const p4::v1::Uint128* election_id) {
+Permission Arbiter::require_primary(const std::string& role, const p4::v1::Uint128* election_id) {
   const std::lock_guard lock(mutex_);
   const auto found = roles_.find(role);
   if (found == roles_.end()) {
@@ -155,6 +159,15 @@ void Arbiter::require_primary(const std::string& role, const p4::v1::Uint128* el
         ") may write; the request has election_id " +
         (election_id == nullptr ? "unset" : ElectionId::from(*election_id).text()));
   }
+  std::vector<RoleAccess> others;
+  if (!role.empty()) {
+    for (const auto& [name, other] : roles_) {
+      if (name != role && other.primary != nullptr) {
+        others.push_back(other.access);
+      }
+    }
+  }
+  return {role, found->second.access, std::move(others)};
 }
 
 bool Arbiter::is_primary(const Session& session) {
@@ -163,11 +176,12 @@ bool Arbiter::is_primary(const Session& session) {
                      [&](const auto& role) { return role.second.primary == &session; });
 }
 
-std::vector<std::shared_ptr<Session>> Arbiter::primaries() {
+std::vector<std::shared_ptr<Session>> Arbiter::packet_receivers() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Session>> result;
   for (const auto& [name, role] : roles_) {
-    if (const Client* client = role.primary == nullptr ? nullptr : find(*role.primary)) {
+    const Client* client = role.primary == nullptr ? nullptr : find(*role.primary);
+    if (client != nullptr && role.access.receives_packets()) {
       result.push_back(client->session);
     }
   }

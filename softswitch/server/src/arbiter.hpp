@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "p4/v1/p4runtime.pb.h"
+#include "permission.hpp"
+#include "role_access.hpp"
 #include "session.hpp"
 #include "state_lock.hpp"
 
@@ -27,10 +29,8 @@ struct ElectionId {
   std::string text() const;
 };
 
-// Keeps, per role, the live clients, the highest election id ever seen and the primary.
-//
-// Every role has full access to the pipeline: no scheme for `role.config` is agreed on, so one that
-// is set is refused.
+// Keeps, per role, the live clients, the highest election id ever seen, the primary and what its
+// `role.config` allows.
 class Arbiter {
  public:
   // `state` is the lock that writers hold exclusively while they are at work.
@@ -45,15 +45,16 @@ class Arbiter {
   // Forgets a client whose stream ended, and tells the others when it was the primary.
   void remove(const Session& session);
 
-  // Throws RpcError unless (role, election id) names the primary. Call it with the state lock held,
-  // so that the answer stands until the write is done. `election_id` nullptr: unset.
-  void require_primary(const std::string& role, const p4::v1::Uint128* election_id);
+  // Returns what the primary that (role, election id) names may do; throws RpcError unless they
+  // name it. Call it with the state lock held, so that the answer stands until the write is done.
+  // `election_id` nullptr: unset.
+  Permission require_primary(const std::string& role, const p4::v1::Uint128* election_id);
 
   // Returns whether this session is the primary of its role (packet-out needs that).
   bool is_primary(const Session& session);
 
-  // Returns the primaries of all roles: those that get packet-ins and digests.
-  std::vector<std::shared_ptr<Session>> primaries();
+  // Returns the primaries that get packet-ins and digests.
+  std::vector<std::shared_ptr<Session>> packet_receivers();
 
  private:
   struct Client {
@@ -64,11 +65,12 @@ class Arbiter {
   struct Role {
     std::optional<ElectionId> highest;
     const Session* primary = nullptr;
+    RoleAccess access;  // as the last primary gave it
   };
 
   Client* find(const Session& session);
   void check(const p4::v1::MasterArbitrationUpdate& request, const std::string& role,
-             const Session& session);
+             const RoleAccess& access, const Session& session);
   void notify(const std::string& role, const Session& receiver);
   void notify_others(const std::string& role, const Session* except);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "p4/v1/p4runtime.pb.h"
@@ -20,6 +21,9 @@ class EntitySink {
   }
 
   const std::vector<p4::v1::ReadResponse>& responses() const { return responses_; }
+
+  // Returns the messages, and is empty again.
+  std::vector<p4::v1::ReadResponse> take() { return std::exchange(responses_, {}); }
 
  private:
   static constexpr int kEntitiesPerMessage = 2048;

@@ -14,8 +14,10 @@
 #include "admin.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
+#include "control.hpp"
 #include "ending.hpp"
 #include "json.hpp"
+#include "listener.hpp"
 #include "log.hpp"
 #include "options.hpp"
 #include "program_store.hpp"
@@ -25,14 +27,6 @@
 namespace catchment::server {
 
 namespace {
-
-constexpr int kMaxRequestBytes = 256 << 20;
-constexpr int kMaxThreads = 1024;  // of gRPC; every open stream holds one
-
-class StartError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 std::string ready_line(const Options& options, const std::string& address, bool has_program) {
   std::string ports;
@@ -44,21 +38,6 @@ std::string ready_line(const Options& options, const std::string& address, bool 
          ", \"device_id\": " + std::to_string(options.device_id) +
          ", \"pid\": " + std::to_string(::getpid()) + ", \"ports\": {" + ports +
          "}, \"program\": " + (has_program ? json_string(options.program.string()) : "null") + "}";
-}
-
-std::shared_ptr<grpc::ServerCredentials> credentials(const Options& options) {
-  if (options.tls_cert.empty()) {
-    return grpc::InsecureServerCredentials();
-  }
-  const bool mutual = !options.tls_client_ca.empty();
-  grpc::SslServerCredentialsOptions tls(
-      mutual ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  tls.pem_key_cert_pairs.push_back({read_file(options.tls_key), read_file(options.tls_cert)});
-  if (mutual) {
-    tls.pem_root_certs = read_file(options.tls_client_ca);
-  }
-  return grpc::SslServerCredentials(tls);
 }
 
 p4::v1::ForwardingPipelineConfig first_config(const Options& options) {
@@ -85,31 +64,6 @@ void bind_ports(const Options& options, softswitch::PortLoop& loop) {
       throw StartError("--fault: " + status.message());
     }
   }
-}
-
-// Returns the server and the address it listens on, with the port that was chosen when it was 0.
-std::pair<std::unique_ptr<grpc::Server>, std::string> listen(const Options& options,
-                                                             Service& service) {
-  int port = 0;
-  grpc::ServerBuilder builder;
-  // Two switches on one port would each get some of the clients.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-  // A client whose machine vanished must not stay primary.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  builder.SetResourceQuota(grpc::ResourceQuota("catchment-switch").SetMaxThreads(kMaxThreads));
-  builder.AddListeningPort(options.grpc, credentials(options), &port);
-  builder.RegisterService(&service);
-  auto server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    throw StartError("cannot listen on " + options.grpc +
-                     " (--grpc): the address is in use or not one of this machine");
-  }
-  const auto colon = options.grpc.rfind(':');
-  const bool has_port = !options.grpc.starts_with("unix:") && colon != std::string::npos;
-  return {std::move(server),
-          has_port ? options.grpc.substr(0, colon + 1) + std::to_string(port) : options.grpc};
 }
 
 class LoopThread {
@@ -148,14 +102,18 @@ void run(const Options& options, Ending& ending) {
     programs.push_back(options.program);
   }
   ProgramStore store(options.program_dir, programs);
-  ServiceOptions service_options;
-  service_options.device_id = options.device_id;
-  service_options.max_status_bytes = options.max_status_bytes;
-  Service service(service_options, log, dataplane, store,
+  ControlOptions control_options;
+  control_options.device_id = options.device_id;
+  control_options.max_status_bytes = options.max_status_bytes;
+  Control control(control_options, log, dataplane, store,
                   [&](std::string frame) { loop.packet_out(std::move(frame)); });
   if (!options.program.empty()) {
-    service.start_with(first_config(options));
+    control.start_with(first_config(options));
   }
+  ServiceOptions service_options;
+  service_options.client_names = options.tls_client_names;
+  service_options.stream_patience = std::chrono::milliseconds(options.stream_patience_ms);
+  Service service(service_options, log, control);
   const auto [server, address] = listen(options, service);
   {
     const LoopThread thread(loop);

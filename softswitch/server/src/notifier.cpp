@@ -170,7 +170,7 @@ void Notifier::run() {
       messages = collect(events);
       due = digests_.next_due();
     }
-    const auto receivers = arbiter_.primaries();
+    const auto receivers = arbiter_.packet_receivers();
     for (const auto& message : messages) {
       for (const auto& session : receivers) {
         session->offer(message);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -59,7 +60,24 @@ void add_fault(const std::string& text, Options& options) {
   }
 }
 
+bool is_reached_from_elsewhere(const std::string& address) {
+  return !address.starts_with("unix:") && !address.starts_with("127.") &&
+         !address.starts_with("localhost:") && !address.starts_with("[::1]:");
+}
+
+std::string default_address(std::uint64_t device_id) {
+  const char* folder = std::getenv("CATCHMENT_RUN_DIR");
+  return "unix:" + std::string(folder == nullptr ? "/run/catchment" : folder) + "/p4runtime-" +
+         std::to_string(device_id) + ".sock";
+}
+
 void check_together(const Options& options) {
+  if (options.tls_client_ca.empty() && !options.plaintext &&
+      is_reached_from_elsewhere(options.grpc)) {
+    throw UsageError("--grpc: other machines reach " + options.grpc +
+                     ": give --tls-cert, --tls-key and --tls-client-ca, or --allow-plaintext if "
+                     "whoever is there may control this switch");
+  }
   for (const auto& [number, faults] : options.faults) {
     if (!options.ports.contains(number)) {
       throw UsageError("--fault: there is no port " + std::to_string(number));
@@ -123,9 +141,13 @@ void declare_program(CLI::App& app, Options& options) {
 
 void declare_server(CLI::App& app, Options& options) {
   app.add_option("--grpc", options.grpc,
-                 "ADDRESS:PORT where P4Runtime listens (port 0: any free port), or unix:PATH, a "
-                 "socket file. Without TLS, keep it on loopback")
+                 "where P4Runtime listens: unix:PATH, a socket file for this user alone (default: "
+                 "p4runtime-ID.sock in /run/catchment or $CATCHMENT_RUN_DIR), or ADDRESS:PORT "
+                 "(port 0: any free port), which every user of this machine reaches unless there "
+                 "is TLS with client certificates")
       ->type_name("ADDRESS");
+  app.add_flag("--allow-plaintext", options.plaintext,
+               "listen without TLS even where other machines reach it: they control the switch");
   app.add_option("--device-id", options.device_id, "the P4Runtime device id")
       ->check(number_from<std::uint64_t>(1, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--admin", options.admin,
@@ -133,15 +155,30 @@ void declare_server(CLI::App& app, Options& options) {
   app.add_option("--max-status-bytes", options.max_status_bytes,
                  "longest error status sent to a client (8192 is gRPC's own default)")
       ->check(number_from<std::size_t>(1024, std::size_t{1} << 30));
+  app.add_option("--max-request-bytes", options.max_request_bytes,
+                 "longest message that is taken from a client, whoever that is")
+      ->check(number_from<std::uint32_t>(1U << 16, 1U << 30));
+  app.add_option("--stream-patience-ms", options.stream_patience_ms,
+                 "a StreamChannel without a message for so long is ended")
+      ->check(number_from<std::uint32_t>(1, 3'600'000));
   auto* cert = app.add_option("--tls-cert", options.tls_cert,
                               "certificate chain (PEM) of the server; needs --tls-key");
   auto* key = app.add_option("--tls-key", options.tls_key,
                              "private key (PEM) of the server; needs --tls-cert");
   cert->needs(key);
   key->needs(cert);
-  app.add_option("--tls-client-ca", options.tls_client_ca,
-                 "clients must show a certificate signed by this authority (PEM)")
-      ->needs(cert);
+  auto* authority = app.add_option("--tls-client-ca", options.tls_client_ca,
+                                   "clients must show a certificate signed by this authority (PEM)")
+                        ->needs(cert);
+  app.add_option("--tls-client-name", options.tls_client_names,
+                 "the common name that a client's certificate must have; may be given more than "
+                 "once (default: any)")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->needs(authority);
+  app.add_option("--tls-crl-dir", options.tls_crl_dir,
+                 "folder of revocation lists by hash (`openssl rehash`) for --tls-client-ca")
+      ->needs(authority);
   app.add_option("--owner", options.owner, "ends with the process of this id, however that ends")
       ->check(number_from<int>(1, std::numeric_limits<int>::max()));
   const std::map<std::string, LogLevel> levels{
@@ -186,6 +223,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
     throw UsageError(text.substr(0, text.find(':')) + " needs a value");
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string(error.what()) + "; see --help");
+  }
+  if (options.grpc.empty()) {
+    options.grpc = default_address(options.device_id);
   }
   check_together(options);
   return options;

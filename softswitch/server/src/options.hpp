@@ -23,7 +23,8 @@ class UsageError : public std::runtime_error {
 };
 
 struct Options {
-  std::string grpc = "127.0.0.1:9559";
+  std::string grpc;        // address; of a socket file: unix:PATH
+  bool plaintext = false;  // without TLS on an address that other machines reach
   std::uint64_t device_id = 1;
   std::map<std::uint32_t, softswitch::PortSpec> ports;     // by number
   std::map<std::uint32_t, softswitch::PortFaults> faults;  // by number
@@ -39,6 +40,10 @@ struct Options {
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tls_client_ca;
+  std::filesystem::path tls_crl_dir;
+  std::vector<std::string> tls_client_names;  // empty: whoever the authority knows
+  std::uint32_t max_request_bytes = 4U << 20;
+  std::uint32_t stream_patience_ms = 10'000;
   LogLevel log_level = LogLevel::info;
   int owner = 0;     // process that the switch ends with; 0: none
   std::string help;  // the text to print instead of starting; empty: none was asked for

@@ -1,16 +1,9 @@
 #include "service.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "batch_status.hpp"
-#include "entity_reader.hpp"
-#include "entity_sink.hpp"
-#include "entity_writer.hpp"
-#include "packet_codec.hpp"
-#include "rollback.hpp"
+#include "read_call.hpp"
 #include "rpc_error.hpp"
 
 namespace catchment::server {
@@ -18,6 +11,12 @@ namespace catchment::server {
 namespace {
 
 constexpr char kApiVersion[] = "1.4.1";
+constexpr char kNameProperty[] = "x509_common_name";
+constexpr std::size_t kReadThreads = 2;
+constexpr std::size_t kMaxMuteStreams = 1024;
+constexpr std::size_t kMaxUnsentBytes = std::size_t{256} << 20;
+
+RpcError too_much(const std::string& what) { return {grpc::StatusCode::RESOURCE_EXHAUSTED, what}; }
 
 // Runs the body of a call; what it throws becomes the call's status.
 template <class Body>
@@ -31,289 +30,158 @@ grpc::Status answer(Body body) {
   }
 }
 
-template <class Request>
-void require_primary(Arbiter& arbiter, const Request& request) {
-  if (request.role_id() != 0) {
-    throw not_found("role_id is not supported (deprecated since P4Runtime 1.4): use role");
-  }
-  arbiter.require_primary(request.role(),
-                          request.has_election_id() ? &request.election_id() : nullptr);
-}
-
-BatchStatus write_each(const p4::v1::WriteRequest& request, Target& target) {
-  BatchStatus status(static_cast<std::size_t>(request.updates_size()));
-  for (int i = 0; i < request.updates_size(); ++i) {
-    try {
-      write_entity(request.updates(i), target);
-    } catch (const RpcError& error) {
-      status.fail(static_cast<std::size_t>(i), error);
-    }
-  }
-  return status;
-}
-
-BatchStatus write_whole_or_nothing(const p4::v1::WriteRequest& request, Target& target) {
-  const auto size = static_cast<std::size_t>(request.updates_size());
-  BatchStatus status(size);
-  Rollback rollback;
-  for (int i = 0; i < request.updates_size(); ++i) {
-    try {
-      rollback.write(request.updates(i), target);
-    } catch (const RpcError& error) {
-      rollback.undo(target);
-      const auto failed = static_cast<std::size_t>(i);
-      const RpcError aborted(grpc::StatusCode::ABORTED,
-                             "not done, because update " + std::to_string(failed) + " failed");
-      for (std::size_t k = 0; k < size; ++k) {
-        status.fail(k, k == failed ? error : aborted);
-      }
-      return status;
-    }
-  }
-  return status;
-}
-
-BatchStatus write_all(const p4::v1::WriteRequest& request, Target& target) {
-  switch (request.atomicity()) {
-    case p4::v1::WriteRequest::CONTINUE_ON_ERROR:
-      return write_each(request, target);
-    case p4::v1::WriteRequest::ROLLBACK_ON_ERROR:
-      return write_whole_or_nothing(request, target);
-    case p4::v1::WriteRequest::DATAPLANE_ATOMIC: {
-      const softswitch::Dataplane::Pause pause(target.dataplane());
-      return write_whole_or_nothing(request, target);
-    }
-    default:
-      throw unimplemented("atomicity " + std::to_string(request.atomicity()) +
-                          ": CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC");
-  }
-}
-
-grpc::Status read_all(const p4::v1::ReadRequest& request, const Target& target, EntitySink& sink,
-                      std::size_t max_status_bytes) {
-  BatchStatus status(static_cast<std::size_t>(request.entities_size()));
-  for (int i = 0; i < request.entities_size(); ++i) {
-    try {
-      read_entity(request.entities(i), target, sink);
-    } catch (const RpcError& error) {
-      status.fail(static_cast<std::size_t>(i), error);
-    }
-  }
-  return status.status("read requests", max_status_bytes);
-}
-
 }  // namespace
 
-Service::Service(ServiceOptions options, const Log& log, softswitch::Dataplane& dataplane,
-                 ProgramStore& programs, std::function<void(std::string)> packet_out)
-    : options_(options),
+Service::Service(ServiceOptions options, const Log& log, Control& control)
+    : options_(std::move(options)),
       log_(log),
-      packet_out_(std::move(packet_out)),
-      arbiter_(options.device_id, state_),
-      pipelines_(dataplane, programs),
-      notifier_(dataplane, arbiter_) {}
+      control_(control),
+      writes_({.threads = 1}),
+      reads_({.threads = kReadThreads}),
+      streams_({.threads = 1}) {}
 
-void Service::start_with(const p4::v1::ForwardingPipelineConfig& config) {
-  const auto lock = state_.exclusive();
-  pipelines_.commit(config);
-  use_running();
-}
-
-void Service::use_running() {
-  const auto running = pipelines_.running();
-  if (running != nullptr && running != used_) {
-    used_ = running;
-    notifier_.use(running->shared_schema());
-    notifier_.configure(running->digests);
+void Service::check_name(const grpc::CallbackServerContext& context) const {
+  if (options_.client_names.empty()) {
+    return;
   }
-}
-
-void Service::apply_digests(const google::protobuf::RepeatedPtrField<p4::v1::Update>& updates) {
-  const auto is_digest = [](const auto& update) { return update.entity().has_digest_entry(); };
-  if (std::any_of(updates.begin(), updates.end(), is_digest) && pipelines_.running() != nullptr) {
-    notifier_.configure(pipelines_.running()->digests);
-  }
-}
-
-void Service::check_device(std::uint64_t device_id) const {
-  if (device_id != options_.device_id) {
-    throw not_found("device_id " + std::to_string(device_id) +
-                    " is not served here; this switch is device_id " +
-                    std::to_string(options_.device_id));
-  }
-}
-
-grpc::Status Service::Write(grpc::ServerContext*, const p4::v1::WriteRequest* request,
-                            p4::v1::WriteResponse*) {
-  return answer([&] {
-    check_device(request->device_id());
-    const auto lock = state_.exclusive();
-    require_primary(arbiter_, *request);
-    Target& target = pipelines_.target();
-    const BatchStatus status = write_all(*request, target);
-    apply_digests(request->updates());
-    grpc::Status result = status.status("updates", options_.max_status_bytes);
-    if (!result.ok()) {
-      log_.debug("write: " + result.error_message());
-    }
-    return result;
+  const auto names = context.auth_context()->FindPropertyValues(kNameProperty);
+  const bool known = std::any_of(names.begin(), names.end(), [&](const grpc::string_ref& name) {
+    return std::find(options_.client_names.begin(), options_.client_names.end(),
+                     std::string(name.data(), name.size())) != options_.client_names.end();
   });
+  if (!known) {
+    const std::string name = names.empty() ? "" : std::string(names[0].data(), names[0].size());
+    log_.info("refused: " + context.peer() + " with the certificate of '" + name + "'");
+    throw permission_denied("the certificate of '" + name +
+                            "' is not one of those that may control this switch "
+                            "(--tls-client-name)");
+  }
 }
 
-grpc::Status Service::Read(grpc::ServerContext*, const p4::v1::ReadRequest* request,
-                           grpc::ServerWriter<p4::v1::ReadResponse>* writer) {
-  return answer([&] {
-    check_device(request->device_id());
-    EntitySink sink;
-    grpc::Status status;
-    {
-      // A slow client must not hold up writes, so nothing is sent under the lock.
-      const auto lock = state_.shared();
-      status = read_all(*request, pipelines_.target(), sink, options_.max_status_bytes);
+// `check` refuses at once what need not wait; `body` runs on a thread of the queue.
+template <class Check, class Body>
+grpc::ServerUnaryReactor* Service::unary(grpc::CallbackServerContext& context, WorkQueue& queue,
+                                         std::size_t bytes, Check check, Body body) {
+  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  const grpc::Status refusal = answer([&] {
+    check_name(context);
+    check();
+    if (!queue.submit(context.peer(), bytes, [=] { reactor->Finish(answer(body)); })) {
+      throw too_much("too many requests of this client wait: send the next when one is answered");
     }
-    for (const auto& response : sink.responses()) {
-      if (!writer->Write(response)) {
-        return grpc::Status(grpc::StatusCode::CANCELLED, "the client is gone");
-      }
-    }
-    return status;
+    return grpc::Status::OK;
   });
+  if (!refusal.ok()) {
+    reactor->Finish(refusal);
+  }
+  return reactor;
 }
 
-grpc::Status Service::SetForwardingPipelineConfig(
-    grpc::ServerContext*, const p4::v1::SetForwardingPipelineConfigRequest* request,
+grpc::ServerUnaryReactor* Service::Write(grpc::CallbackServerContext* context,
+                                         const p4::v1::WriteRequest* request,
+                                         p4::v1::WriteResponse*) {
+  return unary(
+      *context, writes_, request->ByteSizeLong(), [=, this] { control_.check_writer(*request); },
+      [=, this] { return control_.write(*request); });
+}
+
+grpc::ServerUnaryReactor* Service::SetForwardingPipelineConfig(
+    grpc::CallbackServerContext* context, const p4::v1::SetForwardingPipelineConfigRequest* request,
     p4::v1::SetForwardingPipelineConfigResponse*) {
-  return answer([&] {
-    check_device(request->device_id());
-    const auto lock = state_.exclusive();
-    require_primary(arbiter_, *request);
-    pipelines_.set(*request);
-    use_running();
-    log_.info("pipeline: " +
-              p4::v1::SetForwardingPipelineConfigRequest::Action_Name(request->action()));
-    return grpc::Status::OK;
-  });
+  return unary(
+      *context, writes_, request->ByteSizeLong(), [=, this] { control_.check_writer(*request); },
+      [=, this] {
+        control_.set_pipeline(*request);
+        return grpc::Status::OK;
+      });
 }
 
-grpc::Status Service::GetForwardingPipelineConfig(
-    grpc::ServerContext*, const p4::v1::GetForwardingPipelineConfigRequest* request,
+grpc::ServerUnaryReactor* Service::GetForwardingPipelineConfig(
+    grpc::CallbackServerContext* context, const p4::v1::GetForwardingPipelineConfigRequest* request,
     p4::v1::GetForwardingPipelineConfigResponse* response) {
-  using Request = p4::v1::GetForwardingPipelineConfigRequest;
-  return answer([&] {
-    check_device(request->device_id());
-    const auto lock = state_.shared();
-    const auto* config = pipelines_.config();
-    if (config == nullptr) {
-      return grpc::Status::OK;  // no config: left unset in the response
+  return unary(
+      *context, reads_, request->ByteSizeLong(), [] {},
+      [=, this] {
+        control_.get_pipeline(*request, *response);
+        return grpc::Status::OK;
+      });
+}
+
+grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* context,
+                                                const p4::v1::CapabilitiesRequest*,
+                                                p4::v1::CapabilitiesResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(answer([&] {
+    check_name(*context);
+    response->set_p4runtime_api_version(kApiVersion);
+    return grpc::Status::OK;
+  }));
+  return reactor;
+}
+
+grpc::ServerWriteReactor<p4::v1::ReadResponse>* Service::Read(grpc::CallbackServerContext* context,
+                                                              const p4::v1::ReadRequest* request) {
+  const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_);
+  call->start();
+  const grpc::Status refusal = answer([&] {
+    check_name(*context);
+    if (unsent_ > kMaxUnsentBytes) {
+      throw too_much("clients leave too many answers unread; ask again later");
     }
-    auto& result = *response->mutable_config();
-    const auto type = request->response_type();
-    if (config->has_cookie()) {
-      *result.mutable_cookie() = config->cookie();
-    }
-    if (type == Request::ALL || type == Request::P4INFO_AND_COOKIE) {
-      *result.mutable_p4info() = config->p4info();
-    }
-    if (type == Request::ALL || type == Request::DEVICE_CONFIG_AND_COOKIE) {
-      result.set_p4_device_config(config->p4_device_config());
+    const bool queued = reads_.submit(context->peer(), request->ByteSizeLong(), [=, this] {
+      std::vector<p4::v1::ReadResponse> responses;
+      grpc::Status status = answer([&] { return control_.read(*request, responses); });
+      call->answer(std::move(responses), std::move(status));
+    });
+    if (!queued) {
+      throw too_much("too many requests of this client wait: send the next when one is answered");
     }
     return grpc::Status::OK;
   });
-}
-
-grpc::Status Service::Capabilities(grpc::ServerContext*, const p4::v1::CapabilitiesRequest*,
-                                   p4::v1::CapabilitiesResponse* response) {
-  response->set_p4runtime_api_version(kApiVersion);
-  return grpc::Status::OK;
-}
-
-grpc::Status Service::StreamChannel(grpc::ServerContext* context, Session::Stream* stream) {
-  const auto session = std::make_shared<Session>(*stream, context->peer());
-  log_.debug("stream of " + session->peer() + " opened");
-  const grpc::Status status = answer([&] {
-    p4::v1::StreamMessageRequest request;
-    while (stream->Read(&request)) {
-      handle(session, request);
-    }
-    return grpc::Status::OK;
-  });
-  arbiter_.remove(*session);
-  session->close();
-  log_.debug("stream of " + session->peer() + " ended" +
-             (status.ok() ? "" : ": " + status.error_message()));
-  return status;
-}
-
-void Service::handle(const std::shared_ptr<Session>& session,
-                     const p4::v1::StreamMessageRequest& request) {
-  switch (request.update_case()) {
-    case p4::v1::StreamMessageRequest::kArbitration:
-      arbiter_.update(session, request.arbitration());
-      if (arbiter_.is_primary(*session)) {
-        log_.info("primary: " + session->peer());
-      }
-      return;
-    case p4::v1::StreamMessageRequest::kPacket:
-      return send_packet(session, request.packet());
-    case p4::v1::StreamMessageRequest::kDigestAck:
-      return acknowledge(session, request.digest_ack());
-    default: {
-      p4::v1::StreamMessageResponse response;
-      auto& error = *response.mutable_error();
-      error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
-      error.set_message("the stream message is none that this switch knows");
-      *error.mutable_other()->mutable_other() = request.other();
-      session->offer(std::move(response));
-    }
+  if (!refusal.ok()) {
+    call->answer({}, refusal);
   }
+  return call.get();
 }
 
-void Service::acknowledge(const std::shared_ptr<Session>& session,
-                          const p4::v1::DigestListAck& ack) {
+// Who opens many streams and says nothing on them loses the oldest, not others their way in.
+void Service::make_room_for_a_mute_stream() {
+  std::vector<std::shared_ptr<Session>> evicted;
   {
-    const auto lock = state_.shared();
-    const auto running = pipelines_.running();
-    const auto* info = running == nullptr ? nullptr : &running->schema().info();
-    if (info != nullptr &&
-        std::any_of(info->digests().begin(), info->digests().end(), [&](const auto& digest) {
-          return digest.preamble().id() == ack.digest_id();
-        })) {
-      return notifier_.acknowledge(ack);
+    const std::lock_guard lock(mute_mutex_);
+    std::erase_if(mute_, [](const auto& weak) {
+      const auto session = weak.lock();
+      return session == nullptr || !session->is_mute();
+    });
+    while (mute_.size() >= kMaxMuteStreams) {
+      evicted.push_back(mute_.front().lock());
+      mute_.pop_front();
     }
   }
-  p4::v1::StreamMessageResponse response;
-  auto& error = *response.mutable_error();
-  error.set_canonical_code(grpc::StatusCode::INVALID_ARGUMENT);
-  error.set_message("there is no digest with id " + std::to_string(ack.digest_id()) +
-                    " in the P4Info of the pipeline");
-  *error.mutable_digest_list_ack()->mutable_digest_list_ack() = ack;
-  session->offer(std::move(response));
+  for (const auto& session : evicted) {
+    if (session != nullptr) {
+      session->finish(too_much("too many streams are open without a message").status());
+    }
+  }
 }
 
-void Service::send_packet(const std::shared_ptr<Session>& session,
-                          const p4::v1::PacketOut& packet) {
-  try {
-    if (!arbiter_.is_primary(*session)) {
-      throw permission_denied("only the primary may send packets");
-    }
-    std::string frame;
-    {
-      const auto lock = state_.shared();
-      const auto running = pipelines_.running();
-      if (running == nullptr) {
-        throw failed_precondition("there is no forwarding pipeline to send the packet through");
-      }
-      frame = decode_packet_out(packet, running->schema());
-    }
-    packet_out_(std::move(frame));
-  } catch (const RpcError& error) {
-    p4::v1::StreamMessageResponse response;
-    auto& message = *response.mutable_error();
-    message.set_canonical_code(error.code());
-    message.set_message(error.what());
-    *message.mutable_packet_out()->mutable_packet_out() = packet;
-    session->offer(std::move(response));
+grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>*
+Service::StreamChannel(grpc::CallbackServerContext* context) {
+  const auto session = std::make_shared<Session>(*context, control_, streams_, timer_);
+  log_.debug("stream of " + session->peer() + " opened");
+  session->start(options_.stream_patience);
+  const grpc::Status refusal = answer([&] {
+    check_name(*context);
+    return grpc::Status::OK;
+  });
+  if (!refusal.ok()) {
+    session->finish(refusal);
+    return session.get();
   }
+  make_room_for_a_mute_stream();
+  const std::lock_guard lock(mute_mutex_);
+  mute_.push_back(session);
+  return session.get();
 }
 
 }  // namespace catchment::server

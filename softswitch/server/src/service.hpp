@@ -1,72 +1,76 @@
-// The P4Runtime service of one switch (one device id).
+// The P4Runtime service as gRPC calls it: who may speak, how much may wait, which thread does it.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
-#include "arbiter.hpp"
-#include "catchment/softswitch/dataplane.hpp"
+#include "control.hpp"
 #include "log.hpp"
-#include "notifier.hpp"
 #include "p4/v1/p4runtime.grpc.pb.h"
-#include "pipelines.hpp"
-#include "program_store.hpp"
-#include "state_lock.hpp"
+#include "session.hpp"
+#include "timer.hpp"
+#include "work_queue.hpp"
 
 namespace catchment::server {
 
 struct ServiceOptions {
-  std::uint64_t device_id = 1;
-  std::size_t max_status_bytes = 8192;  // what clients take as the status of a call
+  std::vector<std::string> client_names;         // that certificates may prove; empty: any
+  std::chrono::milliseconds stream_patience{0};  // for the first message of a stream
 };
 
-// Every call checks device, role and primary, then the request; writes are carried out one batch
-// after the other, reads in parallel between them.
-class Service final : public p4::v1::P4Runtime::Service {
+// No call holds a thread while it waits for its client or for others: gRPC's threads take a request
+// and hand it on to one thread for writes, one for stream messages and a few for reads. So however
+// many clients there are, a write waits for the writes before it and for as many reads at most.
+class Service final : public p4::v1::P4Runtime::CallbackService {
  public:
-  // `packet_out` sends a frame into the pipeline by the CPU port. What is passed by reference must
-  // outlive the service.
-  Service(ServiceOptions options, const Log& log, softswitch::Dataplane& dataplane,
-          ProgramStore& programs, std::function<void(std::string)> packet_out);
+  // What is passed by reference must outlive the service.
+  Service(ServiceOptions options, const Log& log, Control& control);
 
-  // Puts a pipeline in force before there are clients. Throws RpcError when it cannot.
-  void start_with(const p4::v1::ForwardingPipelineConfig& config);
-
-  grpc::Status Write(grpc::ServerContext* context, const p4::v1::WriteRequest* request,
-                     p4::v1::WriteResponse* response) override;
-  grpc::Status Read(grpc::ServerContext* context, const p4::v1::ReadRequest* request,
-                    grpc::ServerWriter<p4::v1::ReadResponse>* writer) override;
-  grpc::Status SetForwardingPipelineConfig(
-      grpc::ServerContext* context, const p4::v1::SetForwardingPipelineConfigRequest* request,
+  grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context,
+                                  const p4::v1::WriteRequest* request,
+                                  p4::v1::WriteResponse* response) override;
+  grpc::ServerWriteReactor<p4::v1::ReadResponse>* Read(grpc::CallbackServerContext* context,
+                                                       const p4::v1::ReadRequest* request) override;
+  grpc::ServerUnaryReactor* SetForwardingPipelineConfig(
+      grpc::CallbackServerContext* context,
+      const p4::v1::SetForwardingPipelineConfigRequest* request,
       p4::v1::SetForwardingPipelineConfigResponse* response) override;
-  grpc::Status GetForwardingPipelineConfig(
-      grpc::ServerContext* context, const p4::v1::GetForwardingPipelineConfigRequest* request,
+  grpc::ServerUnaryReactor* GetForwardingPipelineConfig(
+      grpc::CallbackServerContext* context,
+      const p4::v1::GetForwardingPipelineConfigRequest* request,
       p4::v1::GetForwardingPipelineConfigResponse* response) override;
-  grpc::Status StreamChannel(grpc::ServerContext* context, Session::Stream* stream) override;
-  grpc::Status Capabilities(grpc::ServerContext* context,
-                            const p4::v1::CapabilitiesRequest* request,
-                            p4::v1::CapabilitiesResponse* response) override;
+  grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>*
+  StreamChannel(grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* Capabilities(grpc::CallbackServerContext* context,
+                                         const p4::v1::CapabilitiesRequest* request,
+                                         p4::v1::CapabilitiesResponse* response) override;
 
  private:
-  void check_device(std::uint64_t device_id) const;
-  void use_running();
-  void apply_digests(const google::protobuf::RepeatedPtrField<p4::v1::Update>& updates);
-  void handle(const std::shared_ptr<Session>& session, const p4::v1::StreamMessageRequest& request);
-  void acknowledge(const std::shared_ptr<Session>& session, const p4::v1::DigestListAck& ack);
-  void send_packet(const std::shared_ptr<Session>& session, const p4::v1::PacketOut& packet);
+  void check_name(const grpc::CallbackServerContext& context) const;
+  void make_room_for_a_mute_stream();
+
+  template <class Check, class Body>
+  grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext& context, WorkQueue& queue,
+                                  std::size_t bytes, Check check, Body body);
 
   const ServiceOptions options_;
   const Log& log_;
-  std::function<void(std::string)> packet_out_;
-  StateLock state_;
-  Arbiter arbiter_;
-  Pipelines pipelines_;
-  Notifier notifier_;
-  std::shared_ptr<const Target> used_;  // the pipeline that the notifier knows
+  Control& control_;
+  std::atomic<std::size_t> unsent_ = 0;  // bytes of answers to Reads
+  std::mutex mute_mutex_;
+  std::deque<std::weak_ptr<Session>> mute_;  // streams in the order in which they were opened
+  Timer timer_;
+  WorkQueue writes_;
+  WorkQueue reads_;
+  WorkQueue streams_;
 };
 
 }  // namespace catchment::server

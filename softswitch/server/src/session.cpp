@@ -2,62 +2,171 @@
 
 #include <utility>
 
+#include "rpc_error.hpp"
+
 namespace catchment::server {
 
 namespace {
-constexpr std::size_t kMaxQueued = 4096;
+
+constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
+constexpr std::size_t kMessageBytes = 256;  // of a queued message, beside its content
+constexpr auto kFarewell = std::chrono::seconds(2);
+
+}  // namespace
+
+Session::Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
+                 Timer& timer)
+    : context_(context), handler_(handler), work_(work), timer_(timer), peer_(context.peer()) {}
+
+void Session::start(std::chrono::milliseconds patience) {
+  self_ = shared_from_this();
+  timer_.after(patience, [weak = weak_from_this()] {
+    if (const auto session = weak.lock(); session != nullptr && session->is_mute()) {
+      session->finish({grpc::StatusCode::DEADLINE_EXCEEDED,
+                       "no message came on the stream: send a MasterArbitrationUpdate first"});
+    }
+  });
+  StartSendInitialMetadata();  // the client learns that the stream stands
+  read_next();
 }
 
-Session::Session(Stream& stream, std::string peer)
-    : stream_(stream), peer_(std::move(peer)), writer_([this] { write_queue(); }) {}
-
-Session::~Session() { close(); }
-
-void Session::send(p4::v1::StreamMessageResponse message) {
+bool Session::is_mute() const {
   const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(message));
-  changed_.notify_one();
+  return !heard_ && !finishing_;
 }
 
-bool Session::offer(p4::v1::StreamMessageResponse message) {
+// False when the stream is about to end.
+bool Session::read_next() {
   const std::lock_guard lock(mutex_);
-  if (closing_ || queue_.size() >= kMaxQueued) {
+  if (finishing_) {
     return false;
   }
-  queue_.push_back(std::move(message));
-  changed_.notify_one();
+  StartRead(&request_);
   return true;
 }
 
-void Session::close() {
+void Session::OnReadDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
-    closing_ = true;
-    changed_.notify_one();
+    heard_ = true;
   }
-  if (writer_.joinable()) {
-    writer_.join();
+  // At most one task of a session waits: the next read begins when it is done.
+  work_.submit_always(peer_, [self = shared_from_this(), ok] {
+    if (ok) {
+      self->handle_request();
+    } else {
+      self->handler_.ended(self);
+      self->finish(grpc::Status::OK);
+    }
+  });
+}
+
+void Session::handle_request() {
+  grpc::Status status;
+  try {
+    handler_.handle(shared_from_this(), request_);
+    if (read_next()) {
+      return;
+    }
+  } catch (const RpcError& error) {
+    status = error.status();
+  } catch (const std::exception& error) {
+    status = {grpc::StatusCode::INTERNAL, error.what()};
+  }
+  handler_.ended(shared_from_this());
+  finish(std::move(status));
+}
+
+void Session::send(p4::v1::StreamMessageResponse message) {
+  const std::size_t bytes = message.ByteSizeLong() + kMessageBytes;
+  const std::lock_guard lock(mutex_);
+  if (finishing_) {
+    return;
+  }
+  if (bytes_ + bytes > kQueueBytes) {
+    begin_finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "the client does not read its messages"});
+    return cut_off();
+  }
+  push(std::move(message), bytes);
+}
+
+bool Session::offer(p4::v1::StreamMessageResponse message) {
+  const std::size_t bytes = message.ByteSizeLong() + kMessageBytes;
+  const std::lock_guard lock(mutex_);
+  if (finishing_ || bytes_ + bytes > kQueueBytes) {
+    return false;
+  }
+  push(std::move(message), bytes);
+  return true;
+}
+
+void Session::push(p4::v1::StreamMessageResponse message, std::size_t bytes) {
+  queue_.push_back({std::move(message), bytes});
+  bytes_ += bytes;
+  advance();
+}
+
+void Session::finish(grpc::Status status) {
+  const std::lock_guard lock(mutex_);
+  if (finishing_) {
+    return;
+  }
+  begin_finish(std::move(status));
+  timer_.after(kFarewell, [weak = weak_from_this()] {
+    if (const auto session = weak.lock()) {
+      const std::lock_guard late(session->mutex_);
+      session->cut_off();
+    }
+  });
+}
+
+// The functions below are called with the mutex held.
+
+void Session::begin_finish(grpc::Status status) {
+  finishing_ = true;
+  status_ = std::move(status);
+  advance();
+}
+
+void Session::advance() {
+  if (writing_ || finished_) {
+    return;
+  }
+  if (!queue_.empty()) {
+    writing_ = true;
+    StartWrite(&queue_.front().message);
+  } else if (finishing_) {
+    finished_ = true;
+    Finish(status_);
   }
 }
 
-void Session::write_queue() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-    if (queue_.empty()) {
-      return;
-    }
-    const auto message = std::move(queue_.front());
-    queue_.pop_front();
-    lock.unlock();
-    const bool written = stream_.Write(message);
-    lock.lock();
-    if (!written) {
-      closing_ = true;
-      queue_.clear();
-      return;
-    }
+// Ends the stream even if the client does not read: what is under way fails.
+void Session::cut_off() {
+  if (!done_) {
+    context_.TryCancel();
   }
+}
+
+void Session::OnWriteDone(bool ok) {
+  const std::lock_guard lock(mutex_);
+  writing_ = false;
+  if (ok) {
+    bytes_ -= queue_.front().bytes;
+    queue_.pop_front();
+  } else {
+    queue_.clear();
+    bytes_ = 0;
+    finishing_ = true;
+  }
+  advance();
+}
+
+void Session::OnDone() {
+  std::shared_ptr<Session> self;
+  const std::lock_guard lock(mutex_);
+  done_ = true;
+  self.swap(self_);  // outlives the lock
 }
 
 }  // namespace catchment::server

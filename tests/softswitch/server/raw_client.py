@@ -27,6 +27,7 @@ class RawClient:
     """One channel with one stream; `with RawClient(address) as client`."""
 
     def __init__(self, address: str, *, device_id: int = 1, credentials: grpc.ChannelCredentials | None = None) -> None:
+        self.address = address
         self.device_id = device_id
         self.election_id: tuple[int, int] | None = None
         options = [("grpc.max_receive_message_length", -1)]

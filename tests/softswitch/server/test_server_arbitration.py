@@ -111,7 +111,7 @@ def test_each_role_has_its_own_primary(switch: SwitchProcess, names: Names) -> N
         assert refused(stats.write).code() == grpc.StatusCode.PERMISSION_DENIED
 
 
-def test_a_role_config_is_refused(switch: SwitchProcess) -> None:
+def test_a_role_config_of_an_unknown_kind_is_refused(switch: SwitchProcess) -> None:
     with RawClient(switch.address) as one:
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = 1

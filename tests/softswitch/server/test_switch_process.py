@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import socket
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -16,7 +19,6 @@ from raw_client import Names, RawClient
 from server_programs import EXECUTABLE, Program
 
 from catchment.softswitch.process import SwitchProcess, SwitchProcessError
-from catchment.wire.generated import p4runtime_pb2
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +66,10 @@ def test_it_ends_in_time_with_clients_connected(start: Callable[..., SwitchProce
     ("arguments", "code", "words"),
     [
         (["--port", "1=no_such_if"], 1, ["port 1", "no_such_if"]),
-        (["--grpc", "192.0.2.1:9559"], 1, ["192.0.2.1:9559"]),
+        (["--grpc", "192.0.2.1:9559", "--allow-plaintext"], 1, ["192.0.2.1:9559"]),
+        (["--grpc", "192.0.2.1:9559"], 2, ["192.0.2.1:9559", "--tls-client-ca"]),
+        (["--grpc", f"unix:/tmp/{'x' * 120}"], 1, ["longer than"]),
+        (["--grpc", "unix:/proc/catchment.sock"], 1, ["/proc/catchment.sock"]),
         (["--program", "missing.so", "--p4info", "missing.txt"], 1, ["missing"]),
         (["--tls-cert", "missing.pem", "--tls-key", "missing.key"], 1, ["missing"]),
         (["--program", "x.so"], 2, ["--p4info"]),
@@ -177,49 +182,58 @@ def test_unix_sockets(start: Callable[..., SwitchProcess], tmp_path: Path) -> No
     assert switch.address == f"unix:{tmp_path}/switch.sock"
     with RawClient(switch.address) as client:
         assert client.arbitrate() == 0
-
-
-def test_mutual_tls(start: Callable[..., SwitchProcess], tmp_path: Path) -> None:
-    """A client without a certificate of the authority gets nowhere."""
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=tmp_path)
-
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
-    for name in ("server", "client"):
-        openssl(
-            "req",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            f"{name}.key",
-            "-out",
-            f"{name}.csr",
-            "-subj",
-            "/CN=localhost",
-        )
-        (tmp_path / "ext").write_text("subjectAltName=DNS:localhost\n")
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-            "-extfile", "ext", "-out", f"{name}.pem",
-        )  # fmt: skip
-
-    def content(name: str) -> bytes:
-        return (tmp_path / name).read_bytes()
-
-    switch = start(
-        grpc="localhost:0",
-        extra=(
-            "--tls-cert", str(tmp_path / "server.pem"), "--tls-key", str(tmp_path / "server.key"),
-            "--tls-client-ca", str(tmp_path / "ca.pem"),
-        ),
-    )  # fmt: skip
-    known = grpc.ssl_channel_credentials(content("ca.pem"), content("client.key"), content("client.pem"))
-    with RawClient(switch.address, credentials=known) as client:
+    assert run("--grpc", switch.address).returncode == 1, "it took the socket of a switch that lives"
+    with RawClient(switch.address) as client:
         assert client.arbitrate() == 0
-    for stranger in (grpc.ssl_channel_credentials(content("ca.pem")), None):
-        with RawClient(switch.address, credentials=stranger) as client:
-            with pytest.raises(grpc.RpcError) as caught:
-                client.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=60)
-            assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+    left = tmp_path / "left.sock"
+    with socket.socket(socket.AF_UNIX) as dead:  # as a switch that was killed leaves one
+        dead.bind(str(left))
+    with RawClient(start(grpc=f"unix:{left}").address) as client:
+        assert client.arbitrate() == 0
+
+
+def test_nobody_else_gets_in_by_default(kinds: Program, tmp_path: Path) -> None:
+    """Started without an address, a switch listens at a socket of its user alone, and at no port."""
+    command = [str(EXECUTABLE), f"--program={kinds.shared_object}", f"--p4info={kinds.p4info_file}"]
+    surroundings = {**os.environ, "CATCHMENT_RUN_DIR": str(tmp_path / "run")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=surroundings) as process:
+        try:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())["grpc"]
+            path = Path(address.removeprefix("unix:"))
+            assert path == tmp_path / "run" / "p4runtime-1.sock"
+            assert path.stat().st_mode & 0o777 == 0o600
+            connections = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+            assert f"pid={process.pid}," not in connections
+            with RawClient(address) as client:
+                assert client.arbitrate() == 0
+        finally:
+            process.terminate()
+            assert process.wait(120) == 0
+    assert not path.exists()
+
+
+def connect_as(user: int, path: Path) -> type[OSError] | None:
+    """What another user meets at a socket; for files each thread has a user of its own."""
+
+    def attempt() -> type[OSError] | None:
+        ctypes.CDLL(None).setfsuid(user)
+        with socket.socket(socket.AF_UNIX) as one:
+            try:
+                one.connect(str(path))
+            except OSError as error:
+                return type(error)
+        return None
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(attempt).result()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_as_nobody_nothing_is_possible(start: Callable[..., SwitchProcess], kinds: Program) -> None:
+    switch = start(program=kinds.shared_object, p4info=kinds.p4info_file)
+    path = Path(switch.address.removeprefix("unix:"))
+    for folder in path.parents[:1]:
+        folder.chmod(0o755)  # the socket itself keeps others out
+    for user, error in ((0, None), (65534, PermissionError)):
+        assert connect_as(user, path) is error

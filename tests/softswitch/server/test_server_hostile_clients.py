@@ -1,0 +1,138 @@
+"""Clients that say nothing, too much, or do not listen: what they cost the switch, and the others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from raw_client import Names, RawClient
+from server_programs import Program
+
+from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
+
+MIB = 1 << 20
+STREAMS_PER_CONNECTION = 64
+OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1))
+TIMEOUT = 60.0
+
+
+def peak_memory(switch: SwitchProcess) -> int:
+    """The most bytes of memory that the switch ever had."""
+    lines = Path(f"/proc/{switch.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+
+
+def threads(switch: SwitchProcess) -> int:
+    return len(list(Path(f"/proc/{switch.pid}/task").iterdir()))
+
+
+@contextlib.asynccontextmanager
+async def mute_streams(address: str, count: int) -> AsyncIterator[list[object]]:
+    """Streams on which nothing is sent."""
+    channels = [
+        grpc.aio.insecure_channel(address, options=OWN_CONNECTION) for _ in range(-(-count // STREAMS_PER_CONNECTION))
+    ]
+    calls = []
+    for channel in channels:
+        await channel.channel_ready()
+        stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        calls += [stub.StreamChannel() for _ in range(min(STREAMS_PER_CONNECTION, count - len(calls)))]
+    await asyncio.gather(
+        *(asyncio.wait_for(call.wait_for_connection(), TIMEOUT) for call in calls), return_exceptions=True
+    )
+    try:
+        yield calls
+    finally:
+        for channel in channels:
+            await channel.close()
+
+
+def test_mute_streams_do_not_keep_others_out(switch: SwitchProcess, names: Names) -> None:
+    """More than there were threads for; they hold none now."""
+    before = threads(switch)
+
+    async def main() -> None:
+        async with mute_streams(switch.address, 1500):
+            await asyncio.to_thread(one_that_works)
+
+    def one_that_works() -> None:
+        with RawClient(switch.address) as client:
+            assert client.arbitrate((0, 1)) == 0
+            client.insert(names.entry("lpm_t", {1: ("lpm", 0x0A000000, 8)}, ("set_lpm", [5])))
+            assert len(client.read(names.entry("lpm_t"))) == 1
+            assert threads(switch) < before + 50
+
+    asyncio.run(main())
+
+
+def test_a_mute_stream_is_ended_and_one_that_spoke_is_not(start: Callable[..., SwitchProcess], kinds: Program) -> None:
+    switch = start(program=kinds.shared_object, p4info=kinds.p4info_file, extra=("--stream-patience-ms", "50"))
+    with RawClient(switch.address) as speaker, RawClient(switch.address) as mute:
+        assert speaker.arbitrate((0, 7)) == 0
+        with pytest.raises(grpc.RpcError) as caught:
+            mute.receive()
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        assert "MasterArbitrationUpdate" in caught.value.details()
+        assert speaker.arbitrate((0, 8)) == 0
+
+
+def test_of_too_many_mute_streams_the_oldest_goes(start: Callable[..., SwitchProcess]) -> None:
+    switch = start(extra=("--stream-patience-ms", "3600000"))
+
+    async def main() -> None:
+        async with mute_streams(switch.address, 1100) as calls:
+            code = await asyncio.wait_for(calls[0].code(), TIMEOUT)  # type: ignore[attr-defined]
+            assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def stranger(switch: SwitchProcess) -> Iterator[p4runtime_pb2_grpc.P4RuntimeStub]:
+    with grpc.insecure_channel(switch.address, OWN_CONNECTION) as channel:
+        yield p4runtime_pb2_grpc.P4RuntimeStub(channel)
+
+
+def write_of(size: int) -> p4runtime_pb2.WriteRequest:
+    request = p4runtime_pb2.WriteRequest(device_id=1)
+    request.updates.add().entity.table_entry.metadata = bytes(size)
+    return request
+
+
+def test_long_requests_are_refused_before_they_are_taken(
+    switch: SwitchProcess, stranger: p4runtime_pb2_grpc.P4RuntimeStub, start: Callable[..., SwitchProcess]
+) -> None:
+    before = peak_memory(switch)
+    for size, code in (
+        (3 * MIB, grpc.StatusCode.PERMISSION_DENIED),
+        (5 * MIB, grpc.StatusCode.RESOURCE_EXHAUSTED),
+        (300 * MIB, grpc.StatusCode.RESOURCE_EXHAUSTED),
+    ):
+        with pytest.raises(grpc.RpcError) as caught:
+            stranger.Write(write_of(size), timeout=TIMEOUT)
+        assert caught.value.code() == code
+    assert peak_memory(switch) - before < 100 * MIB
+    patient = start(extra=("--max-request-bytes", str(8 * MIB)))
+    with grpc.insecure_channel(patient.address, OWN_CONNECTION) as channel, pytest.raises(grpc.RpcError) as caught:
+        p4runtime_pb2_grpc.P4RuntimeStub(channel).Write(write_of(5 * MIB), timeout=TIMEOUT)
+    assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_a_client_that_does_not_listen_costs_a_bounded_queue(switch: SwitchProcess) -> None:
+    """Each of its messages is answered by an error that quotes it."""
+    before = peak_memory(switch)
+    message = p4runtime_pb2.StreamMessageRequest()
+    message.packet.payload = bytes(2 * MIB)
+    last = p4runtime_pb2.StreamMessageRequest()
+    last.arbitration.device_id = 99
+
+    with grpc.insecure_channel(switch.address, OWN_CONNECTION) as channel:
+        stream = p4runtime_pb2_grpc.P4RuntimeStub(channel).StreamChannel(iter([message] * 150 + [last]))
+        with contextlib.suppress(grpc.RpcError):
+            stream.code()  # waits for the end, reads nothing
+    assert peak_memory(switch) - before < 100 * MIB
