@@ -10,11 +10,11 @@ import typer
 
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.cli.target import TopologyOption, complete_switch, find_place, listening_address
-from catchment.controlplane.client.channel import SwitchAddress
 from catchment.controlplane.controller import certificates as authority
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.settings import Settings, Timing
+from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.topology import Topology
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME, host_name

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from catchment.checkout import SHELL
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.client.channel import SwitchAddress, parse
+from catchment.controlplane.client.channel import parse
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.controlplane.networks.address import SwitchAddress
 
 _SESSION = Path(__file__).with_name("session.py")
 

@@ -42,8 +42,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from catchment.controlplane.client.channel import SwitchAddress
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
+from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
 from catchment.controlplane.topology.rate_text import bits_per_second

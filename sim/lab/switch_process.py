@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from catchment.controlplane.client.channel import SwitchAddress, parse
+from catchment.controlplane.client.channel import parse
+from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.networks.state import NetworkError, admin_socket, remove_dead_sockets, state_folder
 from catchment.controlplane.programs.cache import cache_folder
 from catchment.controlplane.topology import Target

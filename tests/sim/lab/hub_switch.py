@@ -1,6 +1,6 @@
-"""Not a test: a switch process that repeats every frame to every other port, and says that it listens on a TCP port.
+"""Not a test: a switch process that repeats every frame to every other port, and says that it listens at a socket.
 
-usage: hub_switch.py HOST:PORT INTERFACE...
+usage: hub_switch.py unix:PATH INTERFACE...
 """
 
 import selectors
@@ -12,8 +12,7 @@ _OUTGOING = 4
 
 
 def main() -> None:
-    host, _, port = sys.argv[1].rpartition(":")
-    server = socket.create_server((host, int(port)))
+    server = socket.create_server(sys.argv[1].removeprefix("unix:"), family=socket.AF_UNIX)
     selector = selectors.DefaultSelector()
     ports = []
     for name in sys.argv[2:]:

@@ -26,7 +26,7 @@ HUB = Path(__file__).with_name("hub_switch.py")
 ECHO = Path(__file__).with_name("udp_echo.py")
 
 
-def hub_command(address: str, _device_id: int, ports: Mapping[int, str]) -> list[str]:
+def hub_command(address: str, _device_id: int, ports: Mapping[int, str], _name: str) -> list[str]:
     return [sys.executable, str(HUB), address, *ports.values()]
 
 
