@@ -96,7 +96,7 @@ def make(
             files = [folder / file for file in credential_files(name)]
             if not files[0].exists():
                 key = ec.generate_private_key(ec.SECP256R1())
-                _write(files[0], files[1], _issue(authority, name, key, also, server=name in served), key)
+                _write(files[0], files[1], _issue(authority, name, key, also), key)
                 made.append(str(files[0]))
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot make certificates in {folder}: {error}") from None
@@ -176,8 +176,9 @@ def _authority(folder: Path) -> _Authority:
 
 
 def _issue(
-    authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str], *, server: bool
+    authority: _Authority, name: str, key: ec.EllipticCurvePrivateKey, addresses: Sequence[str]
 ) -> x509.Certificate:
+    server = name == CONTROLLER_NAME or name.startswith(switch_name(""))
     # The controller is a client of the switches, too.
     usages = [ExtendedKeyUsageOID.SERVER_AUTH] if server else [ExtendedKeyUsageOID.CLIENT_AUTH]
     if name == CONTROLLER_NAME:

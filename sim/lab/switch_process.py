@@ -22,7 +22,7 @@ def embedded_command(address: str, device_id: int, ports: Mapping[int, str], nam
     """Command line of the embedded switch.
 
     Args:
-        address: where its P4Runtime server listens, as clients spell it (`client.channel`).
+        address: where its P4Runtime server listens, as clients spell it (`networks.address`).
         device_id: P4Runtime device id.
         ports: port number -> network interface or shm:PATH.
         name: of the switch, which its certificate proves; needed for an address with TLS.
