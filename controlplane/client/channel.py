@@ -51,7 +51,7 @@ def open_channel(address: str) -> grpc.Channel:
 
 
 def open_async_channel(address: str) -> Any:
-    """As `open_channel`, for asyncio."""
+    """A channel for asyncio; errors as `open_channel`."""
     parts = parse(address)
     credentials = _credentials(parts)
     if credentials is None:

@@ -112,7 +112,7 @@ void run(const Options& options, Ending& ending) {
   }
   ServiceOptions service_options;
   service_options.client_names = options.tls_client_names;
-  service_options.stream_patience = std::chrono::milliseconds(options.stream_patience_ms);
+  service_options.stream_timeout = std::chrono::milliseconds(options.stream_timeout_ms);
   Service service(service_options, log, control);
   const auto [server, address] = listen(options, service);
   {

@@ -158,7 +158,7 @@ void declare_server(CLI::App& app, Options& options) {
   app.add_option("--max-request-bytes", options.max_request_bytes,
                  "longest message that is taken from a client, whoever that is")
       ->check(number_from<std::uint32_t>(1U << 16, 1U << 30));
-  app.add_option("--stream-patience-ms", options.stream_patience_ms,
+  app.add_option("--stream-timeout-ms", options.stream_timeout_ms,
                  "a StreamChannel without a message for so long is ended")
       ->check(number_from<std::uint32_t>(1, 3'600'000));
   auto* cert = app.add_option("--tls-cert", options.tls_cert,

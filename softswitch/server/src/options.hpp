@@ -43,7 +43,7 @@ struct Options {
   std::filesystem::path tls_crl_dir;
   std::vector<std::string> tls_client_names;  // empty: whoever the authority knows
   std::uint32_t max_request_bytes = 4U << 20;
-  std::uint32_t stream_patience_ms = 10'000;
+  std::uint32_t stream_timeout_ms = 10'000;
   LogLevel log_level = LogLevel::info;
   int owner = 0;     // process that the switch ends with; 0: none
   std::string help;  // the text to print instead of starting; empty: none was asked for

@@ -6,7 +6,7 @@
 namespace catchment::server {
 
 namespace {
-constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kTimeout = std::chrono::seconds(10);
 }
 
 ReadCall::ReadCall(grpc::CallbackServerContext& context, Timer& timer,
@@ -31,7 +31,7 @@ void ReadCall::answer(std::vector<p4::v1::ReadResponse> responses, grpc::Status 
 
 // Looks later whether the client took any message since `seen` were written.
 void ReadCall::watch(std::size_t seen) {
-  timer_.after(kPatience, [weak = weak_from_this(), seen] {
+  timer_.after(kTimeout, [weak = weak_from_this(), seen] {
     const auto call = weak.lock();
     if (call == nullptr) {
       return;

@@ -169,7 +169,7 @@ grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageRespo
 Service::StreamChannel(grpc::CallbackServerContext* context) {
   const auto session = std::make_shared<Session>(*context, control_, streams_, timer_);
   log_.debug("stream of " + session->peer() + " opened");
-  session->start(options_.stream_patience);
+  session->start(options_.stream_timeout);
   const grpc::Status refusal = answer([&] {
     check_name(*context);
     return grpc::Status::OK;

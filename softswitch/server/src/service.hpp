@@ -22,8 +22,8 @@
 namespace catchment::server {
 
 struct ServiceOptions {
-  std::vector<std::string> client_names;         // that certificates may prove; empty: any
-  std::chrono::milliseconds stream_patience{0};  // for the first message of a stream
+  std::vector<std::string> client_names;        // that certificates may prove; empty: any
+  std::chrono::milliseconds stream_timeout{0};  // for the first message of a stream
 };
 
 // No call holds a thread while it waits for its client or for others: gRPC's threads take a request

@@ -18,9 +18,9 @@ Session::Session(grpc::CallbackServerContext& context, SessionHandler& handler, 
                  Timer& timer)
     : context_(context), handler_(handler), work_(work), timer_(timer), peer_(context.peer()) {}
 
-void Session::start(std::chrono::milliseconds patience) {
+void Session::start(std::chrono::milliseconds timeout) {
   self_ = shared_from_this();
-  timer_.after(patience, [weak = weak_from_this()] {
+  timer_.after(timeout, [weak = weak_from_this()] {
     if (const auto session = weak.lock(); session != nullptr && session->is_mute()) {
       session->finish({grpc::StatusCode::DEADLINE_EXCEEDED,
                        "no message came on the stream: send a MasterArbitrationUpdate first"});

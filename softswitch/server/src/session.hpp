@@ -42,9 +42,9 @@ class Session final
   Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
           Timer& timer);
 
-  // Begins to listen to the client; one that says nothing for `patience` is cut off. The stream
+  // Begins to listen to the client; one that says nothing for `timeout` is cut off. The stream
   // keeps the session until it has ended.
-  void start(std::chrono::milliseconds patience);
+  void start(std::chrono::milliseconds timeout);
 
   // Queues a message that must arrive (arbitration); a client that leaves too many unread is cut
   // off.

@@ -71,7 +71,7 @@ def test_mute_streams_do_not_keep_others_out(switch: SwitchProcess, names: Names
 
 
 def test_a_mute_stream_is_ended_and_one_that_spoke_is_not(start: Callable[..., SwitchProcess], kinds: Program) -> None:
-    switch = start(program=kinds.shared_object, p4info=kinds.p4info_file, extra=("--stream-patience-ms", "50"))
+    switch = start(program=kinds.shared_object, p4info=kinds.p4info_file, extra=("--stream-timeout-ms", "50"))
     with RawClient(switch.address) as speaker, RawClient(switch.address) as mute:
         assert speaker.arbitrate((0, 7)) == 0
         with pytest.raises(grpc.RpcError) as caught:
@@ -82,7 +82,7 @@ def test_a_mute_stream_is_ended_and_one_that_spoke_is_not(start: Callable[..., S
 
 
 def test_of_too_many_mute_streams_the_oldest_goes(start: Callable[..., SwitchProcess]) -> None:
-    switch = start(extra=("--stream-patience-ms", "3600000"))
+    switch = start(extra=("--stream-timeout-ms", "3600000"))
 
     async def main() -> None:
         async with mute_streams(switch.address, 1100) as calls:
