@@ -1,12 +1,12 @@
-"""How an operation is split over rails (docs/rails.md, "The split"): slow, by trying everything, in exact integers.
+"""What rails cost and how an operation is split over them (docs/rails.md): slow, by trying everything, in exact integers.
 
-The C++ balancer of the collectives must give the same shares for the same numbers.
+The C++ of the collectives must have the same costs after the same reports, and the same shares for the same costs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import combinations
 
@@ -128,3 +128,42 @@ def _by_weight(weights: dict[int, int], elements: int) -> list[Share]:
         shares.append(Share(rail, first, end - first))
         first = end
     return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a rank has seen of a rail: bytes, the nanoseconds in which they came, and the shortest start."""
+
+    size: int
+    duration_ns: int
+    start_ns: int
+
+
+class CostTable:
+    """What all ranks believe of the rails after the same reports; `costs` is what they believe before."""
+
+    EARLY_REPORTS = 8
+
+    def __init__(self, costs: Sequence[RailCost]) -> None:
+        self.costs = list(costs)
+        self._learnt = [0] * len(costs)
+
+    def learn(self, ranks: Sequence[Sequence[Sample]]) -> None:
+        """Learn from a report: for each rank its sample of each rail. A rail that a rank has not used stays as it is."""
+        for rail, cost in enumerate(self.costs):
+            samples = [rank[rail] for rank in ranks]
+            rate = min(s.size * _NANOS_PER_MILLI // max(s.duration_ns, 1) for s in samples)
+            if rate == 0:
+                continue
+            start = max(s.start_ns for s in samples)
+            self.costs[rail] = replace(
+                cost,
+                bytes_per_ms=self._mixed(rail, cost.bytes_per_ms, rate),
+                start_ns=self._mixed(rail, cost.start_ns, start),
+            )
+            self._learnt[rail] += 1
+
+    def _mixed(self, rail: int, before: int, measured: int) -> int:
+        reports = self._learnt[rail]
+        parts = 1 if reports == 0 else 2 if reports < self.EARLY_REPORTS else 8
+        return min(max((before * (parts - 1) + measured) // parts, 1), (1 << 32) - 1)

@@ -16,6 +16,7 @@
 #include "endpoint.hpp"
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
+#include "rails/cost_table.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
 #include "silence_timer.hpp"
@@ -291,6 +292,30 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("idle", &SlotRing::idle)
       .def_property_readonly("oldest", &SlotRing::oldest)
       .def_property_readonly("next", &SlotRing::next);
+
+  py::class_<rails::CostTable>(module, "CostTable")
+      .def(py::init([](const std::vector<std::tuple<std::uint32_t, std::uint32_t>>& costs) {
+        std::vector<rails::RailCost> believed;
+        for (const auto& [start, rate] : costs) believed.push_back({start, rate, 0});
+        return std::make_unique<rails::CostTable>(std::move(believed));
+      }))
+      .def("learn",
+           [](rails::CostTable& table,
+              const std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>& words) {
+             std::vector<rails::RailSample> samples;
+             for (const auto& [bytes, lasted, start] : words) {
+               samples.push_back({bytes, lasted, start});
+             }
+             table.learn(samples);
+           })
+      .def_property_readonly("version", &rails::CostTable::version)
+      .def_property_readonly("costs", [](const rails::CostTable& table) {
+        std::vector<std::tuple<std::uint32_t, std::uint32_t>> costs;
+        for (const rails::RailCost& cost : table.costs()) {
+          costs.emplace_back(cost.start_ns, cost.bytes_per_ms);
+        }
+        return costs;
+      });
 
   module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),
              py::arg("parameters"), py::arg("merged"), py::arg("lanes"), py::arg("param_bytes"),

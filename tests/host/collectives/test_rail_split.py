@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from catchment.host import _machines
 from catchment.host.collectives import CollectiveError
 from catchment.host.collectives.rail_split import RailCost, RailPolicy, RailShare, split
 from catchment.sim.golden import rails as golden
@@ -116,6 +117,35 @@ def test_a_rail_that_is_five_times_slower_stays_out_of_the_papers_split() -> Non
     rails = [RailCost(0, 600_000), RailCost(0, 100_000)]
     assert [s.rail for s in split(rails, [0, 0], RailPolicy.PAPER, 1 << 24)] == [0]
     assert len(split(rails, [0, 0], RailPolicy.WATERFILL, 1 << 24)) == 2
+
+
+def test_costs_equal_the_golden_model_report_for_report(rng: random.Random) -> None:
+    for _ in range(100):
+        count, ranks = rng.randint(1, 8), rng.randint(1, 16)
+        believed = [(rng.randrange(1, 10**7), rng.randrange(1, 1 << 28)) for _ in range(count)]
+        ours = _machines.CostTable(believed)
+        expected = golden.CostTable([golden.RailCost(*cost) for cost in believed])
+        for report in range(12):
+            used = [rng.random() < 0.8 for _ in range(count)]
+            samples = [
+                [
+                    golden.Sample(rng.randrange(1 << 40), rng.randrange(1, 1 << 40), rng.randrange(1, 1 << 30))
+                    if used[rail] or rng.random() < 0.5
+                    else golden.Sample(0, 0, 0)
+                    for rail in range(count)
+                ]
+                for _ in range(ranks)
+            ]
+            ours.learn([(s.size, s.duration_ns, s.start_ns) for rank in samples for s in rank])
+            expected.learn(samples)
+            assert ours.costs == [(cost.start_ns, cost.bytes_per_ms) for cost in expected.costs]
+            assert ours.version == report + 1
+
+
+def test_a_rail_is_as_fast_as_for_its_slowest_rank() -> None:
+    table = _machines.CostTable([(100_000, 1000), (100_000, 2000)])
+    table.learn([(8 << 20, 10**6, 5_000), (0, 0, 0), (4 << 20, 10**6, 9_000), (1 << 20, 10**6, 1)])
+    assert table.costs == [(9_000, 4 << 20), (100_000, 2000)]
 
 
 @pytest.mark.parametrize(
