@@ -1,4 +1,4 @@
-"""What rails cost and how an operation is split over them (docs/rails.md): slow, by trying everything, in exact integers.
+"""What rails cost and how an operation is split over them (docs/rails.md): slow, by trying everything, in integers.
 
 The C++ of the collectives must have the same costs after the same reports, and the same shares for the same costs.
 """
@@ -149,7 +149,7 @@ class CostTable:
         self._learnt = [0] * len(costs)
 
     def learn(self, ranks: Sequence[Sequence[Sample]]) -> None:
-        """Learn from a report: for each rank its sample of each rail. A rail that a rank has not used stays as it is."""
+        """Learn from a report, each rank's samples of each rail; a rail that some rank has not used stays as it is."""
         for rail, cost in enumerate(self.costs):
             samples = [rank[rail] for rank in ranks]
             rate = min(s.size * _NANOS_PER_MILLI // max(s.duration_ns, 1) for s in samples)
