@@ -1,5 +1,5 @@
 // axi_read_engine: whatever segments come, no burst crosses a multiple of 4 KiB, none is empty or longer than it may be,
-// and what is asked stays until it is taken.
+// what is asked stays until it is taken, and every beat that was asked for has room in the buffer, whenever it comes.
 module read_bursts_fv
   import hostif_pkg::*;
 (
@@ -25,7 +25,42 @@ module read_bursts_fv
   logic [63:0]  m_axis_tkeep;
   logic [2:0]   m_axis_tuser;
 
-  axi_read_engine #(.BURST_BEATS(Burst), .BUFFER_BEATS(8)) dut (.s_segment_user(1'b0), .*);
+  localparam int unsigned Buffer = 8;
+  localparam int unsigned Bursts = 2;
+
+  axi_read_engine #(.BURST_BEATS(Burst), .BUFFER_BEATS(Buffer), .BURSTS(Bursts)) dut (.s_segment_user(1'b0), .*);
+
+  // The beats of a burst lie above its other fields.
+  localparam int unsigned BeatBits = $clog2(Burst) + 1;
+  localparam int unsigned BurstBits = BeatBits + 6 + 1 + 1 + 1;
+
+  function automatic logic [BeatBits-1:0] beats_of(logic [BurstBits-1:0] burst);
+    return burst[BurstBits-1-:BeatBits];
+  endfunction
+
+  // Beats that were asked for and have not come, by the engine's own list of bursts; and whether that list makes sense.
+  logic [7:0] asked;
+  logic       sensible;
+  wire  [1:0] listed = dut.outstanding.write_reg - dut.outstanding.read_reg;
+
+  always_comb begin
+    asked    = 8'd0;
+    sensible = listed <= 2'(Bursts) && (dut.outstanding.valid_reg || dut.beat_reg == '0);
+    for (int unsigned i = 0; i < Bursts; i++) begin
+      if (2'(i) < listed) begin
+        asked    = asked + 8'(beats_of(dut.outstanding.memory[1'(dut.outstanding.read_reg[0] + 1'(i))]));
+        sensible = sensible && beats_of(dut.outstanding.memory[1'(dut.outstanding.read_reg[0] + 1'(i))]) != '0
+                   && beats_of(dut.outstanding.memory[1'(dut.outstanding.read_reg[0] + 1'(i))]) <= BeatBits'(Burst);
+      end
+    end
+    if (dut.outstanding.valid_reg) begin
+      asked    = asked + 8'(dut.burst.beats) - 8'(dut.beat_reg);
+      sensible = sensible && dut.beat_reg < dut.burst.beats && dut.burst.beats <= BeatBits'(Burst);
+    end
+  end
+
+  wire [3:0] in_memory = dut.buffer.write_reg - dut.buffer.read_reg;
+  wire [7:0] kept = 8'(in_memory) + 8'(dut.buffer.valid_reg);
 
   logic started_reg = 1'b0;
   wire [12:0] left_bytes = {dut.beats_left_reg, 6'd0};
@@ -37,8 +72,6 @@ module read_bursts_fv
     assume (s_segment.bytes != 0);
     assume (s_segment.address[5:0] == 0);
     assume ({2'b0, s_segment.address[11:0]} + {1'b0, s_segment.bytes} <= 14'd4096);
-    // A beat comes only where there is room: the engine's own assertion in simulation.
-    assume (!dut.arrives || dut.buffer_ready);
     if (started_reg && !rst) begin
       if (m_axi_arvalid) begin
         in_one_block : assert ({2'b0, m_axi_araddr[11:0]} + {6'(m_axi_arlen + 8'd1), 6'd0} <= 14'd4096);
@@ -48,7 +81,10 @@ module read_bursts_fv
       if ($past(m_axi_arvalid && !m_axi_arready && !rst)) begin
         stays : assert (m_axi_arvalid && $stable(m_axi_araddr) && $stable(m_axi_arlen));
       end
-      // what makes it inductive
+      room_for_what_comes : assert (!dut.arrives || dut.buffer_ready);
+      // what makes it inductive: what was asked for, what is kept and what is free are the buffer
+      list : assert (sensible && in_memory <= 4'(Buffer));
+      room : assert (asked + kept + 8'(dut.room_reg) == 8'(Buffer));
       if (dut.busy_reg) begin
         some_left : assert (dut.beats_left_reg != 0 && dut.beats_left_reg <= 7'd64);
         aligned : assert (dut.segment_reg.address[5:0] == 0);

@@ -10,6 +10,8 @@ module axi_read_engine
     parameter int unsigned BURST_BEATS = 16,
     // number of beats that may be asked for and not handed over yet, a power of two; memory's latency decides how many
     parameter int unsigned BUFFER_BEATS = 512,
+    // number of bursts that may be under way, a power of two
+    parameter int unsigned BURSTS = 64,
     // number of bits that go with a segment
     parameter int unsigned USER_BITS = 1
 ) (
@@ -103,7 +105,7 @@ module axi_read_engine
   logic   burst_valid;
   logic   burst_done;
 
-  sync_fifo #(.WIDTH($bits(burst_t)), .DEPTH(64), .RAM_STYLE("distributed")) outstanding (
+  sync_fifo #(.WIDTH($bits(burst_t)), .DEPTH(BURSTS), .RAM_STYLE("distributed")) outstanding (
       .clk,
       .rst,
       .s_data({beats, ends && segment_reg.last ? segment_reg.bytes[5:0] : 6'd0, segment_reg.last && ends, segment_reg.unmapped, user_reg}),
