@@ -13,6 +13,16 @@ LOWEST, HIGHEST, PER_OCTAVE = -40, 4, 4
 EDGES = 2.0 ** np.arange(LOWEST, HIGHEST + 1 / PER_OCTAVE, 1 / PER_OCTAVE)
 
 
+VECTOR = 1024
+
+
+def _beside_largest(got: Reals, exact: Reals) -> Reals:
+    starts = np.arange(0, len(exact), VECTOR)
+    largest = np.maximum.reduceat(np.abs(exact), starts).repeat(VECTOR)[: len(exact)]
+    errors: Reals = np.divide(np.abs(got - exact), largest, out=np.zeros(len(exact)), where=largest > 0)
+    return errors
+
+
 @dataclass(slots=True)
 class ErrorDistribution:
     """Collects |got - exact| / |exact| over elements whose exact sum is not zero.
@@ -21,6 +31,7 @@ class ErrorDistribution:
         counts: elements by error, in the bins of EDGES and one below and above.
         exact: elements without error. lost: elements that became zero. skipped: elements whose sum was not used.
         squared_error, squared: of all elements, for the error of the gradient as a vector.
+        beside: |got - exact| over the largest |exact| of the element's vector of 1024, of every element.
     """
 
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(EDGES) + 1, np.int64))
@@ -30,6 +41,7 @@ class ErrorDistribution:
     largest: float = 0.0
     squared_error: float = 0.0
     squared: float = 0.0
+    beside: list[Reals] = field(default_factory=list)
 
     def add(self, got: Reals | None, exact: Reals) -> None:
         """Take in a tensor's sum; None if it was left alone."""
@@ -38,6 +50,7 @@ class ErrorDistribution:
             return
         self.squared_error += float(np.sum((got - exact) ** 2))
         self.squared += float(np.sum(exact**2))
+        self.beside.append(_beside_largest(got, exact))
         there = exact != 0
         error = np.abs(got[there] - exact[there]) / np.abs(exact[there])
         self.exact += int(np.count_nonzero(error == 0))
@@ -68,6 +81,14 @@ class ErrorDistribution:
             return 0.0
         return float(EDGES[index]) if index < len(EDGES) else self.largest
 
+    def beside_largest(self) -> dict[str, float]:
+        """Quantiles of the error beside the largest of the element's vector."""
+        errors = np.concatenate([*self.beside, np.zeros(1)])
+        return {
+            "median_beside_largest": float(np.median(errors)),
+            "p99_beside_largest": float(np.quantile(errors, 0.99)),
+        }
+
     def to_json(self) -> dict[str, float | int]:
         """Plain values."""
         return {
@@ -75,6 +96,7 @@ class ErrorDistribution:
             "median": self.quantile(0.5),
             "p99": self.quantile(0.99),
             "p99.9": self.quantile(0.999),
+            **self.beside_largest(),
             "largest": self.largest,
             "vector_error": self.vector_error,
             "share_exact": self.exact / max(1, self.elements),

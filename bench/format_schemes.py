@@ -10,7 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from catchment.host.optimizer import DelayedScaling, ScalingOptions
-from catchment.sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
+from catchment.sim.golden import collectives
+from catchment.sim.golden.scaled_sums import exponent_of, from_wire, scaled_sum, to_wire
+from catchment.sim.lab.local_switch import SLOTS
 from catchment.wire.generated.constants import DataType
 
 Parts = Sequence[NDArray[np.float32]]  # one flat array per worker
@@ -48,11 +50,11 @@ def floats(dtype: DataType) -> Scheme:
 
 
 def block(dtype: DataType, lanes: int) -> Scheme:
-    """Block scaling with `lanes` elements per exponent."""
+    """The sum that `all_reduce` gives with a program of `lanes` lanes: gathered, on the grid or by vectors' own E."""
 
     def add(parts: Parts) -> Reals:
         wire = [to_wire(part, dtype) for part in parts]
-        return from_wire(scaled_sum(wire, dtype, block_exponents(wire, dtype, lanes), lanes).values, dtype)
+        return from_wire(collectives.total(wire, dtype, lanes=lanes, slots=SLOTS), dtype)
 
     return Scheme(add)
 

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from bench import format_schemes as schemes
 from bench.format_error import ErrorDistribution
 from bench.format_schemes import FixedExponent, Parts, Scheme
+from catchment.sim.lab.local_switch import LANES
 from catchment.sim.training.data import load_corpus
 from catchment.sim.training.options import TrainingOptions
 from catchment.sim.training.reference import Reference
 from catchment.wire.generated.constants import DataType
 
-LANES = 1024  # of the switch that torchrun and the benchmarks start
 NARROW_LANES = 64
+BUCKET = "fp32 block, bucket"
+"""All tensors in one operation, as DDP sends them."""
 EXACT = "exact"
 RUNS = (
     EXACT,
@@ -96,6 +98,10 @@ class Study:
                 self.exponent.fit(parts)
                 ways = [error_schemes(name, self._options.workers, self.exponent) for name in self.names]
             totals = [schemes.exact(tensor) for tensor in parts]
+            if step in sampled:
+                bucket = [np.concatenate(tensors) for tensors in zip(*parts, strict=True)]
+                together = schemes.block(DataType.FP32, LANES).add(bucket)
+                found.setdefault(BUCKET, ErrorDistribution()).add(together, schemes.exact(bucket))
             for tensor, total, way in zip(parts, totals, ways, strict=True):
                 for label, scheme in way.items():
                     if step in sampled:

@@ -2,8 +2,9 @@
 
 Gradients are those of the demo's model and text, four workers. First the relative error of every element of the sum,
 for each format (fp32, fp16, bf16) and scaling (block, delayed, fixed), beside sums of floats in the same format; then
-whole training runs that differ in nothing but the sums. catchment.sim.golden.scaled_sums is the definition, which every
-implementation equals bit for bit, so no switch is needed. Writes JSON and two plots to build/bench/.
+whole training runs that differ in nothing but the sums. Block scaling is that of catchment.sim.golden.collectives, the
+others those of catchment.sim.golden.scaled_sums, which every implementation equals bit for bit, so no switch is needed.
+Writes JSON and two plots to build/bench/.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def main(*, steps: int = 150, preset: str = "demo", workers: int = 4, seed: int 
     apart = distances(curves)
     notes = [
         f"{name}: median {e['median']:.1e}, 99% {e['p99']:.1e}, 99.9% {e['p99.9']:.1e}, largest {e['largest']:.1e}, "
-        f"lost {e['share_lost']:.1e}, vector {e['vector_error']:.1e}"
+        f"lost {e['share_lost']:.1e}, vector {e['vector_error']:.1e}, beside the largest of its vector: "
+        f"median {e['median_beside_largest']:.1e}, 99% {e['p99_beside_largest']:.1e}"
         for name, e in ((name, found.to_json()) for name, found in errors.items())
     ]
     notes += [

@@ -159,6 +159,22 @@ class Allocator:
         """Note that a job uses a port of a host."""
         self._ports.add((host, port))
 
+    def release(self, share: Share) -> None:
+        """Take a share back; a group that two streams have goes with the first of them."""
+        ledger = self._ledgers[share.switch]
+        if share.slots:
+            ledger.slots.remove((share.base, share.base + share.slots))
+        ledger.rows.remove(share.row)
+        ledger.groups.discard(share.group)
+
+    def release_generation(self, generation: int) -> None:
+        """Take a generation back; it is given out again when all others were."""
+        self._used_generations.discard(generation)
+
+    def release_port(self, host: str, port: int) -> None:
+        """Take a port of a host back."""
+        self._ports.discard((host, port))
+
     def _enter(self, share: Share) -> None:
         try:
             ledger = self._ledgers[share.switch]

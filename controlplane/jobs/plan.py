@@ -85,6 +85,15 @@ class JobPlan:
         """
         return replace(self, streams=tuple(replace(s, gen=allocator.generation()) for s in self.streams))
 
+    def release(self, allocator: Allocator) -> None:
+        """Give back what the job holds: it is on no switch any more."""
+        for stream in self.streams:
+            allocator.release_generation(stream.gen)
+            for share in stream.shares:
+                allocator.release(share)
+        for host, port in self.ports.items():
+            allocator.release_port(host, port)
+
     def stream(self, name: str) -> StreamPlan:
         """A stream by name."""
         return next(stream for stream in self.streams if stream.name == name)
@@ -92,8 +101,8 @@ class JobPlan:
     def describe(self, host: str) -> dict[str, Any]:
         """What a host's endpoint needs, as plain JSON values.
 
-        Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), rail (where the
-        topology has some), rate (of its NIC, in bits per second, where the topology limits it), one
+        Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), switch_name, rail
+        (where the topology has some), rate (of its NIC, in bits per second, where the topology limits it), one
         key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`, and port ("shm:PATH")
         where the topology says that the switch shares memory with this host.
 
@@ -125,9 +134,14 @@ class JobPlan:
             "switch": [switch_ip, UDP_PORT],
             **({"rail": self.rail} if self.rail is not None else {}),
             **({"rate": self.rates[host]} if host in self.rates else {}),
+            "switch_name": next(b.switch for b in self.tree if self._is_at(host, b)),
             **({"port": f"shm:{self.memory[host]}"} if host in self.memory else {}),
             **streams,
         }
+
+    def _is_at(self, host: str, branch: Branch) -> bool:
+        """Whether a member's link leads to this switch of the tree; the root's to the top."""
+        return branch.parent is None if host == self.root else any(name == host for _, name in branch.members)
 
     def describe_all(self) -> dict[str, Any]:
         """The job and what each member needs, as plain JSON values: what a job file (CATCHMENT_JOB) holds.

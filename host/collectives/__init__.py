@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catchment.host.collectives.communicator import Communicator
+from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.rail_set import Rail, RailSet, RailState
 from catchment.host.collectives.rail_split import RailCost, RailPolicy
@@ -10,6 +10,7 @@ from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, W
 from catchment.host.collectives.work import Work, WorkStatistics
 
 __all__ = [
+    "ABSENT",
     "Block",
     "CollectiveError",
     "Communicator",

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from catchment.host.collectives import calls
 from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
@@ -24,6 +24,9 @@ from catchment.host.transport.addresses import Address
 from catchment.host.transport.buffers import Buffer
 from catchment.host.transport.stream import Stream
 from catchment.wire.generated.constants import DataType
+
+ABSENT: Final = 1.5
+"""Seconds that a switch may be gone or silent before pending operations fail, unless a caller says otherwise."""
 
 
 class Communicator:
@@ -44,8 +47,9 @@ class Communicator:
         scaling: of operations that do not say.
         window: how many vectors may be in flight; the stream's slots unless given.
         spin: seconds that a waiting thread looks for frames before it sleeps.
-        absent: seconds that the switch of a shared-memory port may be gone while operations are pending (it may be
-            started again); as long as their timeout unless given.
+        absent: seconds that the switch may be gone (shared memory), or answer nothing (UDP), while operations are
+            pending; give more where it may be started again. None: as long as their timeout.
+        switch_name: of the switch, for messages.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -64,7 +68,8 @@ class Communicator:
         scaling: Scaling = Block(),  # noqa: B008  frozen
         window: int | None = None,
         spin: float = 200e-6,
-        absent: float | None = None,
+        absent: float | None = ABSENT,
+        switch_name: str = "",
     ) -> None:
         config = config_of(
             stream,
@@ -74,6 +79,7 @@ class Communicator:
             path=chosen_path(port, rank, announced),
             timing=Timing(timeout, spin, absent),
             window=window,
+            switch_name=switch_name,
         )
         reason = ctypes.create_string_buffer(REASON_BYTES)
         handle = library().catchment_group_open(ctypes.byref(config), reason, len(reason))
@@ -100,6 +106,7 @@ class Communicator:
             Stream(**description["sums"]),
             rank=description["wid"],
             announced=description.get("port", ""),
+            switch_name=description.get("switch_name", ""),
             **{"local": tuple(description["local"]), "switch": tuple(description["switch"]), **options},
         )
 

@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 5
+_ABI = 6
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -32,6 +32,7 @@ class Config(ctypes.Structure):
         ("timeout_ns", ctypes.c_int64),
         ("spin_ns", ctypes.c_int64),
         ("absent_ns", ctypes.c_int64),
+        ("switch_name", ctypes.c_char_p),
     )
 
 

@@ -34,6 +34,7 @@ def config_of(
     path: str | None,
     timing: Timing,
     window: int | None,
+    switch_name: str = "",
 ) -> Config:
     """The C library's configuration of a rank; `path` is its shared-memory port, None for UDP.
 
@@ -44,6 +45,8 @@ def config_of(
         raise wrong(f"rank {rank} of {stream.workers}", "give 0..size-1")
     if not timing.timeout > 0:
         raise wrong(f"a timeout of {timing.timeout} s", "give a positive number of seconds")
+    if timing.absent is not None and not timing.absent > 0:
+        raise wrong(f"a switch that may be absent for {timing.absent} s", "give a positive number of seconds, or None")
     if window is not None and not 1 <= window <= stream.slots:
         raise wrong(f"a window of {window} vectors", f"give 1..{stream.slots}, the stream's slots")
     try:
@@ -68,6 +71,7 @@ def config_of(
         timeout_ns=int(timing.timeout * 1e9),
         spin_ns=int(timing.spin * 1e9),
         absent_ns=0 if timing.absent is None else int(timing.absent * 1e9),
+        switch_name=switch_name.encode() or None,
     )
 
 

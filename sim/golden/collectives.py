@@ -3,7 +3,8 @@
 A sum or a mean of floats is made in one of five ways:
 
     gathered   arrays of up to `GATHERED_BYTES`: every rank adds all ranks' words, as float64, in the order of the ranks
-    block      each vector of `lanes` elements has its own E, the smallest that holds all ranks' values
+    block      each vector of `lanes` elements has its own E, the smallest that holds all ranks' values; arrays of up to
+               `GRID_VECTORS` vectors, and of no more than the stream's slots, the smallest of those on a grid
     whole      all vectors have one E, the smallest that holds all ranks' arrays, however short these are
     marked     a vector of `block` or `whole` in which a rank has NaN, an infinity, or a number of 2^127 and more
     fixed      E is given, of every vector; a vector in which a rank has NaN, an infinity, or a number of 2^126 and more
@@ -32,6 +33,8 @@ from catchment.sim.golden.formats import (
 from catchment.wire.generated.constants import DataType
 
 GATHERED_BYTES = 1024
+GRID_VECTORS, GRID = 32, 4
+"""Arrays of so few vectors have exponents that are -128 and a multiple of the grid, or 127."""
 _LEAST, _MOST = -128, 127
 _LOWEST = {DataType.FP32: -126, DataType.FP16: -14, DataType.BF16: -126}
 """Exponents of the smallest normal numbers: denormals count as those."""
@@ -72,13 +75,24 @@ def whole_scales(scales: list[Scale], least: int = _LEAST) -> list[Scale]:
     return [Scale(exponent, one.marked) for one in scales]
 
 
+def gridded(scales: list[Scale], slots: int) -> list[Scale]:
+    """What block scaling makes of the scales of `block_scales`; a marked vector's stays."""
+    if len(scales) > min(GRID_VECTORS, slots):
+        return scales
+    return [one if one.marked else Scale(_on_grid(one.exponent), False) for one in scales]
+
+
+def _on_grid(exponent: int) -> int:
+    return min(_MOST, _LEAST - (_LEAST - exponent) // GRID * GRID)
+
+
 def delayed_scales(scales: list[Scale], exponent: int, slots: int) -> list[Scale]:
-    """What `Delayed` makes of the scales of `block_scales`: `exponent` for all, if it holds them all.
+    """What `Delayed` makes of the scales of `block_scales`: `exponent` for all, if it holds them all; else as block.
 
     Only where the vectors are no more than the stream's slots.
     """
     holds = len(scales) <= slots and all(one.exponent <= exponent and not one.marked for one in scales)
-    return [Scale(exponent, False)] * len(scales) if holds else scales
+    return [Scale(exponent, False)] * len(scales) if holds else gridded(scales, slots)
 
 
 def total(
@@ -120,7 +134,8 @@ def total(
         sums = _gathered(arrays, dtype, to)
     else:
         scales = block_scales(arrays, dtype, lanes)
-        sums = _scaled(arrays, dtype, to, scales if delayed is None else delayed_scales(scales, delayed, slots), lanes)
+        scales = gridded(scales, slots) if delayed is None else delayed_scales(scales, delayed, slots)
+        sums = _scaled(arrays, dtype, to, scales, lanes)
     if op == "sum":
         return sums
     with np.errstate(invalid="ignore"):

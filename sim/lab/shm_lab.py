@@ -24,7 +24,7 @@ from typing import Any, Self
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.fabric import Fabric
-from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job, remove
 from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import star
 from catchment.host import AllReducer, Endpoint, Stream
@@ -113,6 +113,17 @@ class ShmLab:
             plan_job("allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
         )
 
+    @property
+    def free_slots(self) -> int:
+        """The slots of the switch that no job has."""
+        return self.topology.switch(SWITCH).slots - self._allocator.load(SWITCH)[1]
+
+    def remove(self, job: JobPlan) -> None:
+        """Take a deployed job off the switch; what it held can be given to others."""
+        remove(job, self.topology, self.fabric.clients)
+        self._jobs.remove(job)
+        job.release(self._allocator)
+
     def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
         """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
@@ -173,6 +184,6 @@ class ShmLab:
         self.switch.stop()
 
     def _deploy(self, job: JobPlan) -> JobPlan:
-        deploy(job, self.topology, self.fabric.clients)
+        deploy(job, self.topology, self.fabric.clients, reconciled=True)
         self._jobs.append(job)
         return job

@@ -126,7 +126,7 @@ def test_what_members_are_told() -> None:
     stream = {"workers": 3, "slots": 32, "base_seq": 0, "lanes": 64, "param_bytes": 1408}
     assert description == {
         "job": "job", "kind": "luwu", "host": "w2", "role": "worker", "wid": 2,
-        "local": ["10.0.0.3", 51836], "switch": ["10.0.0.254", 51836],
+        "local": ["10.0.0.3", 51836], "switch": ["10.0.0.254", 51836], "switch_name": "s1",
         "gradients": {"gen": order.at(7), **stream}, "parameters": {"gen": order.at(8), **stream},
     }  # fmt: skip
     assert json.loads(json.dumps(description)) == description

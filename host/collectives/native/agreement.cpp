@@ -18,12 +18,14 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
   const bool tags = signature_lanes(layout_.lanes, layout_.ranks) >= 3;
   if (!tags) own.tag = 0;
   CollectiveFailure failure;
+  Scale riders{header.next_exp, wire::has(header.flags, Flag::kSAT)};
+  if (operation.on_grid && own.scaling == ScalingMode::kBlock) riders = on_grid(riders);
   bool guessed = wire::has(header.flags, Flag::kEXPV);
   for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
     auto said = read_signature(payload, rank, layout_.ranks, layout_.lanes);
     if (said && guesses(said->scaling)) {
       // The rank's guess of a rider's E, which may differ.
-      guessed = guessed && said->exponent == header.next_exp;
+      guessed = guessed && said->exponent == riders.exponent;
       said->exponent = own.exponent;
     }
     if (said && said->cancelled) {
@@ -49,8 +51,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     if (!negotiates(own.scaling) || operation.vectors == 0) {
       operation.agreed = true;
     } else if (operation.rides) {
-      agree(operation, {.scales = {{header.next_exp, wire::has(header.flags, Flag::kSAT)}},
-                        .guessed = guessed && !wire::has(header.flags, Flag::kSAT)});
+      agree(operation, {.scales = {riders}, .guessed = guessed && !riders.marked});
     } else {
       read_needs(operation, 0, payload);
     }
@@ -112,7 +113,8 @@ void Engine::prepare_needs(Operation& operation, Signature& signature, wire::Hea
     if (signature.scaling == ScalingMode::kDelayed)
       need.guess = signature.exponent;
     else if (operation.trial != 0)
-      need.guess = guess_.of(signature, i, need.scale.exponent);
+      need.guess =
+          guess_.of(signature, i, (operation.on_grid ? on_grid(need.scale) : need.scale).exponent);
     if (operation.trial != 0) operation.scales[i] = {need.guess, false};
     header.next_exp = std::max(header.next_exp, need.scale.exponent);
   }
@@ -146,7 +148,8 @@ void Engine::read_needs(Operation& operation, std::uint32_t part, const std::uin
   }
   if (part != operation.tables) return;
   const auto vectors = static_cast<std::uint32_t>(operation.scales.size());
-  agree(operation, agreement_of(operation.needs, vectors, layout_));
+  const bool block = operation.call.signature.scaling == ScalingMode::kBlock;
+  agree(operation, agreement_of(operation.needs, vectors, layout_, block && operation.on_grid));
 }
 
 void Engine::on_table(const Place& at, const std::uint8_t* payload, Nanos) {
@@ -163,7 +166,11 @@ void Engine::agree(Operation& operation, Agreement agreement) {
         operation.trial != 0 && std::ranges::all_of(agreement.scales, [&](const Scale& scale) {
           return !scale.marked && scale.exponent <= signature.exponent;
         });
-    if (agreement.guessed) std::ranges::fill(agreement.scales, Scale{signature.exponent, false});
+    if (agreement.guessed) {
+      std::ranges::fill(agreement.scales, Scale{signature.exponent, false});
+    } else if (operation.on_grid) {
+      std::ranges::transform(agreement.scales, agreement.scales.begin(), on_grid);
+    }
   } else if (operation.trial != 0) {
     guess_.learn(signature, agreement.scales);
   }

@@ -15,7 +15,6 @@
 #include "catchment/common/clock.hpp"
 #include "gathered_sums.hpp"
 #include "rails/rail_set.hpp"
-#include "shm_port.hpp"
 #include "udp_port.hpp"
 
 using namespace catchment;
@@ -39,8 +38,6 @@ struct catchment_work {
 
 namespace {
 
-constexpr int kAttachPieceMs = 50;
-
 CollectiveFailure forked() {
   return {.kind = "forked",
           .message = "the communicator was made before fork()",
@@ -48,18 +45,6 @@ CollectiveFailure forked() {
           .peers = 0,
           .seq = {},
           .fatal = true};
-}
-
-std::unique_ptr<Port> open_shm(const catchment_group_config& config, const UdpAddress& local,
-                               const UdpAddress& peer) {
-  const Nanos until = monotonic_now() + config.attach_ns;
-  while (true) {
-    try {
-      return std::make_unique<ShmPort>(config.shm_path, local, peer, kAttachPieceMs);
-    } catch (const AttachError& error) {
-      if (error.final() || monotonic_now() >= until) throw;
-    }
-  }
 }
 
 // The rail's group, and the port that it is bound to.
@@ -75,19 +60,18 @@ std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(const catchment_group
                    .base = config.base_seq,
                    .lanes = config.lanes};
   engine.rank = config.rank;
-  engine.peer =
-      config.shm_path != nullptr ? config.shm_path : peer.host + ":" + std::to_string(peer.port);
+  engine.peer = "at " + (config.shm_path != nullptr ? std::string(config.shm_path)
+                                                    : peer.host + ":" + std::to_string(peer.port));
+  if (config.switch_name != nullptr) engine.peer = config.switch_name + (" " + engine.peer);
   engine.timeout = config.timeout_ns;
   engine.absent = config.absent_ns;
-  std::uint16_t bound = local.port;
-  std::unique_ptr<Port> port;
   if (config.shm_path != nullptr) {
-    port = open_shm(config, local, peer);
-  } else {
-    auto udp = std::make_unique<UdpPort>(local, peer, longest_frame(engine), engine.stream.window);
-    bound = udp->local().port;
-    port = std::move(udp);
+    auto group = std::make_shared<Group>(std::move(engine), config.shm_path, local, peer,
+                                         config.attach_ns, config.spin_ns);
+    return {std::move(group), local.port};
   }
+  auto port = std::make_unique<UdpPort>(local, peer, longest_frame(engine), engine.stream.window);
+  const std::uint16_t bound = port->local().port;
   return {std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns), bound};
 }
 

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 5
+#define CATCHMENT_COLLECTIVES_ABI 6
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -68,8 +68,9 @@ typedef struct catchment_group_config {
   int64_t attach_ns;    /* how long to wait for a shared-memory port */
   int64_t timeout_ns;   /* without progress, after which pending operations fail */
   int64_t spin_ns;      /* how long a thread that waits looks before it sleeps */
-  int64_t absent_ns;    /* how long the switch of a shared-memory port may be gone while operations
-                           are pending; 0: as long as their timeout */
+  int64_t absent_ns;    /* how long the switch may be gone (shared memory), or answer nothing (UDP),
+                           while operations are pending; 0: as long as their timeout */
+  const char* switch_name; /* for messages; NULL: its address alone */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/rails.md). */

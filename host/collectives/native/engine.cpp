@@ -85,6 +85,7 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
     const bool given = signature.scaling == ScalingMode::kDelayed;
     const bool tried = operation->vectors == first && (given || first <= kMostTried);
     operation->trial = tried ? first : 0;
+    operation->on_grid = tried && first <= kMostTried && signature.scaling != ScalingMode::kWhole;
     if (!operation->rides) {
       operation->needs.resize(lanes_of_needs(first, layout_));
       operation->tables = tables_of(first, layout_);
@@ -145,6 +146,7 @@ std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nano
   const Acceptance accepts{.gen = config_.stream.gen, .sums = true, .lanes = config_.stream.lanes};
   if (const auto reject = check_content(header, frame.size(), accepts)) return reject;
   ++heard_;
+  roll_call_.on_heard();
   if (wire::has(header.flags, Flag::kACKV)) {
     if (const auto reject = on_ack(header, now)) return reject;
   }
@@ -158,6 +160,7 @@ std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t 
   const bool window = wire::has(header.flags, Flag::kACKV);
   if (!call && !window) return Reject::kFlags;
   ++heard_;
+  roll_call_.on_heard();
   stats_.heartbeats_received.add();
   if (call) roll_call_.on_call(static_cast<std::uint8_t>(header.exp), header.seq, now);
   return window ? on_ack(header, now) : std::nullopt;

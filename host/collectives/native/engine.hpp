@@ -34,7 +34,8 @@ struct EngineConfig {
   std::uint32_t rank = 0;
   std::string peer;  // the switch, for messages
   Nanos timeout = 0;
-  Nanos absent = 0;  // the switch may be gone for so long while operations wait; 0: their timeout
+  Nanos absent = 0;  // the switch may be gone, or silent, for so long while operations wait; 0:
+                     // their timeout
 };
 
 class Engine {
@@ -59,8 +60,8 @@ class Engine {
   bool settled() const { return !window_.outstanding(); }
   Nanos deadline() const;
   // False: there is something to do already (Port::may_sleep).
-  bool may_sleep(const std::atomic<int>& stop) {
-    return port_ == nullptr || port_->may_sleep(blocked_, stop);
+  bool may_sleep(bool full, const std::atomic<int>& stop) {
+    return port_ == nullptr || port_->may_sleep(full, stop);
   }
   bool blocked() const { return blocked_; }
   // -1, which poll() takes for none, when the port was given back.
@@ -119,8 +120,9 @@ class Engine {
   // The job acknowledges what this rank has never received, and nothing else.
   bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;
-  // The port has been without its switch for longer than it may.
-  bool abandoned(Nanos now);
+  std::string question() const;
+  // How the switch has been away for longer than it may, if it has.
+  std::optional<CollectiveFailure> abandoned(Nanos now);
 
   EngineConfig config_;
   Layout layout_;

@@ -13,12 +13,10 @@
 
 namespace catchment::host {
 
-// Longer operations take so long that the round trip is not worth a wrong guess.
-inline constexpr std::uint32_t kMostTried = 32;
-
 class ExponentGuess {
  public:
-  // `own`: what this rank's elements of vector `index` need, and so the least that is agreed.
+  // `own`: what this rank's elements of vector `index` need, on the grid, and so the least that is
+  // agreed.
   std::int8_t of(const Signature& signature, std::uint32_t index, std::int8_t own) const {
     const Entry& entry = entries_[place_of(signature)];
     return entry.matches(signature) ? std::max(own, entry.exponents[index]) : own;

@@ -59,6 +59,8 @@ struct Operation : std::enable_shared_from_this<Operation> {
   // Data vectors that leave at once, on a guess of E, and again from the first on if it was wrong:
   // all or none.
   std::uint32_t trial = 0;
+  // Negotiated exponents are on the grid (scale.hpp).
+  bool on_grid = false;
   // So few lanes that they leave in the vector of signatures (on trial if E is guessed).
   bool rides = false;
   // Vectors between the signatures and the data with what there was no room for behind the

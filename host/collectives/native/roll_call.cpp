@@ -14,7 +14,13 @@ void RollCall::on_waiting(Nanos now) {
 
 void RollCall::on_said(Nanos now) {
   wanted_ = false;
+  if (now - said_at_ > kInRow) unanswered_ = 0;
+  if (unanswered_++ == 0) unanswered_since_ = now;
   said_at_ = now;
+}
+
+Nanos RollCall::unanswered_for(Nanos now) const {
+  return unanswered_ < kProof ? 0 : now - unanswered_since_;
 }
 
 std::uint32_t RollCall::silent(Nanos since) const {

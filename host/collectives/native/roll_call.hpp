@@ -26,16 +26,25 @@ class RollCall {
   bool due(Nanos now) const { return wanted_ && now >= said_at_ + kInterval; }
   Nanos deadline() const { return wanted_ ? said_at_ + kInterval : kNever; }
   void on_said(Nanos now);
+  // The switch is there: something has come from it.
+  void on_heard() { unanswered_ = 0; }
 
   // Ranks (bits) that have not been heard since `since`.
   std::uint32_t silent(Nanos since) const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
   std::uint32_t behind(Nanos since, Seq seq) const;
+  // For how long the switch has brought nothing, not even this rank's own calls, which it carries
+  // back whatever the other ranks do; 0 until that is no accident.
+  Nanos unanswered_for(Nanos now) const;
   // The switch has carried this rank's own call back.
   bool heard_itself(Nanos since) const { return seen_[rank_].at >= since; }
 
  private:
   static constexpr Nanos kInterval = 20'000'000;
+  // Calls that are further apart are not in a row.
+  static constexpr Nanos kInRow = 10 * kInterval;
+  // So many lost in a row are no accident.
+  static constexpr std::uint32_t kProof = 8;
   struct Seen {
     Nanos at = 0;
     Seq next = 0;
@@ -45,6 +54,8 @@ class RollCall {
   std::vector<Seen> seen_;
   bool wanted_ = false;
   Nanos said_at_ = 0;
+  std::uint32_t unanswered_ = 0;  // calls in a row
+  Nanos unanswered_since_ = 0;
 };
 
 }  // namespace catchment::host

@@ -40,17 +40,12 @@ void Engine::supervise(Nanos now) {
   if (now - supervised_at_ > kPause) {
     progressed_at_ += now - supervised_at_;
     absent_since_ = kNever;
+    roll_call_.on_heard();  // or not: this process could not have heard it
   }
   supervised_at_ = now;
   if (now - progressed_at_ >= kRollCallAfter) roll_call_.on_waiting(now);
-  if (abandoned(now)) {
-    fail({.kind = "unreachable",
-          .message = "the switch at " + config_.peer + " has gone",
-          .hint = port_->absence(),
-          .peers = 0,
-          .seq = consumer_.ack(),
-          .fatal = true},
-         now);
+  if (auto failure = abandoned(now)) {
+    fail(std::move(*failure), now);
     return;
   }
   if (served_before(now)) {
@@ -75,13 +70,39 @@ void Engine::supervise(Nanos now) {
   }
 }
 
-bool Engine::abandoned(Nanos now) {
-  if (!port_->absent()) {
-    absent_since_ = kNever;
-    return false;
+std::optional<CollectiveFailure> Engine::abandoned(Nanos now) {
+  absent_since_ = port_->absent() ? std::min(absent_since_, now) : kNever;
+  if (config_.absent == 0) return std::nullopt;
+  CollectiveFailure failure{.kind = "unreachable",
+                            .message = "the switch " + config_.peer,
+                            .hint = {},
+                            .peers = 0,
+                            .seq = consumer_.ack(),
+                            .fatal = true};
+  if (port_->absent()) {
+    if (now - absent_since_ < config_.absent) return std::nullopt;
+    failure.message += " has gone";
+    failure.hint = port_->absence();
+    return failure;
   }
-  absent_since_ = std::min(absent_since_, now);
-  return config_.absent != 0 && now - absent_since_ >= config_.absent;
+  // A rank that is late is no reason: this rank's own calls come back as long as the switch lives.
+  const Nanos silence = roll_call_.unanswered_for(now);
+  if (port_->tells_absence() || silence < config_.absent) return std::nullopt;
+  failure.message += heard_ == 0 ? " was never heard" : " is silent";
+  failure.message += ", and answers nothing for " + seconds(silence);
+  failure.hint = question();
+  return failure;
+}
+
+// What to ask about a switch that is silent.
+std::string Engine::question() const {
+  const int error = port_->last_error();
+  if (error == 0) {
+    return "is the switch " + config_.peer +
+           " running, and does it know this job's gen on this port?";
+  }
+  return std::string("the network says: ") + std::strerror(error) + "; is the switch " +
+         config_.peer + " running?";
 }
 
 bool Engine::served_before(Nanos now) const {
@@ -98,11 +119,7 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
     failure.kind = "unreachable";
     failure.message +=
         heard_ == 0 ? ", and nothing was ever heard from the switch" : ", and the switch is silent";
-    failure.hint = port_->last_error() == 0
-                       ? "is the switch " + config_.peer +
-                             " running, and does it know this job's gen on this port?"
-                       : std::string("the network says: ") + std::strerror(port_->last_error()) +
-                             "; is the switch " + config_.peer + " running?";
+    failure.hint = question();
     return failure;
   }
   failure.kind = "missing";

@@ -45,7 +45,7 @@ std::uint32_t encode(std::span<const Need> needs, std::uint32_t lane) {
 }
 
 Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
-                       const Layout& layout) {
+                       const Layout& layout, bool grid) {
   Agreement agreement{.scales = std::vector<Scale>(vectors)};
   const std::uint32_t width = lanes_of_rank(vectors);
   const auto said = [&](std::uint32_t rank, std::uint32_t vector) {
@@ -59,6 +59,7 @@ Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vecto
       scale.exponent = std::max(scale.exponent, exponent);
       scale.marked |= static_cast<std::int8_t>(said(rank, vector) & 0xffU) == kMark;
     }
+    if (grid) scale = on_grid(scale);
     for (std::uint32_t rank = 0; rank < layout.ranks && agreement.guessed; ++rank) {
       const auto guess = static_cast<std::int8_t>(said(rank, vector) & 0xffU);
       agreement.guessed = !scale.marked && guess == scale.exponent;

@@ -41,8 +41,9 @@ struct Agreement {
   std::vector<Scale> scales;
   bool guessed = true;  // all ranks have guessed them
 };
-// Reads the agreement out of all ranks' lanes, `lanes_of_needs` of them.
+// Reads the agreement out of all ranks' lanes, `lanes_of_needs` of them; `grid`: the scales are on
+// the grid.
 Agreement agreement_of(std::span<const std::uint32_t> lanes, std::uint32_t vectors,
-                       const Layout& layout);
+                       const Layout& layout, bool grid);
 
 }  // namespace catchment::host

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 from datetime import timedelta
 from typing import Any, Final, final
 
@@ -13,6 +14,7 @@ from torch._C._distributed_c10d import Store
 from catchment.host.collectives import CollectiveError
 
 _INTERFACE: Final = "GLOO_SOCKET_IFNAME"
+_END: Final = 1.0  # s
 _KEPT: Final[list[Any]] = []
 atexit.register(_KEPT.clear)
 
@@ -22,8 +24,9 @@ class Companion:
     """Gloo among the same ranks, made with the group and used when an operation needs it.
 
     Connections are made when they are first used, so a network that gloo cannot use harms nobody who does not need it.
-    A gloo lives until the interpreter exits: its end waits for its threads, which may be waiting for Python's lock, and
-    whoever drops the last reference (DDP's reducer, when a model outlives its group) may hold that lock.
+    The end of a gloo waits for its threads, which may be waiting for Python's lock.  Python drops one without the lock.
+    torch's C++ side may hold the lock (DDP's reducer, when a model outlives its group), so a gloo that was given to it
+    lives until the interpreter exits.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class Companion:
     ) -> None:
         """`address`: own IPv4 address that the others reach; the system's choice unless given."""
         self._gloo: Any = None
+        self._process = os.getpid()
         self._why = "it is turned off (CATCHMENT_COMPANION=0)"
         if wanted:
             try:
@@ -52,10 +56,23 @@ class Companion:
             )
         return self._gloo
 
-    @property
-    def backend(self) -> Any:
-        """The gloo group, or None."""
+    def give_away(self) -> Any:
+        """The gloo group for torch's C++ side, or None; it lives until the interpreter exits."""
+        if self._gloo is not None:
+            _KEPT.append(self._gloo)
         return self._gloo
+
+    def close(self) -> None:
+        """End gloo, unless it was given away; what is under way there is waited for in another thread."""
+        gloo, self._gloo, self._why = self._gloo, None, "the group is closed"
+        if os.getpid() != self._process:  # a forked child has none of the threads, and cannot wait for their end
+            _KEPT.append(gloo)
+            return
+        graves = [gloo]
+        del gloo
+        end = threading.Thread(target=graves.clear, name="end of gloo", daemon=True)
+        end.start()
+        end.join(_END)
 
 
 def _connect(store: Store, rank: int, size: int, timeout: timedelta, address: str | None) -> Any:
@@ -70,6 +87,4 @@ def _connect(store: Store, rank: int, size: int, timeout: timedelta, address: st
         device = gloo.create_default_device(lazy_init=True)
     options._devices = [device]
     options._timeout = timeout
-    made = gloo(store, rank, size, options)
-    _KEPT.append(made)
-    return made
+    return gloo(store, rank, size, options)

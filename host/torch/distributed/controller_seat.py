@@ -56,7 +56,9 @@ class ControllerSeat:
         try:
             while True:
                 communicator = self._member.take(
-                    lambda description: Communicator.of_description(description, timeout=timeout, scaling=scaling)
+                    lambda description: Communicator.of_description(
+                        description, timeout=timeout, scaling=scaling, absent=None
+                    )
                 )
                 while not self._member.superseded():
                     try:

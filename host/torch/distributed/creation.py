@@ -12,12 +12,11 @@ from typing import Any, Final
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch.distributed import local_seat, switch_command
+from catchment.host.torch.distributed import local_seat
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.controller_seat import ControllerSeat
 from catchment.host.torch.distributed.file_seat import FileSeat
-from catchment.host.torch.distributed.local_seat import LocalSeat
 from catchment.host.torch.distributed.native_group import in_native
 from catchment.host.torch.distributed.process_group import SwitchProcessGroup
 from catchment.host.torch.distributed.ranks import RankOrder
@@ -116,15 +115,7 @@ def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
         return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS)
     if settings.job is not None:
-        return FileSeat(settings.job, rank=agreement.rank, size=agreement.size, host=settings.host)
-    machines = agreement.of_all("machines", local_seat.machine())
-    others = [rank for rank, machine in enumerate(machines) if machine != machines[0]]
-    if others:
-        raise CollectiveError(
-            "the ranks are on several machines, and no switch is named",
-            kind="argument",
-            peers=others,
-            hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/pytorch.md",
+        return FileSeat(
+            settings.job, rank=agreement.rank, size=agreement.size, host=settings.host, absent=settings.absent
         )
-    path = agreement.of_first("switch", lambda: switch_command.start(agreement.size, settings.local_switch))
-    return LocalSeat(path, agreement.rank)
+    return local_seat.take(agreement, settings.local_switch)

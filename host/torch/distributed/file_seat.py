@@ -6,13 +6,11 @@ import json
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
-from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.collectives import ABSENT, CollectiveError, Communicator, Scaling
 from catchment.host.collectives.ports import is_socket
 from catchment.host.torch.distributed.seat import Loss
-
-_ABSENT: Final = 60.0  # s; the switch may be started again
 
 
 @final
@@ -21,13 +19,13 @@ class FileSeat:
 
     Which member this host is: `host`, or the only one whose address is of this host; where several are (a machine
     that plays many), the one with the index `rank`.  A member may have an entry `port` ("shm:PATH"), which is taken if
-    a switch of this machine has a socket there.
+    a switch of this machine has a socket there.  The switch may be gone or silent for `absent` seconds.
 
     Raises:
         CollectiveError: kind ``argument``: the file is no such job, or this host is not in it.
     """
 
-    def __init__(self, path: Path, *, rank: int, size: int, host: str | None) -> None:
+    def __init__(self, path: Path, *, rank: int, size: int, host: str | None, absent: float = ABSENT) -> None:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             members: dict[str, dict[str, Any]] = document["members"]
@@ -45,10 +43,11 @@ class FileSeat:
         self.name = str(document.get("name", path))
         self._member = dict(_own(members, workers, rank, host, path))
         self.address = str(self._member["local"][0])
+        self._absent = absent
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling, absent=_ABSENT)
+        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling, absent=self._absent)
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Nobody watches over such a job: a rank that is gone is noticed when an operation times out."""

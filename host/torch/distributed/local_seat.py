@@ -1,35 +1,22 @@
-"""A rank's place at a switch of this machine that the first rank has started for the group (switch_command.py)."""
+"""A group's place at a switch of this machine: one that its ranks are on already, or a new one that rank 0 starts."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import socket
-import threading
-import weakref
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.torch.distributed import switch_command
+from catchment.host.torch.distributed.agreement import Agreement
+from catchment.host.torch.distributed.local_switch import LocalSwitch, Member
 from catchment.host.torch.distributed.seat import Loss
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-
-
 _ABSENT: Final = 1.0  # s; a local switch that ended is not started again
-_SEATS: Final[weakref.WeakSet[LocalSeat]] = weakref.WeakSet()
-
-
-def _disown_all() -> None:
-    # A child that held a connection would hide its parent's end, and its goodbye would be the parent's.
-    for seat in tuple(_SEATS):
-        with contextlib.suppress(OSError):
-            seat.disown()
-
-
-os.register_at_fork(after_in_child=_disown_all)
+_SWITCHES: Final[dict[str, LocalSwitch]] = {}
+"""Those that this process is connected to, by the path of their socket."""
 
 
 def machine() -> str:
@@ -37,78 +24,112 @@ def machine() -> str:
     return _BOOT_ID.read_text(encoding="ascii").strip()
 
 
-@final
-class LocalSeat:
-    """A rank's place at the switch that listens on `path`.
+def take(agreement: Agreement, command: str | None) -> LocalSeat:
+    """A place for this rank, which all ranks of the group ask for.
+
+    Args:
+        agreement: of the ranks.
+        command: starts a switch, where there is none that all ranks are on and that has room; the installed one unless
+            given.
 
     Raises:
-        CollectiveError: kind ``system``: it does not answer, or refuses.
+        CollectiveError: kind ``argument``: the ranks are on several machines; ``system``: there is no switch.
+    """
+    for path in [path for path, switch in _SWITCHES.items() if switch.closed]:
+        del _SWITCHES[path]
+    own = {path: switch.rank for path, switch in _SWITCHES.items()}
+    said = agreement.of_all("machines", {"machine": machine(), "switches": own})
+    others = [rank for rank, one in enumerate(said) if one["machine"] != said[0]["machine"]]
+    if others:
+        raise CollectiveError(
+            "the ranks are on several machines, and no switch is named",
+            kind="argument",
+            peers=others,
+            hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/pytorch.md",
+        )
+    switches = [one["switches"] for one in said]
+    try:
+        place = agreement.of_first("switch", lambda: _make(switches, command))
+        path, ranks = place["path"], place["ranks"]
+        switch = _SWITCHES.get(path) or _connect(path, ranks[agreement.rank])
+        return LocalSeat(switch, place["name"], place["members"][agreement.rank], ranks)
+    except CollectiveError:
+        for switch in _SWITCHES.values():
+            switch.end_unless_used()
+        raise
+
+
+def _make(switches: Sequence[dict[str, int]], command: str | None) -> dict[str, Any]:
+    """A group of these ranks: on a switch that all of them are on, or on a new one."""
+    name = uuid.uuid4().hex
+    for path in switches[0]:
+        if not all(path in one for one in switches):
+            continue
+        ranks = [one[path] for one in switches]
+        try:
+            return _place(path, name, ranks, _SWITCHES[path].make_group(name, ranks))
+        except CollectiveError:  # it is full, or has ended
+            continue
+    path, ranks = switch_command.start(len(switches), command), list(range(len(switches)))
+    return _place(path, name, ranks, _connect(path, 0).make_group(name, ranks))
+
+
+def _place(path: str, name: str, ranks: list[int], members: list[Member]) -> dict[str, Any]:
+    return {"path": path, "name": name, "ranks": ranks, "members": members}
+
+
+def _connect(path: str, rank: int) -> LocalSwitch:
+    switch = _SWITCHES[path] = LocalSwitch(path, rank)
+    return switch
+
+
+@final
+class LocalSeat:
+    """A rank's place in a group of the processes on a switch of this machine.
+
+    Args:
+        switch: this process's connection to it.
+        group: the group's name there.
+        member: what this rank needs.
+        ranks: of the switch, in the order of the group's.
     """
 
-    def __init__(self, path: str, rank: int) -> None:
-        _SEATS.add(self)
+    def __init__(self, switch: LocalSwitch, group: str, member: Member, ranks: Sequence[int]) -> None:
         self.name = "torch"
         self.address = None
-        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._connection.connect(path)
-            self._send({"rank": rank})
-            self._messages = self._connection.makefile("rb")
-            message = self._next()
-        except OSError as error:
-            self._connection.close()
-            raise _unavailable(f"the switch of this group at {path} does not answer", str(error)) from None
-        if message is None or "member" not in message:
-            self._connection.close()
-            raise _unavailable(f"the switch of this group refuses rank {rank}", str((message or {}).get("refused")))
-        self._member: dict[str, Any] = message["member"]
-        self._left = threading.Event()
+        self._switch = switch
+        self._group = group
+        self._member = dict(member)
+        self._ranks = list(ranks)
+        switch.join(group)
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
         description = dict(self._member)
-        communicator = Communicator.of_job(
-            description, port=description.pop("port"), timeout=timeout, scaling=scaling, absent=_ABSENT
-        )
-        self._send({"attached": True})
+        port = description.pop("port")
+        try:
+            communicator = Communicator.of_job(description, port=port, timeout=timeout, scaling=scaling, absent=_ABSENT)
+            self._switch.attached()
+        except OSError as error:
+            self.leave()
+            raise CollectiveError("the switch of this group has ended", kind="system", hint=str(error)) from None
+        except CollectiveError:
+            self.leave()
+            raise
         return communicator
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""
-        threading.Thread(target=self._listen, args=(lost,), name="catchment-peers", daemon=True).start()
+
+        def own(loss: Loss) -> None:
+            ranks = [self._ranks.index(rank) for rank in loss.ranks if rank in self._ranks]
+            if loss.kind != "missing":
+                lost(loss)
+            elif ranks:
+                lost(Loss(f"the process of rank {ranks[0]} has ended", ranks))
+
+        self._switch.watch(self._group, own)
 
     def leave(self) -> None:
         """See `Seat`."""
-        if not self._left.is_set():
-            self._left.set()
-            with contextlib.suppress(OSError):
-                self._send({"goodbye": True})
-                self._connection.shutdown(socket.SHUT_RDWR)
-            self._connection.close()
-
-    def _listen(self, lost: Callable[[Loss], None]) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while (message := self._next()) is not None:
-                if "ended" in message:
-                    lost(Loss(message["ended"], kind="unreachable"))
-                    continue
-                rank = int(message["lost"])
-                lost(Loss(f"the process of rank {rank} has ended", (rank,)))
-        if not self._left.is_set():
-            lost(Loss("the switch of this group has ended", kind="unreachable"))
-
-    def disown(self) -> None:
-        """Forget the connection, which is the parent's: for a forked child."""
-        with Path(os.devnull).open("r+b", buffering=0) as nowhere:
-            os.dup2(nowhere.fileno(), self._connection.fileno(), inheritable=False)
-
-    def _send(self, message: dict[str, Any]) -> None:
-        self._connection.sendall(json.dumps(message).encode() + b"\n")
-
-    def _next(self) -> dict[str, Any] | None:
-        line = self._messages.readline()
-        return json.loads(line) if line else None
-
-
-def _unavailable(message: str, hint: str) -> CollectiveError:
-    return CollectiveError(message, kind="system", hint=hint)
+        self._switch.leave(self._group)

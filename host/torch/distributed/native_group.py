@@ -31,7 +31,7 @@ def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) 
     """
     switch = group.switch
     if wanted is False or switch is None or not isinstance(scaling, Block | Fixed):
-        return group
+        return group.be_the_group()
     try:
         module = _module()
     except ImportError as error:
@@ -40,7 +40,7 @@ def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) 
                 f"{PROCESS_GROUP}=c++: {error}", kind="system", hint="run `make native`, or take the one in Python"
             ) from None
         _LOG.warning("the process group in Python is used, which takes longer to start an operation: %s", error)
-        return group
+        return group.be_the_group()
     return module.SwitchBackend(
         rank=group.rank(),
         group=switch.communicator.handle,

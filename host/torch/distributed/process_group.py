@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
-from typing import Any, Final, final
+from typing import Any, Final, Self, final
 
 import torch
 import torch.distributed as dist
@@ -59,7 +59,12 @@ class SwitchProcessGroup(dist.ProcessGroup):
         self._companion = companion
         self._name = ""
         self._description = ""
-        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, companion.backend)
+
+    def be_the_group(self) -> Self:
+        """Be what torch is given, not what a backend in C++ has behind it: torch asks such a group for its backends."""
+        gloo = self._companion.give_away()
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.CUSTOM, gloo)
+        return self
 
     @property
     def switch(self) -> SwitchGroup | None:
@@ -319,11 +324,13 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """End the group; destroy_process_group calls this."""
         if self._switch is not None:
             self._switch.close()
+        self._companion.close()
 
     def abort(self) -> None:
         """End at once; what is pending fails."""
         if self._switch is not None:
             self._switch.abort()
+        self._companion.close()
 
 
 def _flattened(output: torch.Tensor, given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

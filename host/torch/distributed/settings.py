@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling, Whole
+from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, Scaling, Whole
 
-JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP, LOCAL_SWITCH = (
+JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP, LOCAL_SWITCH, ABSENCE = (
     f"CATCHMENT_{name}"
     for name in (
         "JOB",
@@ -24,6 +24,7 @@ JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROC
         "COMPANION",
         "PROCESS_GROUP",
         "LOCAL_SWITCH",
+        "ABSENT",
     )
 )
 
@@ -53,6 +54,7 @@ class Settings:
         host: this host's name in the job file, where its addresses do not tell.
         companion: have gloo do what does not go through the switch; otherwise that raises.
         native: the process group in C++ (True), in Python (False), or C++ where it is built (None).
+        absent: seconds that the switch of a job file may be gone or silent while operations wait for it.
         local_switch: the command, with arguments, that starts a switch on this machine; the installed one unless given.
 
     Without job and controller the ranks are on one machine, and a switch is started for them.
@@ -64,6 +66,7 @@ class Settings:
     host: str | None = None
     companion: bool = True
     native: bool | None = None
+    absent: float = ABSENT
     local_switch: str | None = None
 
     def __post_init__(self) -> None:
@@ -86,6 +89,7 @@ class Settings:
             host=environment.get(HOST),
             companion=_flag(environment, COMPANION, default=True),
             native=_native(environment.get(PROCESS_GROUP)),
+            absent=_seconds(environment, ABSENCE, ABSENT),
             local_switch=environment.get(LOCAL_SWITCH),
         )
 
@@ -113,6 +117,19 @@ def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:
     if text not in ("0", "1"):
         raise _wrong(f"{name}={text}", "give 0 or 1")
     return text == "1"
+
+
+def _seconds(environment: Mapping[str, str], name: str, otherwise: float) -> float:
+    text = environment.get(name)
+    if text is None:
+        return otherwise
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise _wrong(f"{name}={text}", "give a positive number of seconds")
+    return seconds
 
 
 def _native(text: str | None) -> bool | None:

@@ -44,6 +44,8 @@ class Port {
   // Errors that the network reported so far, and the last one (errno), 0 when there was none.
   virtual std::uint64_t errors() const = 0;
   virtual int last_error() const = 0;
+  // Whether the port tells when the switch goes.
+  virtual bool tells_absence() const { return false; }
   // The switch is known to be gone for now, and what is known about it.
   virtual bool absent() const { return false; }
   virtual std::string absence() const { return {}; }

@@ -24,4 +24,17 @@ struct Scale {
 // not enough.
 Scale scale_of(wire::DataType type, const std::uint8_t* elements, std::size_t count);
 
+// Operations of so few vectors have exponents on a grid: values that are drawn again from the same
+// distribution mostly need the same ones, so that data may leave on a guess of them.
+inline constexpr std::uint32_t kMostTried = 32;
+inline constexpr int kExponentGrid = 4;
+
+// The smallest scale on the grid that holds what `scale` holds; a marked vector has none too much.
+constexpr Scale on_grid(Scale scale) {
+  if (scale.marked) return scale;
+  const int steps = (scale.exponent - kLeastExponent + kExponentGrid - 1) / kExponentGrid;
+  const int exponent = kLeastExponent + steps * kExponentGrid;
+  return {static_cast<std::int8_t>(exponent < kMostExponent ? exponent : kMostExponent), false};
+}
+
 }  // namespace catchment::host

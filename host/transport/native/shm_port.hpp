@@ -1,73 +1,71 @@
 // A port of the switch on this machine, through shared memory (docs/shared-memory.md).
 #pragma once
 
-#include <catchment_shm.h>
-
-#include <array>
 #include <cerrno>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "envelope.hpp"
 #include "port.hpp"
+#include "shm_attachment.hpp"
 
 namespace catchment::host {
 
-// The switch cannot be attached to; says why.
-class AttachError : public std::runtime_error {
+// A stream's share of an attachment that whoever has the attachment makes deliver.
+class ShmShare : public Port, private ShmAttachment::Stream {
  public:
-  AttachError(const std::string& why, bool final) : std::runtime_error(why), final_(final) {}
-  // Whether waiting longer would not help.
-  bool final() const { return final_; }
-
- private:
-  bool final_;
-};
-
-class ShmPort final : public Port {
- public:
-  // Waits up to `timeout_ms` for the switch and the port.  Throws AttachError and
-  // std::system_error.
-  ShmPort(const std::string& path, const UdpAddress& local, const UdpAddress& peer, int timeout_ms);
+  // `gen`: of the stream, which no other stream of the attachment has.
+  ShmShare(std::shared_ptr<ShmAttachment> attachment, std::uint16_t gen, const UdpAddress& local,
+           const UdpAddress& peer);
+  ~ShmShare() override;
 
   std::uint8_t* stage() override;
   using Port::commit;
   void commit(std::size_t bytes, std::span<const std::uint8_t> rest) override;
   bool flush() override;
+  // What was delivered since the last call; valid until the attachment delivers again.
   std::span<const std::span<const std::uint8_t>> receive() override;
-  bool more() const override { return more_; }
+  bool more() const override { return false; }
+  // Whether something was delivered that nobody has received.
+  bool has_frames() const { return !inbox_.empty(); }
   bool may_sleep(bool full, const std::atomic<int>& stop) override;
-  std::size_t path_bytes() const override { return frame_bytes_ - kEnvelopeBytes; }
-  int descriptor() const override { return catchment_shm_descriptor(port_.get()); }
-  std::uint64_t errors() const override { return errors_; }
-  int last_error() const override { return last_error_; }
+  std::size_t path_bytes() const override { return attachment_->frame_bytes() - kEnvelopeBytes; }
+  int descriptor() const override { return catchment_shm_descriptor(attachment_->port()); }
+  std::uint64_t errors() const override { return attachment_->errors(); }
+  int last_error() const override { return attachment_->last_error(); }
   std::uint64_t foreign() const override { return foreign_; }
-  bool absent() const override { return last_error_ == ENOTCONN; }
-  std::string absence() const override { return catchment_shm_error(port_.get()); }
+  bool tells_absence() const override { return true; }
+  bool absent() const override { return last_error() == ENOTCONN; }
+  std::string absence() const override { return catchment_shm_error(attachment_->port()); }
+
+ protected:
+  ShmAttachment& attachment() { return *attachment_; }
 
  private:
-  static constexpr int kBatch = 64;
-  struct Detach {
-    void operator()(catchment_shm* port) const { catchment_shm_detach(port); }
-  };
+  void take(std::span<const std::uint8_t> frame) override;
 
-  void note(int status);
-
-  std::unique_ptr<catchment_shm, Detach> port_;
+  std::shared_ptr<ShmAttachment> attachment_;
   Envelope envelope_;
-  std::size_t frame_bytes_ = 0;
   std::uint8_t* staged_ = nullptr;
   bool full_ = false;  // since the last flush
-
-  std::array<catchment_shm_frame, kBatch> in_{};
-  std::array<std::span<const std::uint8_t>, kBatch> payloads_{};
-  bool more_ = false;
-
-  std::uint64_t errors_ = 0;
-  int last_error_ = 0;
+  std::vector<std::span<const std::uint8_t>> inbox_;
+  std::vector<std::span<const std::uint8_t>> received_;
   std::uint64_t foreign_ = 0;
+};
+
+// A port that one stream, or one group of streams behind one address, has for itself.
+class ShmPort final : public ShmShare {
+ public:
+  // Waits up to `timeout_ms` for the switch and the port.  Throws AttachError and
+  // std::system_error.
+  ShmPort(const std::string& path, const UdpAddress& local, const UdpAddress& peer, int timeout_ms);
+
+  std::span<const std::span<const std::uint8_t>> receive() override;
+  bool more() const override { return more_; }
+
+ private:
+  bool more_ = false;
 };
 
 }  // namespace catchment::host

@@ -146,7 +146,8 @@ def main() -> None:
     task = json.loads(sys.argv[1])
     result: dict[str, Any] = {}
     try:
-        with Communicator.of_job(task["description"], port=task["port"], timeout=task["timeout"]) as ranks:
+        description, port = task["description"], task["port"]
+        with Communicator.of_job(description, port=port, timeout=task["timeout"], absent=None) as ranks:
             result["wrong"] = (forever if task.get("forever") else run)(ranks, task)
             result["stats"] = ranks.stats()
     except CollectiveError as error:

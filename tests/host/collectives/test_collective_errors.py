@@ -155,11 +155,12 @@ def test_a_switch_restart_changes_nothing(rng: random.Random) -> None:
 def test_a_dead_switch_is_unreachable(rng: random.Random) -> None:
     with ShmLab(NAMES[:2]) as lab:
         job = lab.allreduce(NAMES[:2])
-        with communicators(lab, job, timeout=SOON) as ranks:
+        with communicators(lab, job, timeout=10 * PATIENCE) as ranks:
             assert together(ranks, lambda rank: rank.barrier().wait(PATIENCE)) == [None] * 2
             lab.kill_switch()
             errors = together(ranks, lambda rank: rank.barrier().wait(PATIENCE))
             assert [error.kind for error in errors] == ["unreachable"] * 2, errors
+            assert all("the switch s1 at" in str(error) and "has gone" in str(error) for error in errors), errors
 
 
 def test_cancelled_before_it_began(ranks: list[Communicator]) -> None:

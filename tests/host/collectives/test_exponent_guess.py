@@ -44,7 +44,7 @@ def guesses(rank: Communicator) -> tuple[int, int]:
 
 
 def test_the_same_values_again_are_guessed_right(ranks: list[Communicator], rng: random.Random) -> None:
-    values = [np.float32(2.0**e) for e in rng.sample(range(-20, 20), 3)]
+    values = [np.float32(2.0**e) for e in rng.sample(range(-20, 20, golden.GRID), 3)]  # other exponents on the grid
 
     def body(rank: Communicator) -> None:
         for _ in range(5):
@@ -62,7 +62,7 @@ def test_the_same_values_again_are_guessed_right(ranks: list[Communicator], rng:
 def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]) -> None:
     def body(rank: Communicator) -> None:
         for number in range(6):
-            arrays = [np.full(300, 2.0 ** (r - 8 * number), np.float32) for r in range(3)]
+            arrays = [np.full(300, 2.0 ** (4 * r - 16 * number), np.float32) for r in range(3)]
             array = arrays[rank.rank].copy()
             work = rank.all_reduce(array)
             work.wait(60)
@@ -71,6 +71,20 @@ def test_other_values_are_guessed_wrong_and_sent_again(ranks: list[Communicator]
 
     assert together(ranks, body) == [None] * 3
     assert [guesses(rank) for rank in ranks] == [(6, 6)] * 3
+
+
+def test_fresh_values_of_one_distribution_are_guessed_right(ranks: list[Communicator], seed: int) -> None:
+    """The largest of a vector of normal values is mostly between 2 and 4, and always below 16, where the grid ends."""
+
+    def body(rank: Communicator) -> None:
+        for number in range(20):
+            arrays = [np.random.default_rng((seed, number, r)).standard_normal(MOST, np.float32) for r in range(3)]
+            array = arrays[rank.rank].copy()
+            rank.all_reduce(array).wait(60)
+            assert np.array_equal(array, wanted(arrays))
+
+    assert together(ranks, body) == [None] * 3
+    assert [guesses(rank) for rank in ranks] == [(20, 0)] * 3
 
 
 def test_what_is_longer_is_not_guessed(ranks: list[Communicator], rng: random.Random) -> None:

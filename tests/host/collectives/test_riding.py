@@ -84,7 +84,7 @@ def test_a_guess_of_e_rides_and_a_wrong_one_leaves_again(ranks: list[Communicato
     def body(rank: Communicator) -> list[int]:
         counts = []
         for magnitude in magnitudes:
-            arrays: list[NDArray[Any]] = [np.full(size, magnitude * (1 + r), np.float32) for r in range(len(NAMES))]
+            arrays: list[NDArray[Any]] = [np.full(size, magnitude * 17.0**r, np.float32) for r in range(len(NAMES))]
             array = arrays[rank.rank].copy()
             work = rank.all_reduce(array)
             work.wait(60)

@@ -278,7 +278,7 @@ def case_functional_collectives(rank: int, size: int) -> None:
     check_sum(functional.broadcast(data(rank, torch.float32, 8), 1, world) + 0, data(1, torch.float32, 8).unsqueeze(0))
 
 
-def case_subgroups_have_switches_of_their_own(rank: int, size: int) -> None:
+def case_subgroups_have_jobs_of_their_own(rank: int, size: int) -> None:
     pair = dist.new_group([0, 2])
     tensor = data(rank, torch.float32, 1000)
     if rank == 1:

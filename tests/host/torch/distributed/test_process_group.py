@@ -16,6 +16,7 @@ TRAINING = FOLDER / "training_cases.py"
 NUMBERS = FOLDER / "number_cases.py"
 WRAPPERS = FOLDER / "wrapper_cases.py"
 REFUSALS = FOLDER / "refusal_cases.py"
+GROUPS = FOLDER / "group_cases.py"
 SAMPLE = 4
 
 
@@ -48,6 +49,16 @@ def refusals(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 @pytest.mark.parametrize("case", [*names(REFUSALS), "end"])
 def test_refusals(refusals: Failures, case: str) -> None:
     assert not refusals[case], "\n".join(refusals[case])
+
+
+@pytest.fixture(scope="module", params=[NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+def groups(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Failures:
+    return run_cases(GROUPS, 4, tmp_path_factory.mktemp("groups") / "store", timeout=120, group=request.param)
+
+
+@pytest.mark.parametrize("case", [*names(GROUPS), "end"])
+def test_groups(groups: Failures, case: str) -> None:
+    assert not groups[case], "\n".join(groups[case])
 
 
 @pytest.fixture(scope="module")

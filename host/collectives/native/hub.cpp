@@ -1,0 +1,189 @@
+#include "hub.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cfenv>
+#include <utility>
+
+namespace catchment::host {
+namespace {
+
+// The longest sleep of a thread; the second where another thread may receive what it waits for.
+constexpr Nanos kLongest = 50 * kMillisecond;
+constexpr Nanos kShared = kMillisecond;
+// How long the hub's own thread leaves the protocol to a caller that has just waited and may wait
+// again soon.
+constexpr Nanos kCallerGrace = kMillisecond;
+// What a thread looks out for that is not the hub's own: nothing but the port.
+const std::atomic<int> kNothing{0};
+// A thread that has had the engines lets others in, once each; more of them may come.
+constexpr int kMostYields = 64;
+// Batches delivered to the shares of an attachment in one turn.
+constexpr int kMostBatches = 4;
+
+}  // namespace
+
+Hub::Turn::Turn(Hub& hub) : hub_(hub) {
+  hub_.wanted_.fetch_add(1);
+  hub_.mutex_.lock();
+  hub_.wanted_.fetch_sub(1);
+}
+
+Hub::Turn::~Turn() {
+  hub_.mutex_.unlock();
+  for (int i = 0; i < kMostYields && hub_.wanted_.load() != 0; ++i) Processor::yield();
+}
+
+Hub::Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin)
+    : attachment_(std::move(attachment)),
+      patience_(collective_patience(spin)),
+      wakeup_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd") {
+  thread_ = std::thread([this] {
+    std::fesetenv(FE_DFL_ENV);  // denormals and rounding as the number formats need them
+    run();
+  });
+}
+
+Hub::~Hub() { stop(); }
+
+void Hub::add(Engine& engine, ShmShare* share) {
+  members_.push_back({.engine = &engine, .share = share});
+}
+
+void Hub::remove(Engine& engine) {
+  std::erase_if(members_, [&](const Member& member) { return member.engine == &engine; });
+}
+
+bool Hub::turn(Nanos now) {
+  bool any = false;
+  for (Member& member : members_) member.turned = false;
+  for (int batch = 0; attachment_ != nullptr && batch < kMostBatches; ++batch) {
+    const bool more = attachment_->deliver();
+    for (Member& member : members_) {
+      if (member.share != nullptr && member.share->has_frames()) any |= turn(member, now);
+    }
+    if (!more) break;
+  }
+  for (Member& member : members_) {
+    if (member.turned) continue;
+    const bool asks = member.engine->busy() || member.engine->blocked() || member.due <= now;
+    if (asks || member.share == nullptr) any |= turn(member, now);
+  }
+  return any;
+}
+
+bool Hub::turn(Member& member, Nanos now) {
+  const bool any = member.engine->turn(now);
+  member.due = member.engine->deadline();
+  member.turned = true;
+  return any;
+}
+
+bool Hub::busy() const {
+  return std::ranges::any_of(members_, [](const Member& member) { return member.engine->busy(); });
+}
+
+void Hub::wait(const std::atomic<bool>& done, Nanos until) {
+  waiters_.fetch_add(1);
+  Nanos now = monotonic_now();
+  Nanos quiet_since = now;
+  while (!done.load(std::memory_order_acquire) && now < until) {
+    bool any = false;
+    {
+      const Turn mine(*this);
+      now = monotonic_now();
+      any = turn(now);
+    }
+    if (any) {
+      quiet_since = now;
+    } else if (patience_.next(quiet_since, now) != Waiting::kSleep) {
+      patience_.yield(monotonic_now());
+    } else if (!done.load(std::memory_order_acquire)) {
+      sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);
+    }
+  }
+  waited_at_.store(now);
+  waiters_.fetch_sub(1);
+}
+
+void Hub::sleep(Nanos until, const std::atomic<int>& stop) {
+  std::array<pollfd, 2> ready{};
+  ready[0].fd = -1;  // which ppoll() takes for none
+  {
+    const Turn mine(*this);
+    bool full = false;
+    for (const Member& member : members_) {
+      full |= member.engine->blocked();
+      until = std::min(until, member.engine->deadline());
+    }
+    if (!members_.empty()) {
+      Engine& any = *members_.front().engine;
+      if (!any.may_sleep(full, stop)) return;
+      ready[0].fd = any.descriptor();
+      ready[0].events = static_cast<short>(POLLIN | (full ? POLLOUT : 0));
+    }
+  }
+  ready[1].fd = wakeup_.get();
+  ready[1].events = POLLIN;
+  const Nanos left = std::max<Nanos>(until - monotonic_now(), 0);
+  const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+  ppoll(ready.data(), ready.size(), &timeout, nullptr);
+  if (ready[1].revents == 0) return;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t size = read(wakeup_.get(), &count, sizeof count);
+}
+
+void Hub::stir() {
+  const bool waited_lately = monotonic_now() - waited_at_.load() < kCallerGrace;
+  if (waiters_.load() == 0 && !waited_lately) wake();
+}
+
+void Hub::wake() {
+  stirred_.store(1);
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t size = write(wakeup_.get(), &one, sizeof one);
+  rested_.notify_one();
+}
+
+void Hub::run() {
+  Nanos quiet_since = monotonic_now();
+  while (!stop_.load()) {
+    Nanos now = monotonic_now();
+    if (waiters_.load() != 0 || (now - waited_at_.load() < kCallerGrace && stirred_.load() == 0)) {
+      std::unique_lock lock(resting_);
+      rested_.wait_for(lock, std::chrono::nanoseconds(kCallerGrace));
+      continue;
+    }
+    stirred_.store(0);
+    bool any = false;
+    bool more = false;
+    {
+      const Turn mine(*this);
+      now = monotonic_now();
+      any = turn(now);
+      more = busy();
+    }
+    if (any) {
+      quiet_since = now;
+    } else if (more && patience_.next(quiet_since, now) != Waiting::kSleep) {
+      patience_.yield(monotonic_now());
+    } else {
+      sleep(now + kLongest, stirred_);
+    }
+  }
+}
+
+void Hub::stop() {
+  const std::scoped_lock stopping(stopping_);
+  if (!thread_.joinable()) return;
+  stop_.store(true);
+  wake();
+  thread_.join();
+  const Turn mine(*this);
+  attachment_.reset();
+}
+
+}  // namespace catchment::host

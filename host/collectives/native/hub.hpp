@@ -1,0 +1,92 @@
+// The engines of this process that use one port, and the threads that give them turns.
+//
+// A caller that waits for an operation runs the protocol in its own thread, for all engines of the
+// port: nothing is handed over, which is what makes small operations fast.  While no caller waits,
+// a thread of the hub's own runs it; that thread keeps out of the way for a while after a caller
+// has waited.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "catchment/common/file_descriptor.hpp"
+#include "catchment/common/patience.hpp"
+#include "engine.hpp"
+#include "shm_port.hpp"
+
+namespace catchment::host {
+
+class Hub {
+ public:
+  // Waits for its turn at the engines; a thread that runs the protocol lets others in between.
+  class Turn {
+   public:
+    explicit Turn(Hub& hub);
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn();
+
+   private:
+    Hub& hub_;
+  };
+
+  // `attachment`: what the engines have shares of; null: one engine comes, with a port of its own.
+  // spin: see collective_patience().
+  Hub(std::shared_ptr<ShmAttachment> attachment, Nanos spin);
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+  ~Hub();
+
+  const std::shared_ptr<ShmAttachment>& attachment() const { return attachment_; }
+
+  // With a Turn.
+  void add(Engine& engine, ShmShare* share);
+  void remove(Engine& engine);
+  bool empty() const { return members_.empty(); }
+  // Gives a turn to every engine that has something to do; true when anything came or went.
+  bool turn(Nanos now);
+
+  // Without one.
+  // Waits until `done`, or the time `until` has come; the calling thread runs the protocol.
+  void wait(const std::atomic<bool>& done, Nanos until);
+  // Sleeps until the port has something, the time `until` has come, or `stop` is not 0.
+  void sleep(Nanos until, const std::atomic<int>& stop);
+  // Something was started: has the hub's own thread run it, unless a caller waits or is about to.
+  void stir();
+  // Ends the hub's own thread and gives the attachment back; there is no engine any more.
+  void stop();
+
+ private:
+  struct Member {
+    Engine* engine;
+    ShmShare* share;  // null: the engine's port is its own
+    Nanos due = 0;    // a turn, even if no frame comes
+    bool turned = false;
+  };
+
+  bool turn(Member& member, Nanos now);
+  bool busy() const;
+  void run();
+  void wake();
+
+  std::shared_ptr<ShmAttachment> attachment_;
+  Patience patience_;
+  std::vector<Member> members_;
+  std::mutex mutex_;                 // of the engines
+  std::atomic<int> wanted_{0};       // threads that wait for the mutex
+  std::atomic<int> waiters_{0};      // threads in wait()
+  std::atomic<Nanos> waited_at_{0};  // when the last one left
+  std::atomic<int> stirred_{0};      // something is new for the own thread
+  std::atomic<bool> stop_{false};
+  FileDescriptor wakeup_;
+  std::mutex resting_;
+  std::condition_variable rested_;
+  std::mutex stopping_;
+  std::thread thread_;
+};
+
+}  // namespace catchment::host

@@ -1,0 +1,80 @@
+#include "hubs.hpp"
+
+#include <atomic>
+#include <catchment/shm/fork_guard.hpp>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace catchment::host {
+namespace {
+
+constexpr int kAttachPieceMs = 50;
+
+// What belongs to one process: a forked child has neither its parent's threads nor its ports, and
+// perhaps a mutex that nobody will unlock.
+struct Registry {
+  shm::ForkGuard guard;
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Hub>> hubs;
+};
+
+Registry& registry() {
+  static std::atomic<Registry*> current{nullptr};
+  Registry* found = current.load();
+  while (found == nullptr || found->guard.in_child()) {
+    auto* const made = new Registry;  // it lives as long as the process
+    if (current.compare_exchange_strong(found, made)) return *made;
+    delete made;
+  }
+  return *found;
+}
+
+}  // namespace
+
+std::shared_ptr<Hub> Hubs::join(const std::string& path, Nanos attach, Nanos spin,
+                                const Change& enter) {
+  Registry& all = registry();
+  const Nanos until = monotonic_now() + attach;
+  while (true) {
+    {
+      const std::scoped_lock lock(all.mutex);
+      const auto found = all.hubs.find(path);
+      if (found != all.hubs.end()) {
+        const Hub::Turn turn(*found->second);
+        enter(*found->second);
+        return found->second;
+      }
+    }
+    try {
+      // The switch lets one in: of two threads that come here, the other finds this one's hub.
+      auto attachment = std::make_shared<ShmAttachment>(path, kAttachPieceMs);
+      const std::scoped_lock lock(all.mutex);
+      auto hub = std::make_shared<Hub>(std::move(attachment), spin);
+      {
+        const Hub::Turn turn(*hub);
+        enter(*hub);
+      }
+      all.hubs.emplace(path, hub);
+      return hub;
+    } catch (const AttachError& error) {
+      if (error.final() || monotonic_now() >= until) throw;
+    }
+  }
+}
+
+void Hubs::leave(const std::shared_ptr<Hub>& hub, const Change& exit) {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  bool last = false;
+  {
+    const Hub::Turn turn(*hub);
+    exit(*hub);
+    last = hub->empty();
+  }
+  if (!last) return;
+  hub->stop();
+  std::erase_if(all.hubs, [&](const auto& entry) { return entry.second == hub; });
+}
+
+}  // namespace catchment::host

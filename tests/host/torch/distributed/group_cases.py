@@ -1,0 +1,162 @@
+"""Groups of some of four ranks: one switch, one port a rank, and nothing left behind them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+
+from catchment.host.collectives import CollectiveError, Fixed
+from catchment.host.torch.distributed.native_group import switch_of
+from catchment.host.torch.distributed.settings import Settings
+
+NATIVE = os.environ["CATCHMENT_PROCESS_GROUP"] == "c++"
+
+
+def descendants(process: int) -> int:
+    """How many processes a process has started, and these again."""
+    children = [
+        int(child)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return len(children) + sum(descendants(child) for child in children)
+
+
+def held() -> tuple[int, int]:
+    """Threads and descriptors of this process."""
+    gc.collect()
+    return len(list(Path("/proc/self/task").iterdir())), len(list(Path("/proc/self/fd").iterdir()))
+
+
+def total(group: dist.ProcessGroup | None, value: float, elements: int = 3000) -> float:
+    """The sum of all ranks' values, which every element of the result has."""
+    tensor = torch.full((elements,), value)
+    dist.all_reduce(tensor, group=group)
+    assert torch.equal(tensor, tensor[:1].expand(elements))
+    return tensor[0].item()
+
+
+def case_a_mesh_starts_no_process(rank: int, size: int) -> None:
+    before = descendants(os.getpid())
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("rows", "columns"))
+    rows, columns = mesh.get_group("rows"), mesh.get_group("columns")
+    assert switch_of(rows) is not None and switch_of(columns) is not None
+    assert descendants(os.getpid()) == before
+    assert (before > 0) == (rank == 0)  # the first rank has started the switch
+    assert total(columns, rank) == (1 if rank < 2 else 5)
+    assert total(rows, rank) == (2 if rank % 2 == 0 else 4)
+    assert total(None, rank) == 6
+
+
+def case_ranks_of_a_group_in_another_order(rank: int, size: int) -> None:
+    order = [3, 0, 2]
+    group = dist.new_group(order, sort_ranks=False)
+    if rank in order:
+        gathered = [torch.zeros(5) for _ in order]
+        dist.all_gather(gathered, torch.full((5,), float(rank)), group=group)
+        assert [part[0].item() for part in gathered] == order
+        sent = torch.full((4000,), float(rank))
+        dist.broadcast(sent, src=2, group=group)
+        assert torch.equal(sent, torch.full((4000,), 2.0))
+        dist.destroy_process_group(group)
+
+
+def case_a_group_of_groups_members(rank: int, size: int) -> None:
+    """A group is made of ranks that already share smaller groups, and outlives them."""
+    low, high = dist.new_group([0, 1]), dist.new_group([2, 3])
+    own = low if rank < 2 else high
+    every = dist.new_group()
+    assert total(own, rank) == (1 if rank < 2 else 5)
+    dist.destroy_process_group(own)
+    assert total(every, rank) == 6
+    dist.destroy_process_group(every)
+
+
+def case_groups_in_threads(rank: int, size: int) -> None:
+    """Each group's operations in a thread of its own; another amount of them, of other lengths, in each."""
+    groups = [(ranks, dist.new_group(ranks)) for ranks in ([0, 1, 2, 3], [0, 2], [1, 3], [0, 1, 2], [1, 2, 3])]
+    wrong: list[str] = []
+
+    def work(number: int, ranks: list[int], group: dist.ProcessGroup) -> None:
+        for step in range(20 + 3 * number):
+            elements = 1 + (step * 977 * (number + 1)) % 9000
+            got = total(group, float(rank + step), elements)
+            if got != sum(ranks) + step * len(ranks):
+                wrong.append(f"group {ranks}, step {step}: {got}")
+
+    threads = [
+        threading.Thread(target=work, args=(number, ranks, group))
+        for number, (ranks, group) in enumerate(groups)
+        if rank in ranks
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    for ranks, group in groups:
+        if rank in ranks:
+            dist.destroy_process_group(group)
+
+
+def case_nothing_is_left_behind_a_group(rank: int, size: int) -> None:
+    def use() -> None:
+        ranks = [rank // 2 * 2, rank // 2 * 2 + 1]
+        groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+        group = groups[rank // 2]
+        assert total(group, rank) == sum(ranks)
+        work = dist.all_reduce(torch.ones(5), group=group, async_op=True)
+        work.get_future().wait()
+        integers = torch.full((7,), rank)  # by gloo
+        dist.all_reduce(integers, group=group)
+        assert integers[0].item() == sum(ranks)
+        dist.destroy_process_group(group)
+        dist.barrier()
+
+    use()  # what is made once for good
+    before = held()
+    for _ in range(4):
+        use()
+    after = held()
+    if NATIVE:  # in Python torch's C++ side has the gloo, which lives until the interpreter exits
+        assert after == before, (before, after)
+
+
+def case_a_groups_own_settings_are_its_own(rank: int, size: int) -> None:
+    group = dist.new_group([0, 1, 2], pg_options=Settings(scaling=Fixed(3), companion=False))
+    if rank == 3:
+        return
+    tensor = torch.full((4000,), 100.0)  # more than 2^3: it is cut
+    dist.all_reduce(tensor, group=group)
+    assert torch.equal(tensor, torch.full((4000,), 24.0)), tensor[0]
+    with pytest.raises(CollectiveError, match="no companion"):
+        dist.all_reduce(torch.ones(3, dtype=torch.float64), group=group)
+    dist.destroy_process_group(group)
+
+
+def case_a_groups_own_job_is_not_ignored(rank: int, size: int) -> None:
+    if rank == 3:
+        dist.new_group([0, 1, 2], pg_options=Settings(job=Path("/nowhere/job.json")))
+        return
+    with pytest.raises(CollectiveError, match=r"job\.json describes no job"):
+        dist.new_group([0, 1, 2], pg_options=Settings(job=Path("/nowhere/job.json")))
+
+
+def case_more_groups_than_one_switch_has_room_for(rank: int, size: int) -> None:
+    """A second switch is started for what the first has no room for; it ends with its groups."""
+    before = descendants(os.getpid())
+    made = [dist.new_group([0, 1]) for _ in range(66)]
+    if rank < 2:
+        assert [total(group, rank, 5) for group in made] == [1.0] * 66
+        if rank == 0:
+            assert descendants(os.getpid()) == 2 * before
+        for group in made:
+            dist.destroy_process_group(group)
+    dist.barrier()

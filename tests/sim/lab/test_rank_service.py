@@ -1,0 +1,134 @@
+"""The service that makes groups on a switch of this machine: what it grants, what it refuses, what it takes back."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from catchment.checkout import ROOT
+
+PATIENCE = 120.0
+SIZE = 3
+
+
+class Process:
+    """A process's connection to the service."""
+
+    def __init__(self, path: str, hello: object) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(PATIENCE)
+        self._socket.connect(path)
+        self._lines = self._socket.makefile("rb")
+        self.say(hello)
+        self.first = self.hear()
+
+    def say(self, message: object) -> None:
+        self._socket.sendall((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
+
+    def hear(self) -> dict[str, Any] | None:
+        line = self._lines.readline()
+        return json.loads(line) if line else None
+
+    def make(self, name: str, ranks: object) -> dict[str, Any]:
+        self.say({"make": name, "ranks": ranks})
+        answer = self.hear()
+        assert answer is not None and answer["made"] == name
+        return answer
+
+    def end(self) -> None:
+        self._lines.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def path() -> Iterator[str]:
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", str(SIZE)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service:
+        try:
+            assert service.stdout is not None
+            while "socket" not in (told := json.loads(service.stdout.readline())):
+                pass
+            yield told["socket"]
+        finally:
+            service.kill()
+
+
+@pytest.fixture
+def processes(path: str) -> Iterator[list[Process]]:
+    made = [Process(path, {"rank": rank}) for rank in range(SIZE)]
+    yield made
+    for process in made:
+        process.end()
+
+
+def test_a_group_has_its_ranks_in_their_order(processes: list[Process]) -> None:
+    made = processes[1].make("pair", [2, 0])["members"]
+    assert [member["wid"] for member in made] == [0, 1]
+    ports = [process.first["port"] for process in processes if process.first is not None]
+    assert [member["port"] for member in made] == [ports[2], ports[0]]
+    assert len({member["sums"]["gen"] for member in made}) == 1
+
+
+def test_what_is_no_list_of_ranks_is_refused_and_harms_nobody(processes: list[Process]) -> None:
+    wrong: list[object] = [None, 2, "01", [], [0, 0], [0, 3], [-1, 0], [True, False], [0.0, 1], [[0], 1], {"0": 1}]
+    for ranks in [*wrong, list(range(40))]:
+        assert "refused" in processes[0].make("wrong", ranks), ranks
+    assert "members" in processes[0].make("wrong", [0, 1])
+
+
+def test_who_is_no_rank_is_refused(path: str) -> None:
+    for hello in ({"rank": SIZE}, {"rank": -1}, {"rank": True}, {"rank": "0"}, {}, [], b"{", b"\xff"):
+        stranger = Process(path, hello)
+        assert stranger.first is not None and "refused" in stranger.first, hello
+        assert stranger.hear() is None
+        stranger.end()
+
+
+def test_a_name_is_one_groups(processes: list[Process]) -> None:
+    assert "members" in processes[0].make("one", [0, 1])
+    assert "already" in processes[1].make("one", [1, 2])["refused"]
+
+
+def test_a_full_switch_says_so_and_has_room_again(processes: list[Process]) -> None:
+    made = 0
+    while "members" in (answer := processes[0].make(f"group{made}", [0, 1])):
+        made += 1
+    assert made == 64 and "64 streams" in answer["refused"]
+    for rank in (0, 1):
+        processes[rank].say({"left": "group7"})
+    # What another connection has said may be read later than what this one says.
+    while "refused" in processes[1].make("again", [1, 2]):
+        pass
+
+
+def test_a_group_that_is_left_by_all_is_gone_and_nobody_can_leave_for_another(processes: list[Process]) -> None:
+    assert "members" in processes[0].make("kept", [0, 1])
+    processes[2].say({"left": "kept"})  # it is no member
+    processes[0].say({"left": "nothing"})
+    processes[0].say({"left": "kept"})
+    assert "already" in processes[0].make("kept", [0, 1])["refused"]
+    processes[1].say({"left": "kept"})
+    assert "members" in processes[1].make("other", [0, 1])  # so the word before it was read
+    assert "members" in processes[0].make("kept", [0, 1])
+
+
+def test_a_process_that_ends_is_told_and_leaves_its_groups(processes: list[Process]) -> None:
+    assert "members" in processes[0].make("both", [0, 2])
+    processes[2].end()
+    assert processes[0].hear() == {"lost": 2}
+    assert processes[1].hear() == {"lost": 2}
+    processes[0].say({"left": "both"})
+    assert "members" in processes[0].make("both", [0, 1])
+
+
+def test_a_line_without_end_or_sense_ends_the_connection_alone(processes: list[Process]) -> None:
+    processes[1].say(b"x" * 100_000)
+    assert "refused" in (processes[1].hear() or {})
+    assert processes[0].hear() == {"lost": 1}
+    assert "members" in processes[0].make("rest", [0, 2])
