@@ -127,6 +127,7 @@ def test_a_controller_with_a_new_job_file_deletes_nobodys_jobs(place: Place, sec
         assert all("left alone" in switch.remark for switch in other.switches())
         mine = other.create(request("first")).job  # a name of its own realm
         assert jobs_on(place, "r1") > set()
+        compared(place.controller)  # it knows what the other holds from then on
         with place.controller.operator() as operator:
             operator.create(request("later"))
             compared(second)
