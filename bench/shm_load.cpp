@@ -21,13 +21,16 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "frame_file.hpp"
+
 namespace {
+
+using catchment::bench::read_frames;
 
 using Clock = std::chrono::steady_clock;
 
@@ -55,20 +58,6 @@ int checked(const Port& port, int status) {
     throw std::runtime_error(catchment_shm_error(port.get()));
   }
   return status;
-}
-
-std::vector<std::string> read_frames(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::vector<std::string> frames;
-  std::uint32_t size = 0;
-  while (in.read(reinterpret_cast<char*>(&size), sizeof size)) {
-    frames.emplace_back(ntohl(size), '\0');
-    in.read(frames.back().data(), static_cast<std::streamsize>(frames.back().size()));
-  }
-  if (!in.eof() || frames.empty()) {
-    throw std::runtime_error(path + " holds no frames");
-  }
-  return frames;
 }
 
 double seconds_of(clockid_t clock) {

@@ -16,9 +16,9 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <optional>
 
+#include "frame_file.hpp"
 #include "packet_io.hpp"
 
 namespace {
@@ -27,20 +27,6 @@ using namespace catchment::bench;
 
 constexpr double kTimeout = 0.1;
 constexpr int kMostStalls = 50;
-
-std::vector<std::string> read_frames(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::vector<std::string> frames;
-  std::uint32_t size = 0;
-  while (in.read(reinterpret_cast<char*>(&size), sizeof size)) {
-    frames.emplace_back(ntohl(size), '\0');
-    in.read(frames.back().data(), static_cast<std::streamsize>(frames.back().size()));
-  }
-  if (!in.eof() || frames.empty()) {
-    throw std::runtime_error(path + " holds no frames");
-  }
-  return frames;
-}
 
 struct Load {
   std::vector<std::string> frames;

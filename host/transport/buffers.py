@@ -97,3 +97,20 @@ def _checked(buffer: Buffer, empty: bool) -> Buffer:
 
 def _refused(what: str, hint: str) -> EndpointError:
     return EndpointError(f"cannot transfer {what}", kind="argument", hint=hint)
+
+
+def checked_exponent(what: str, dtype: DataType, exponent: int | None) -> int:
+    """The shared exponent E that numbers of a type travel with; 0 for those that have none.
+
+    Raises:
+        EndpointError: kind ``argument``: floats without one, or out of range; it begins with `what`.
+    """
+    if dtype in (DataType.BYTES, DataType.INT32):
+        return 0
+    if exponent is None or not -128 <= exponent <= 127:
+        raise EndpointError(
+            f"{what} of {dtype.name} with exponent {exponent}",
+            kind="argument",
+            hint="floats need the shared exponent E, -128..127, |x| < 2**E",
+        )
+    return exponent

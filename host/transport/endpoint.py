@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-from catchment.host.errors import EndpointError
-from catchment.host.transport.addresses import Address, cannot_open, checked_address, shm_path
-from catchment.host.transport.buffers import bytes_of, lanes_of
+from catchment.host.transport.addresses import Address, cannot_open
+from catchment.host.transport.buffers import bytes_of, checked_exponent, lanes_of
+from catchment.host.transport.connection import Connection, argument_error, member_options
 from catchment.host.transport.request import Request
 from catchment.wire.generated.constants import DataType
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
+    from catchment.host import _native  # noqa: F401  the parameter of the base
     from catchment.host.transport.buffers import Buffer
     from catchment.host.transport.stream import Stream
 
@@ -36,7 +35,7 @@ class Stall:
 
 
 @final
-class Endpoint:
+class Endpoint(Connection["_native.Endpoint"]):
     """A worker, a root or a peer of one job, with its own I/O thread.
 
     Use `worker`, `root` or `peer` to make one, and `with` or `close` to end it.  All methods may be called from any
@@ -50,17 +49,7 @@ class Endpoint:
         self._pull_bytes = role == "worker"
         config = {
             "role": role,
-            "streams": {
-                name: {
-                    "gen": s.gen,
-                    "workers": s.workers,
-                    "slots": s.slots,
-                    "base_seq": s.base_seq,
-                    "lanes": s.lanes,
-                    "param_bytes": s.param_bytes,
-                }
-                for name, s in streams.items()
-            },
+            "streams": {name: asdict(stream) for name, stream in streams.items()},
             **options,
         }
         try:
@@ -156,18 +145,10 @@ class Endpoint:
             EndpointError: the argument is refused, or the endpoint has failed or is closed.
         """
         buffer = bytes_of(array, writable=False) if self._push_bytes else lanes_of(array, writable=False)
-        if buffer.dtype in (DataType.BYTES, DataType.INT32):
-            exponent = 0
         if block:
-            exponent = 0
             self._check_block(buffer)
-        if exponent is None or not -128 <= exponent <= 127:
-            raise EndpointError(
-                f"push of {buffer.dtype.name} with exponent {exponent}",
-                kind="argument",
-                hint="floats need the shared exponent E, -128..127, |x| < 2**E",
-            )
-        return self._submit(self._native.push, buffer, exponent, block)
+            return self._submit(self._native.push, buffer, 0, block)
+        return self._submit(self._native.push, buffer, checked_exponent("push", buffer.dtype, exponent), block)
 
     def pull(self, array: Any, *, block: bool = False) -> Request:
         """Receive the next message into `array`; done when all of it is in place.
@@ -186,61 +167,28 @@ class Endpoint:
 
     def _check_block(self, buffer: Buffer) -> None:
         if self._push_bytes or self._pull_bytes or buffer.dtype == DataType.INT32:
-            raise EndpointError(
+            raise argument_error(
                 f"block scaling of {buffer.dtype.name}",
-                kind="argument",
-                hint="peers of an all-reduce push and pull floats so; otherwise give the shared exponent E",
+                "peers of an all-reduce push and pull floats so; otherwise give the shared exponent E",
             )
 
     def _submit(self, call: Any, buffer: Buffer, *extra: int) -> Request:
-        failure = self._native.failure()
-        if failure is not None:
-            raise EndpointError(**failure)
+        error = self.error
+        if error is not None:
+            raise error
         return Request(call(buffer.address, buffer.elements, int(buffer.dtype), *extra, buffer.owner), buffer)
-
-    @property
-    def local(self) -> Address:
-        """The address the endpoint is bound to."""
-        return self._native.local
-
-    @property
-    def error(self) -> EndpointError | None:
-        """The error that ended this endpoint, if one did."""
-        failure = self._native.failure()
-        return None if failure is None else EndpointError(**failure)
 
     def stalled(self) -> tuple[Stall, ...]:
         """Streams with work outstanding and no progress for a second or more; empty when all is well."""
         return tuple(Stall(**stall) for stall in self._native.stalled())
 
-    def stats(self) -> dict[str, Any]:
-        """Counters since the start; see docs/endpoint.md for each."""
-        return self._native.stats()
-
-    def close(self, linger: float = 0.25) -> None:
-        """Fail what is pending and stop.  Answers late retransmissions of the others for `linger` seconds at most.
-
-        Always returns; may be called twice.
-        """
-        self._native.close(linger)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(0.25 if kind is None else 0.0)
-
 
 def _streams(**named: Stream | None) -> dict[str, Stream]:
     streams = {name: stream for name, stream in named.items() if stream is not None}
     if not streams:
-        raise EndpointError("an endpoint without streams", kind="argument", hint="give at least one Stream")
+        raise argument_error("an endpoint without streams", "give at least one Stream")
     if len({stream.gen for stream in streams.values()}) != len(streams):
-        raise EndpointError(
-            "gradients and parameters have the same gen", kind="argument", hint="every stream has a gen of its own"
-        )
+        raise argument_error("gradients and parameters have the same gen", "every stream has a gen of its own")
     return streams
 
 
@@ -255,17 +203,7 @@ def _options(
     window: int | None,
 ) -> dict[str, Any]:
     workers = min(stream.workers for stream in streams.values())
-    if not 0 <= wid < workers:
-        raise EndpointError(f"worker index {wid} of {workers} workers", kind="argument", hint="give 0..workers-1")
-    if not timeout > 0:
-        raise EndpointError(f"a timeout of {timeout} s", kind="argument", hint="give a positive number of seconds")
+    options = member_options(workers=workers, wid=wid, local=local, switch=switch, port=port, timeout=timeout)
     if window is not None and not 1 <= window <= min(stream.slots for stream in streams.values()):
-        raise EndpointError(f"a window of {window} frames", kind="argument", hint="give 1..slots")
-    return {
-        "wid": wid,
-        "local": checked_address("local", local, least=0 if port is None else 1),
-        "port": None if port is None else shm_path(port),
-        "switch": checked_address("switch", switch, least=1),
-        "timeout": float(timeout),
-        "window": window or 0,
-    }
+        raise argument_error(f"a window of {window} frames", "give 1..slots")
+    return options | {"window": window or 0}

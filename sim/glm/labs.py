@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
@@ -21,7 +21,7 @@ from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.faults import set_loss
-from catchment.controlplane.topology import star
+from catchment.controlplane.topology import Topology, star
 from catchment.host.glm import GlmError
 from catchment.sim.lab.members import member_environment
 from catchment.sim.lab.shm_lab import P4SGD, SWITCH, ShmLab
@@ -41,26 +41,58 @@ class LabKind(StrEnum):
     """One process, no switch."""
 
 
-class Lab(Protocol):
+class Lab(ABC):
     """A running switch with a job of all workers on it; a context manager."""
 
-    def description(self, wid: int) -> dict[str, Any]:
-        """A worker's part in the job."""
+    def __init__(self, workers: int, loss: float) -> None:
+        self._hosts = [f"w{wid}" for wid in range(workers)]
+        self._loss = loss
 
-    def port(self, wid: int) -> str | None:
-        """Its shared-memory port; None for UDP."""
-
-    def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
-        """A process on a worker's host."""
-
-    def trouble(self) -> str:
-        """What is wrong with the switch; nothing if it runs the job's program."""
-
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        try:
+            with ExitStack() as exits:
+                self._topology, self._client, self._program, self._job = self._open(exits)
+                if self._loss:
+                    set_loss(self._client, self._topology.ports(SWITCH), self._loss)
+                self._exits = exits.pop_all()
+        except (ControlPlaneError, NetworkError) as error:
+            raise GlmError(str(error)) from error
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        self._exits.close()
+
+    def description(self, wid: int) -> dict[str, Any]:
+        """A worker's part in the job."""
+        return self._job.describe(self._hosts[wid])
+
+    def trouble(self) -> str:
+        """What is wrong with the switch; nothing if it runs the job's program."""
+        try:
+            self._check_switch()
+            if self._client.runs(self._program):
+                return ""
+        except (ControlPlaneError, NetworkError, SwitchProcessError) as error:
+            return f"the switch {SWITCH} is lost: {error}"
+        return f"the switch {SWITCH} has lost its program: it was started again"
+
+    @abstractmethod
+    def _open(self, exits: ExitStack) -> tuple[Topology, SwitchClient, PipelineConfig, JobPlan]:
+        """Start the network; what ends it goes to `exits`."""
+
+    @abstractmethod
+    def _check_switch(self) -> None:
+        """Raise what is wrong with the switch's process."""
+
+    @abstractmethod
+    def port(self, wid: int) -> str | None:
+        """The shared-memory port of a worker; None for UDP."""
+
+    @abstractmethod
+    def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
+        """A process on a worker's host."""
 
 
 def open_lab(kind: LabKind, workers: int, *, lanes: int, loss: float, faults: str, logs: Path) -> Lab:
@@ -79,44 +111,18 @@ def open_lab(kind: LabKind, workers: int, *, lanes: int, loss: float, faults: st
     return _ShmLab(workers, lanes, loss)
 
 
-def _trouble(check: Callable[[], None], client: SwitchClient, program: PipelineConfig) -> str:
-    try:
-        check()
-        return "" if client.runs(program) else f"the switch {SWITCH} has lost its program: it was started again"
-    except (ControlPlaneError, NetworkError, SwitchProcessError) as error:
-        return f"the switch {SWITCH} is lost: {error}"
-
-
-def _hosts(workers: int) -> list[str]:
-    return [f"w{wid}" for wid in range(workers)]
-
-
-class _ShmLab:
+class _ShmLab(Lab):
     def __init__(self, workers: int, lanes: int, loss: float) -> None:
-        self._hosts = _hosts(workers)
+        super().__init__(workers, loss)
         self.lab = ShmLab(self._hosts, program=P4SGD, lanes=lanes, slots=SLOTS)
-        self._loss = loss
 
-    def __enter__(self) -> Self:
-        try:
-            with ExitStack() as exits:
-                exits.enter_context(self.lab)
-                self._program = programs_of(self.lab.topology)[SWITCH]
-                self._job = self.lab.slots(self._hosts, slots=SLOTS, name="glm")
-                if self._loss:
-                    set_loss(self.lab.client, self.lab.topology.ports(SWITCH), self._loss)
-                self._exits = exits.pop_all()
-        except ControlPlaneError as error:
-            raise GlmError(str(error)) from error
-        return self
+    def _open(self, exits: ExitStack) -> tuple[Topology, SwitchClient, PipelineConfig, JobPlan]:
+        exits.enter_context(self.lab)
+        job = self.lab.slots(self._hosts, slots=SLOTS, name="glm")
+        return self.lab.topology, self.lab.client, programs_of(self.lab.topology)[SWITCH], job
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._exits.close()
-
-    def description(self, wid: int) -> dict[str, Any]:
-        return self._job.describe(self._hosts[wid])
+    def _check_switch(self) -> None:
+        self.lab.switch.check()
 
     def port(self, wid: int) -> str | None:
         return f"shm:{self.lab.path(self._hosts[wid])}"
@@ -124,60 +130,34 @@ class _ShmLab:
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(argv, env=member_environment(), cwd=ROOT, **options)
 
-    def trouble(self) -> str:
-        return _trouble(self.lab.switch.check, self.lab.client, self._program)
 
-
-class _MininetLab:
+class _MininetLab(Lab):
     def __init__(self, workers: int, lanes: int, loss: float, faults: str, logs: Path) -> None:
-        self._hosts = _hosts(workers)
+        super().__init__(workers, loss)
         self._faults = faults
-        self._topology = star(self._hosts, program=P4SGD, name=f"glm{os.getpid()}", lanes=lanes, slots=SLOTS)
-        self._loss = loss
+        self._lanes = lanes
         self._logs = logs
 
-    def __enter__(self) -> Self:
+    def _open(self, exits: ExitStack) -> tuple[Topology, SwitchClient, PipelineConfig, JobPlan]:
         from catchment.sim.lab.mininet import MininetNetwork  # noqa: PLC0415  only where Mininet is wanted
 
-        try:
-            with ExitStack() as exits:
-                programs = programs_of(self._topology)  # compiled before the network stands
-                self.network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._logs))
-                fabric = exits.enter_context(Fabric.connect(self._topology, self.network.addresses, timeout=60))
-                fabric.push(programs)
-                self._job = plan_job(
-                    "slots",
-                    self._topology,
-                    name="glm",
-                    workers=self._hosts,
-                    slots=SLOTS,
-                    allocator=Allocator(self._topology),
-                )
-                deploy(self._job, self._topology, fabric.clients)
-                self._client, self._program = fabric.clients[SWITCH], programs[SWITCH]
-                ports = self._topology.ports(SWITCH)
-                if self._loss:
-                    set_loss(self._client, ports, self._loss)
-                if self._faults:
-                    SwitchPorts().write(self.network.addresses[SWITCH], dict.fromkeys(ports, self._faults))
-                self._exits = exits.pop_all()
-        except (ControlPlaneError, NetworkError) as error:
-            raise GlmError(str(error)) from error
-        return self
+        topology = star(self._hosts, program=P4SGD, name=f"glm{os.getpid()}", lanes=self._lanes, slots=SLOTS)
+        programs = programs_of(topology)  # compiled before the network stands
+        self.network = exits.enter_context(MininetNetwork(topology, log_folder=self._logs))
+        fabric = exits.enter_context(Fabric.connect(topology, self.network.addresses, timeout=60))
+        fabric.push(programs)
+        job = plan_job("slots", topology, name="glm", workers=self._hosts, slots=SLOTS, allocator=Allocator(topology))
+        deploy(job, topology, fabric.clients)
+        if self._faults:
+            ports = dict.fromkeys(topology.ports(SWITCH), self._faults)
+            SwitchPorts().write(self.network.addresses[SWITCH], ports)
+        return topology, fabric.clients[SWITCH], programs[SWITCH], job
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._exits.close()
-
-    def description(self, wid: int) -> dict[str, Any]:
-        return self._job.describe(self._hosts[wid])
+    def _check_switch(self) -> None:
+        self.network.check_switch(SWITCH)
 
     def port(self, wid: int) -> str | None:
         return None
 
     def popen(self, wid: int, argv: list[str], **options: Any) -> subprocess.Popen[str]:
         return self.network.popen(self._hosts[wid], argv, env=member_environment(), cwd=ROOT, **options)
-
-    def trouble(self) -> str:
-        return _trouble(lambda: self.network.check_switch(SWITCH), self._client, self._program)

@@ -33,11 +33,10 @@ class SlotModel(SwitchCore):
         dice: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(lanes, slots, max_workers, jobs, dice)
-        self.acks = [Acks()] * slots
 
     def restart(self) -> None:
         super().restart()
-        self.acks = [Acks()] * len(self.acks)
+        self.acks = [Acks()] * self._slot_count
 
     def type_fault(self, header: Header, payload: int) -> DropReason:
         return frames.round_fault(header, payload)

@@ -61,11 +61,12 @@ class SwitchCore(ABC):
         self.drops: Counter[DropReason] = Counter()
         self.refused: Counter[tuple[int, DropReason]] = Counter()
         self.job_packets: Counter[tuple[int, int]] = Counter()
-        self.slots = SlotStore(slots)
+        self._slot_count = slots
+        self.restart()
 
     def restart(self) -> None:
         """Lose all state, as a switch that comes back does; the tables are the control plane's to restore."""
-        self.slots = SlotStore(len(self.slots.slots))
+        self.slots = SlotStore(self._slot_count)
 
     def inject(self, port: int, frame: bytes) -> Output:
         """Everything that leaves because `frame` came in on `port`: (egress port, frame), in order per port."""

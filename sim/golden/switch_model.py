@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_core import Drop, Output, SwitchCore
 from catchment.sim.golden.switch_jobs import HeartbeatTable, Window
 from catchment.sim.golden.switch_tables import Root, Worker
-from catchment.wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import DropReason, Flag, Header, Mode, PacketType
 
 __all__ = ["Output", "SwitchModel"]
 
 
 class SwitchModel(SwitchCore):
     """One switch that runs luwu.p4: slots, and the heartbeats of every job."""
-
-    def __init__(
-        self,
-        lanes: int = DEFAULT_LANES,
-        slots: int = 1024,
-        max_workers: int = 32,
-        jobs: int = 64,
-        dice: Callable[[], int] | None = None,
-    ) -> None:
-        super().__init__(lanes, slots, max_workers, jobs, dice)
-        self.heartbeats = HeartbeatTable()
 
     def restart(self) -> None:
         super().restart()
