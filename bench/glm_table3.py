@@ -7,12 +7,12 @@ from catchment.rtl.synth import TARGETS, measured
 from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, LinkModel, SwitchModel
 from catchment.sim.golden import glm_cycles as cycles
 from catchment.sim.world import GAP_BYTES
-from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, LANE_BYTES
 from catchment.wire.generated.glm_numbers import BANKS, ENGINES_MAX
 
 NIC_LIMIT = 40
 """Clocks that the NIC may take of an all-reduce."""
-_FRAME = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES + BANKS * LANE_BYTES
+_FRAME = HEADER_OFFSET + HEADER_BYTES + BANKS * LANE_BYTES
 _TRANSPORT = {"lut": 10_000, "ff": 27_000}
 _ENGINES = {"lut": 188_000, "ff": 904_000, "dsp": 4096}
 _WORKER = {kind: _TRANSPORT.get(kind, 0) + most for kind, most in _ENGINES.items()}

@@ -18,8 +18,7 @@ from catchment.rtl.driver.request import Request
 from catchment.rtl.driver.settings import NicSettings, StreamSettings
 from catchment.rtl.generated.nic_regs import Role
 from catchment.rtl.harness.verilated_nic import Pace, VerilatedNic
-from catchment.sim.golden.switch_frames import HEADER_OFFSET
-from catchment.wire.generated.constants import DataType, Flag, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, DataType, Flag, PacketType
 
 LATENCY = 20
 FRAMES = 512

@@ -15,7 +15,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import Allocator, deploy, plan_job
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.networks.port_faults import SwitchPorts
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore
 from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
-from catchment.wire.generated.constants import DEFAULT_LANES, DropReason, Flag, Header
+from catchment.wire.generated.constants import DEFAULT_LANES, HEADER_OFFSET, DropReason, Flag, Header
 
 Output = list[tuple[int, bytes]]
 
@@ -156,7 +156,7 @@ class SwitchCore(ABC):
         """What the program does with an admitted frame.  Raises Drop."""
 
     def _admit(self, port: int, frame: bytes) -> Output:
-        header = Header.unpack(frame, frames.HEADER_OFFSET)
+        header = Header.unpack(frame, HEADER_OFFSET)
         row = self.tables.jobs.get((header.gen, port))
         if row is None:
             raise Drop(DropReason.UNKNOWN_JOB)
@@ -212,7 +212,7 @@ class SwitchCore(ABC):
 
     def send(self, ports: list[int], frame: bytes) -> Output:
         """Send to each port with its receiver's addresses."""
-        gen = Header.unpack(frame, frames.HEADER_OFFSET).gen
+        gen = Header.unpack(frame, HEADER_OFFSET).gen
         out: Output = []
         for port in ports:
             receiver = self.tables.receivers.get((gen, port))
@@ -223,7 +223,7 @@ class SwitchCore(ABC):
         return out
 
     def _leave_job(self, port: int, frame: bytes) -> Output:
-        kind = Header.unpack(frame, frames.HEADER_OFFSET).type
+        kind = Header.unpack(frame, HEADER_OFFSET).type
         try:
             self._maybe_lose(self.tables.egress_faults, port, kind, DropReason.FAULT_EGRESS)
         except Drop as drop:

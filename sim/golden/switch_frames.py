@@ -10,6 +10,7 @@ from catchment.sim.golden.switch_tables import Receiver
 from catchment.wire.generated.constants import (
     ETHERNET_BYTES,
     HEADER_BYTES,
+    HEADER_OFFSET,
     IPV4_BYTES,
     LANE_BYTES,
     UDP_BYTES,
@@ -23,7 +24,6 @@ from catchment.wire.generated.constants import (
 from catchment.wire.udp_frame import ETHERTYPE_IPV4, internet_checksum
 
 UDP_OFFSET = ETHERNET_BYTES + IPV4_BYTES
-HEADER_OFFSET = UDP_OFFSET + UDP_BYTES
 PAYLOAD_OFFSET = HEADER_OFFSET + HEADER_BYTES
 _ARP_BYTES = 28
 _VECTOR_TYPES = (PacketType.PA, PacketType.FA)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from catchment.sim.world import GAP_BYTES, Faults
-from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, LANE_BYTES, UDP_BYTES
+from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, LANE_BYTES
 
-FRAME_OVERHEAD = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + HEADER_BYTES
+FRAME_OVERHEAD = HEADER_OFFSET + HEADER_BYTES
 """Bytes of a frame before its payload."""
 PICOS_PER_SECOND = 10**12
 

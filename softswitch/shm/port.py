@@ -98,9 +98,9 @@ class Port:
         batch = [frames] if isinstance(frames, Buffer) else list(frames)
         owned = [bytes(frame) for frame in batch]
         out = (c.Frame * len(owned))()
-        for slot, frame in zip(out, owned, strict=True):
-            slot.data = ctypes.cast(ctypes.c_char_p(frame), ctypes.c_void_p)
-            slot.length = len(frame)
+        for entry, frame in zip(out, owned, strict=True):
+            entry.data = ctypes.cast(ctypes.c_char_p(frame), ctypes.c_void_p)
+            entry.length = len(frame)
         until = _deadline(timeout)
         done = 0
         while done < len(owned):
@@ -193,9 +193,9 @@ class Port:
         return self._handle
 
     def _point_at_buffers(self) -> None:
-        for slot, buffer in zip(self._in, self._buffers, strict=True):
-            slot.data = ctypes.addressof(buffer)
-            slot.room = self._room
+        for entry, buffer in zip(self._in, self._buffers, strict=True):
+            entry.data = ctypes.addressof(buffer)
+            entry.room = self._room
 
     def _wait(self, events: int, until: float) -> bool:
         """Whether one of the events came before `until`."""

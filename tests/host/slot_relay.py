@@ -8,9 +8,9 @@ from relay import Address, Relay
 
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import Drop
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
+from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET
 from catchment.sim.golden.switch_tables import Receiver, Worker
-from catchment.wire.generated.constants import HEADER_BYTES, Header, Mode
+from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, Header, Mode
 
 _FRONT = bytes(HEADER_OFFSET)
 

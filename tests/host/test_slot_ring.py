@@ -13,10 +13,10 @@ from faulty_lines import HOP, line_faults, some_line_faults
 from catchment.host import _machines
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import Drop
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
+from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET
 from catchment.sim.golden.switch_tables import Receiver, Worker
 from catchment.sim.world import Faults, Line, World
-from catchment.wire.generated.constants import Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, Flag, Header, Mode, PacketType
 
 M32 = 1 << 32
 GEN = 5

@@ -10,11 +10,11 @@ from faulty_lines import HOP, line_faults, some_line_faults
 from frame_builder import SWITCH_IP, SWITCH_MAC, host_ip, host_mac, job_frame
 from protocol_endpoints import Consumer, Sender
 
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, arp_target, ipv4
+from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET, arp_target, ipv4
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Receiver
 from catchment.sim.world import Faults, Line, World
-from catchment.wire.generated.constants import UDP_PORT, Header, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, UDP_PORT, Header, PacketType
 
 CALM = line_faults()
 

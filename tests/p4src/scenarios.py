@@ -12,10 +12,10 @@ from frame_builder import SWITCH_IP, SWITCH_MAC, arp, host_ip, host_mac, job_fra
 from catchment.checkout import ROOT
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET
+from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Binding, Fault, Receiver, Root, Tables, Worker
-from catchment.wire.generated.constants import UDP_PORT, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, UDP_PORT, Flag, Header, Mode, PacketType
 from catchment.wire.udp_frame import internet_checksum
 
 PORTS = tuple(range(1, 13))

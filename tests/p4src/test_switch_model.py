@@ -16,10 +16,10 @@ from frame_builder import (
 )
 from scenarios import FLOOD_GROUP, PORTS, base_tables
 
-from catchment.sim.golden.switch_frames import HEADER_OFFSET, PAYLOAD_OFFSET, ipv4, vector
+from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET, ipv4, vector
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.sim.golden.switch_tables import Fault
-from catchment.wire.generated.constants import DropReason, Flag, Header, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, DropReason, Flag, Header, PacketType
 from catchment.wire.udp_frame import internet_checksum
 
 LANES = 8

@@ -73,6 +73,7 @@ def emit(frame: Frame) -> str:
         ("std::size_t", "kEthernetBytes", frame.encapsulation.ethernet),
         ("std::size_t", "kIpv4Bytes", frame.encapsulation.ipv4),
         ("std::size_t", "kUdpBytes", frame.encapsulation.udp),
+        ("std::size_t", "kHeaderOffset", frame.encapsulation.total),
         ("std::size_t", "kLaneBytes", frame.lane_bits // 8),
         ("std::size_t", "kDefaultLanes", frame.default_lanes),
         ("std::size_t", "kMaxLanes", max(frame.supported_lanes)),

@@ -51,6 +51,7 @@ def emit(frame: Frame) -> str:
         "ETHERNET_BYTES": frame.encapsulation.ethernet,
         "IPV4_BYTES": frame.encapsulation.ipv4,
         "UDP_BYTES": frame.encapsulation.udp,
+        "HEADER_OFFSET": frame.encapsulation.total,
         "LANE_BYTES": frame.lane_bits // 8,
         "DEFAULT_LANES": frame.default_lanes,
         "MAX_WORKERS": frame.max_workers,

@@ -14,6 +14,7 @@ inline constexpr std::size_t kHeaderBytes = 22;
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kIpv4Bytes = 20;
 inline constexpr std::size_t kUdpBytes = 8;
+inline constexpr std::size_t kHeaderOffset = 42;
 inline constexpr std::size_t kLaneBytes = 4;
 inline constexpr std::size_t kDefaultLanes = 64;
 inline constexpr std::size_t kMaxLanes = 1024;

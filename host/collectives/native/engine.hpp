@@ -71,6 +71,9 @@ class Engine {
   const Layout& layout() const { return layout_; }
 
  private:
+  // The one rule for each of a vector's senders: signatures, agendas and words are integers.
+  static constexpr auto kWords = static_cast<std::uint8_t>(wire::DataType::kINT32);
+
   std::uint32_t place_of(Seq seq) const { return seq & mask_; }
   std::uint8_t* payload_of(Seq seq) { return &payloads_[place_of(seq) * payload_bytes_]; }
   std::uint8_t* held_of(Seq seq) { return &held_payloads_[place_of(seq) * payload_bytes_]; }

@@ -11,8 +11,7 @@
 
 namespace catchment::host {
 
-inline constexpr std::size_t kEnvelopeBytes =
-    wire::kEthernetBytes + wire::kIpv4Bytes + wire::kUdpBytes;
+inline constexpr std::size_t kEnvelopeBytes = wire::kHeaderOffset;
 
 class Envelope {
  public:

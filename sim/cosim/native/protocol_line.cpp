@@ -8,23 +8,22 @@ namespace catchment::cosim {
 
 namespace {
 
-constexpr std::size_t kHeader = wire::kEthernetBytes + wire::kIpv4Bytes + wire::kUdpBytes;
 constexpr std::size_t kUdpPortAt = wire::kEthernetBytes + wire::kIpv4Bytes + 2;
 constexpr std::uint64_t kPrime = 0x100000001B3U;
 
 // wire::PacketType of a frame, 0 if it is none of ours. A receiver's UDP port may be any, so either
 // port tells.
 std::uint8_t type_of(const Bytes& bytes) {
-  if (bytes.size() < kHeader + wire::kHeaderBytes) return 0;
+  if (bytes.size() < wire::kHeaderOffset + wire::kHeaderBytes) return 0;
   const auto port = [&](std::size_t at) { return bytes[at] << 8 | bytes[at + 1]; };
   if (port(kUdpPortAt) != wire::kUdpPort && port(kUdpPortAt - 2) != wire::kUdpPort) return 0;
-  return wire::decode(bytes.data() + kHeader).type;
+  return wire::decode(bytes.data() + wire::kHeaderOffset).type;
 }
 
 bool resent(const Bytes& bytes, std::uint8_t type) {
   const bool data = type == static_cast<std::uint8_t>(wire::PacketType::kPA) ||
                     type == static_cast<std::uint8_t>(wire::PacketType::kPARAM);
-  return data && wire::has(wire::decode(bytes.data() + kHeader).flags, wire::Flag::kRETX);
+  return data && wire::has(wire::decode(bytes.data() + wire::kHeaderOffset).flags, wire::Flag::kRETX);
 }
 
 }  // namespace

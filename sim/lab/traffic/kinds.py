@@ -17,9 +17,7 @@ from catchment.sim.lab.traffic.attacker import Attack, malformed
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.rounds import SLOTS_KIND, stream_of
 from catchment.wire.generated.constants import (
-    ETHERNET_BYTES,
-    IPV4_BYTES,
-    UDP_BYTES,
+    HEADER_OFFSET,
     UDP_PORT,
     DropReason,
     Flag,
@@ -28,7 +26,6 @@ from catchment.wire.generated.constants import (
 
 _BROADCAST = "ff:ff:ff:ff:ff:ff"
 _GENERATIONS = 1 << 16
-_FRONT = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 _TYPE_BITS = 0xF
 _SEQUENCE = 0xFFFF_FFFF
 
@@ -70,7 +67,7 @@ def attacks(
         else:
             for attack in malformed(sender, stream["gen"], stream["lanes"], rng):
                 # p4sgd.p4 knows other types beside the vectors: what is wrong with a vector is wrong for both.
-                if description.get("kind") != SLOTS_KIND or attack.frame[_FRONT] & _TYPE_BITS == PacketType.PA:
+                if description.get("kind") != SLOTS_KIND or attack.frame[HEADER_OFFSET] & _TYPE_BITS == PacketType.PA:
                     yield attack
 
 

@@ -13,13 +13,12 @@ from scapy.layers.inet import UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from catchment.wire.generated.constants import ETHERNET_BYTES, HEADER_BYTES, IPV4_BYTES, UDP_BYTES
+from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET
 from catchment.wire.generated.scapy_layers import Catchment
 
 _ETH_P_ALL = 3
 _GET_HARDWARE_ADDRESS = 0x8927
 _OUTGOING = 4
-_FRONT = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
 
 
 class RawPort:
@@ -62,7 +61,7 @@ class RawPort:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             frame = self.receive(left)
-            if frame is None or len(frame) < _FRONT + HEADER_BYTES:
+            if frame is None or len(frame) < HEADER_OFFSET + HEADER_BYTES:
                 continue
             packet = Ether(frame)
             if UDP not in packet:  # an ICMP error quotes the beginning of ours

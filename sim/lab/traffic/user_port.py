@@ -9,9 +9,7 @@ from typing import Self
 from scapy.packet import Packet
 
 from catchment.sim.lab.traffic.raw_port import RawPort
-from catchment.wire.generated.constants import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-
-_FRONT = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
+from catchment.wire.generated.constants import HEADER_OFFSET
 
 
 class UserPort(RawPort):
@@ -42,4 +40,4 @@ class UserPort(RawPort):
 
     def send(self, frame: Packet | bytes) -> None:
         """Send a frame's payload; the kernel writes the addresses."""
-        self._socket.send(bytes(frame)[_FRONT:])
+        self._socket.send(bytes(frame)[HEADER_OFFSET:])

@@ -64,7 +64,7 @@ std::string EthernetPort::check_link() {
   if (socket_) {
     socket_->take_error();
   }
-  // An interface of a larger MTU needs a ring of larger slots.
+  // An interface of a larger MTU needs a ring of larger entries.
   const bool outgrown = socket_ && socket_->outgrown(interface_);
   if (socket_ && (static_cast<unsigned>(socket_->index()) != index || outgrown)) {
     missed_ += socket_->take_missed();

@@ -4,7 +4,7 @@
 
 namespace catchment::softswitch {
 
-RowHash::RowHash(std::size_t words) : words_(words), slots_(capacity_ * (words + 1), 0) {}
+RowHash::RowHash(std::size_t words) : words_(words), buckets_(capacity_ * (words + 1), 0) {}
 
 std::uint64_t RowHash::home(const std::uint64_t* key) const {
   std::uint64_t hash = rt::kHashSeed;
@@ -14,20 +14,20 @@ std::uint64_t RowHash::home(const std::uint64_t* key) const {
   return hash;
 }
 
-/// The key's slot, or the empty one where it would go.
+/// The key's bucket, or the empty one where it would go.
 std::uint64_t* RowHash::find(const std::uint64_t* key) {
   for (std::uint64_t at = home(key);; ++at) {
-    std::uint64_t* s = slot(at);
-    if (s[words_] == 0 || std::equal(key, key + words_, s)) {
-      return s;
+    std::uint64_t* found = bucket(at);
+    if (found[words_] == 0 || std::equal(key, key + words_, found)) {
+      return found;
     }
   }
 }
 
 void RowHash::grow() {
-  const std::vector<std::uint64_t> old = std::move(slots_);
+  const std::vector<std::uint64_t> old = std::move(buckets_);
   capacity_ *= 2;
-  slots_.assign(capacity_ * (words_ + 1), 0);
+  buckets_.assign(capacity_ * (words_ + 1), 0);
   for (std::size_t i = 0; i < old.size(); i += words_ + 1) {
     if (old[i + words_] != 0) {
       std::copy_n(old.data() + i, words_ + 1, find(old.data() + i));
@@ -39,15 +39,15 @@ void RowHash::insert(std::span<const std::uint64_t> key, rt::Row& row) {
   if (2 * (used_ + 1) > capacity_) {
     grow();
   }
-  std::uint64_t* s = find(key.data());
-  if (s[words_] == 0) {
-    std::copy(key.begin(), key.end(), s);
+  std::uint64_t* found = find(key.data());
+  if (found[words_] == 0) {
+    std::copy(key.begin(), key.end(), found);
     ++used_;
   }
-  auto* head = reinterpret_cast<rt::Row*>(s[words_]);
+  auto* head = reinterpret_cast<rt::Row*>(found[words_]);
   if (head == nullptr || head->rank < row.rank) {
     row.next = head;
-    s[words_] = reinterpret_cast<std::uint64_t>(&row);
+    found[words_] = reinterpret_cast<std::uint64_t>(&row);
     return;
   }
   rt::Row* before = head;
@@ -59,8 +59,8 @@ void RowHash::insert(std::span<const std::uint64_t> key, rt::Row& row) {
 }
 
 void RowHash::remove(std::span<const std::uint64_t> key, rt::Row& row) {
-  std::uint64_t* s = find(key.data());
-  auto* head = reinterpret_cast<rt::Row*>(s[words_]);
+  std::uint64_t* found = find(key.data());
+  auto* head = reinterpret_cast<rt::Row*>(found[words_]);
   if (head != &row) {
     rt::Row* before = head;
     while (before->next != &row) {
@@ -69,29 +69,30 @@ void RowHash::remove(std::span<const std::uint64_t> key, rt::Row& row) {
     before->next = row.next;
     return;
   }
-  s[words_] = reinterpret_cast<std::uint64_t>(row.next);
+  found[words_] = reinterpret_cast<std::uint64_t>(row.next);
   if (row.next == nullptr) {
     --used_;
-    erase(s);
+    erase(found);
   }
 }
 
-/// Moves later members of the probe run back over an emptied slot, so that no probe ends too early.
+/// Moves later members of the probe run back over an emptied bucket, so that no probe ends too
+/// early.
 void RowHash::erase(std::uint64_t* hole) {
   const std::size_t stride = words_ + 1;
-  auto at = static_cast<std::uint64_t>(hole - slots_.data()) / stride;
+  auto at = static_cast<std::uint64_t>(hole - buckets_.data()) / stride;
   for (std::uint64_t next = at + 1;; ++next) {
-    std::uint64_t* s = slot(next);
-    if (s[words_] == 0) {
+    std::uint64_t* found = bucket(next);
+    if (found[words_] == 0) {
       break;
     }
-    const std::uint64_t distance = (next - home(s)) & (capacity_ - 1);
+    const std::uint64_t distance = (next - home(found)) & (capacity_ - 1);
     if (distance >= next - at) {
-      std::copy_n(s, stride, slot(at));
+      std::copy_n(found, stride, bucket(at));
       at = next;
     }
   }
-  std::fill_n(slot(at), stride, 0);
+  std::fill_n(bucket(at), stride, 0);
 }
 
 MatchIndex::MatchIndex(std::size_t words, bool exact)

@@ -20,12 +20,12 @@ class RowHash {
   /// Links the row into its key's chain, largest rank first.
   void insert(std::span<const std::uint64_t> key, rt::Row& row);
   void remove(std::span<const std::uint64_t> key, rt::Row& row);
-  [[nodiscard]] rt::HashIndex view() const { return {slots_.data(), capacity_ - 1}; }
+  [[nodiscard]] rt::HashIndex view() const { return {buckets_.data(), capacity_ - 1}; }
 
  private:
   [[nodiscard]] std::uint64_t home(const std::uint64_t* key) const;
-  [[nodiscard]] std::uint64_t* slot(std::uint64_t at) {
-    return slots_.data() + (at & (capacity_ - 1)) * (words_ + 1);
+  [[nodiscard]] std::uint64_t* bucket(std::uint64_t at) {
+    return buckets_.data() + (at & (capacity_ - 1)) * (words_ + 1);
   }
   [[nodiscard]] std::uint64_t* find(const std::uint64_t* key);
   void grow();
@@ -34,7 +34,7 @@ class RowHash {
   std::size_t words_;
   std::uint64_t capacity_ = 8;
   std::uint64_t used_ = 0;
-  std::vector<std::uint64_t> slots_;
+  std::vector<std::uint64_t> buckets_;
 };
 
 class MatchIndex {

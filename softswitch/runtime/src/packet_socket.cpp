@@ -75,7 +75,7 @@ Result<PacketSocket> PacketSocket::open(const std::string& interface, std::size_
   for (const int name : {SO_SNDBUF, SO_SNDBUFFORCE, SO_RCVBUF, SO_RCVBUFFORCE}) {
     set_option(fd, SOL_SOCKET, name, kBuffer);
   }
-  // What does not fit a slot of the ring waits in the socket's queue.
+  // What does not fit an entry of the ring waits in the socket's queue.
   const bool noted = kernel_passes_merged_udp() &&
                      setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) == 0 &&
                      setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &one, sizeof one) == 0;

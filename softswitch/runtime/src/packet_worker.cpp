@@ -50,29 +50,29 @@ PacketWorker::PacketWorker(Switchboard& board, std::size_t index,
   }
 }
 
-void PacketWorker::adopt(Slot& slot) {
-  slot.owner = index_;
-  slot.epoll = epoll_.get();
-  rewatch(slot);
-  owned_.push_back(&slot);
+void PacketWorker::adopt(SwitchPort& port) {
+  port.owner = index_;
+  port.epoll = epoll_.get();
+  rewatch(port);
+  owned_.push_back(&port);
   refresh();
 }
 
-void PacketWorker::forget(Slot& slot) {
-  clear_queue(slot);
-  std::erase(owned_, &slot);
+void PacketWorker::forget(SwitchPort& port) {
+  clear_queue(port);
+  std::erase(owned_, &port);
   refresh();
 }
 
 void PacketWorker::refresh() {
   polled_.clear();
   faulty_.clear();
-  for (Slot* slot : owned_) {
-    if (slot->port->polled()) {
-      polled_.push_back(slot);
+  for (SwitchPort* port : owned_) {
+    if (port->device->polled()) {
+      polled_.push_back(port);
     }
-    if (slot->faults != nullptr) {
-      faulty_.push_back(slot);
+    if (port->faults != nullptr) {
+      faulty_.push_back(port);
     }
   }
 }
@@ -132,11 +132,11 @@ std::chrono::nanoseconds PacketWorker::wait_at_most() {
   std::chrono::nanoseconds wait = kTick;
   if (!faulty_.empty()) {
     const auto now = Clock::now();
-    for (Slot* slot : faulty_) {
-      auto due = slot->faults->due_in();
+    for (SwitchPort* port : faulty_) {
+      auto due = port->faults->due_in();
       {
-        const std::lock_guard lock(slot->sending);
-        due = std::min(due, slot->faults->due_out());
+        const std::lock_guard lock(port->sending);
+        due = std::min(due, port->faults->due_out());
       }
       wait = std::min(wait, std::max(due, now) - now);
     }
@@ -147,8 +147,8 @@ std::chrono::nanoseconds PacketWorker::wait_at_most() {
   if (patience_.next(last_frame_, monotonic_now()) != Waiting::kSleep) {
     return {};
   }
-  for (Slot* slot : polled_) {
-    if (!slot->port->arm()) {
+  for (SwitchPort* port : polled_) {
+    if (!port->device->arm()) {
       return {};
     }
   }
@@ -172,9 +172,9 @@ void PacketWorker::serve(const epoll_event& event) {
     std::uint64_t ignored = 0;
     static_cast<void>(::read(wake_.get(), &ignored, sizeof ignored));
     run_packet_outs();
-    for (Slot* slot : owned_) {
-      if (slot->failed.exchange(false)) {
-        check_link(*slot, 0);
+    for (SwitchPort* port : owned_) {
+      if (port->failed.exchange(false)) {
+        check_link(*port, 0);
       }
     }
     return;
@@ -184,25 +184,25 @@ void PacketWorker::serve(const epoll_event& event) {
     check_links();
     return;
   }
-  Slot* slot = board_.slots[event.data.u64 % rt::kPorts].get();
-  if (slot == nullptr || slot->owner != index_) {
+  SwitchPort* port = board_.ports[event.data.u64 % rt::kPorts].get();
+  if (port == nullptr || port->owner != index_) {
     return;
   }
   if ((event.events & EPOLLOUT) != 0) {
-    const std::lock_guard lock(slot->sending);
-    slot->waits_for_room = false;
-    watch(slot->watched, EPOLLIN, slot->number, EPOLL_CTL_MOD);
-    touched_.push_back(slot);
+    const std::lock_guard lock(port->sending);
+    port->waits_for_room = false;
+    watch(port->watched, EPOLLIN, port->number, EPOLL_CTL_MOD);
+    touched_.push_back(port);
   }
-  if (slot->port->polled()) {
-    check_link(*slot, 0);  // woken up, or the peer came or went
+  if (port->device->polled()) {
+    check_link(*port, 0);  // woken up, or the peer came or went
   } else {
     if ((event.events & (EPOLLERR | EPOLLHUP)) != 0) {
-      check_link(*slot, 0);
+      check_link(*port, 0);
     }
     // The last one gives back what the one before handed out: without it, a port that lends its
     // memory would say at once that there is more.
-    for (int batches = 0; batches < kBatchesPerTurn && receive(*slot); ++batches) {
+    for (int batches = 0; batches < kBatchesPerTurn && receive(*port); ++batches) {
       woken_frames_ = true;
       if (board_.interrupted()) {
         break;
@@ -213,19 +213,19 @@ void PacketWorker::serve(const epoll_event& event) {
 
 void PacketWorker::poll() {
   polled_frames_ = false;
-  for (Slot* slot : polled_) {
+  for (SwitchPort* port : polled_) {
     if (board_.interrupted()) {
       polled_frames_ = true;  // the others may have frames
       return;
     }
     {
-      const std::lock_guard lock(slot->sending);
-      slot->waits_for_room = false;
-      if (slot->queued() > 0) {
-        touched_.push_back(slot);
+      const std::lock_guard lock(port->sending);
+      port->waits_for_room = false;
+      if (port->queued() > 0) {
+        touched_.push_back(port);
       }
     }
-    polled_frames_ |= receive(*slot);
+    polled_frames_ |= receive(*port);
   }
 }
 
@@ -235,35 +235,35 @@ void PacketWorker::serve_held() {
     return;
   }
   const auto now = Clock::now();
-  for (Slot* slot : faulty_) {
-    if (slot->faults->due_in() <= now) {
-      receive(*slot);
+  for (SwitchPort* port : faulty_) {
+    if (port->faults->due_in() <= now) {
+      receive(*port);
     }
-    const std::lock_guard lock(slot->sending);
-    if (slot->faults->due_out() <= now) {
-      send(*slot);
+    const std::lock_guard lock(port->sending);
+    if (port->faults->due_out() <= now) {
+      send(*port);
     }
   }
 }
 
 /// Whether frames came.
-bool PacketWorker::receive(Slot& slot) {
+bool PacketWorker::receive(SwitchPort& port) {
   frames_.clear();
-  const Received got = slot.port->receive(frames_);
-  board_.tell(slot, got.notice);
+  const Received got = port.device->receive(frames_);
+  board_.tell(port, got.notice);
   if (got.error != 0) {
-    check_link(slot, got.error);
+    check_link(port, got.error);
     return false;
   }
   if (got.too_long > 0) {
-    board_.packets.count_drops(slot.number, DropCause::too_long, got.too_long);
+    board_.packets.count_drops(port.number, DropCause::too_long, got.too_long);
   }
   if (got.frames == 0) {
     return false;
   }
   // What comes through memory is copied out while it is in the nearest cache, and shown to its
   // receivers at the end of the turn: they are woken for a batch. The kernel takes many at once.
-  const std::size_t at_once = slot.port->polled() ? kBytesAtOnce : SIZE_MAX;
+  const std::size_t at_once = port.device->polled() ? kBytesAtOnce : SIZE_MAX;
   std::size_t begin = 0;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < frames_.size(); ++i) {
@@ -318,89 +318,89 @@ void PacketWorker::run_program(std::span<const rt::InputFrame> frames) {
 }
 
 void PacketWorker::queue(const rt::OutFrame& frame) {
-  Slot* slot = frame.port < board_.slots.size() ? board_.slots[frame.port].get() : nullptr;
-  if (slot == nullptr) {
+  SwitchPort* port = frame.port < board_.ports.size() ? board_.ports[frame.port].get() : nullptr;
+  if (port == nullptr) {
     board_.packets.dropped(frame.port, DropCause::no_such_port, {&frame, 1});
     return;
   }
-  const std::lock_guard lock(slot->sending);
-  if (slot->queued() >= kQueueFrames) {
+  const std::lock_guard lock(port->sending);
+  if (port->queued() >= kQueueFrames) {
     board_.packets.dropped(frame.port, DropCause::tx_full, {&frame, 1});
     return;
   }
-  slot->queue.push_back(frame);
-  if (touched_.empty() || touched_.back() != slot) {
-    touched_.push_back(slot);
+  port->queue.push_back(frame);
+  if (touched_.empty() || touched_.back() != port) {
+    touched_.push_back(port);
   }
 }
 
 void PacketWorker::flush_all() {
-  for (Slot* slot : touched_) {
-    flush(*slot);
+  for (SwitchPort* port : touched_) {
+    flush(*port);
   }
   touched_.clear();
 }
 
 /// What flush() has copied into memory since the last time.
 void PacketWorker::show_all() {
-  for (Slot* slot : unshown_) {
-    const std::lock_guard lock(slot->sending);
-    slot->port->show();
+  for (SwitchPort* port : unshown_) {
+    const std::lock_guard lock(port->sending);
+    port->device->show();
   }
   unshown_.clear();
 }
 
-void PacketWorker::flush(Slot& slot) {
-  const std::lock_guard lock(slot.sending);
-  while (slot.queued() > 0 && !slot.waits_for_room) {
-    send(slot);
+void PacketWorker::flush(SwitchPort& port) {
+  const std::lock_guard lock(port.sending);
+  while (port.queued() > 0 && !port.waits_for_room) {
+    send(port);
   }
 }
 
-/// One batch; the caller has slot.sending.
-void PacketWorker::send(Slot& slot) {
-  const std::span<const rt::OutFrame> frames(slot.queue.data() + slot.queue_head, slot.queued());
-  const Sent sent = slot.port->send(frames);
-  if (slot.port->polled() && std::ranges::find(unshown_, &slot) == unshown_.end()) {
-    unshown_.push_back(&slot);
+/// One batch; the caller has port.sending.
+void PacketWorker::send(SwitchPort& port) {
+  const std::span<const rt::OutFrame> frames(port.queue.data() + port.queue_head, port.queued());
+  const Sent sent = port.device->send(frames);
+  if (port.device->polled() && std::ranges::find(unshown_, &port) == unshown_.end()) {
+    unshown_.push_back(&port);
   }
-  board_.packets.sent(slot.number, sent.delivered, sent.bytes, frames.first(sent.frames));
-  slot.queue_head += sent.frames;
-  if (slot.queued() == 0) {
-    slot.queue.clear();
-    slot.queue_head = 0;
-  } else if (slot.queue_head >= kQueueFrames) {
-    slot.queue.erase(slot.queue.begin(),
-                     slot.queue.begin() + static_cast<std::ptrdiff_t>(slot.queue_head));
-    slot.queue_head = 0;
+  board_.packets.sent(port.number, sent.delivered, sent.bytes, frames.first(sent.frames));
+  port.queue_head += sent.frames;
+  if (port.queued() == 0) {
+    port.queue.clear();
+    port.queue_head = 0;
+  } else if (port.queue_head >= kQueueFrames) {
+    port.queue.erase(port.queue.begin(),
+                     port.queue.begin() + static_cast<std::ptrdiff_t>(port.queue_head));
+    port.queue_head = 0;
   }
   if (sent.refused > 0) {
-    board_.packets.count_drops(slot.number, DropCause::tx_full, sent.refused);
+    board_.packets.count_drops(port.number, DropCause::tx_full, sent.refused);
   }
   if (sent.too_long > 0) {
-    board_.packets.count_drops(slot.number, DropCause::too_long, sent.too_long);
+    board_.packets.count_drops(port.number, DropCause::too_long, sent.too_long);
   }
   if (sent.full) {
-    slot.waits_for_room = true;
-    if (!slot.port->polled()) {
-      watch_at(slot.epoll, slot.watched, EPOLLIN | EPOLLOUT, slot.number, EPOLL_CTL_MOD);
-    } else if (slot.owner != index_) {
-      wake_owner_(slot.owner);  // it arms the port before it sleeps
+    port.waits_for_room = true;
+    if (!port.device->polled()) {
+      watch_at(port.epoll, port.watched, EPOLLIN | EPOLLOUT, port.number, EPOLL_CTL_MOD);
+    } else if (port.owner != index_) {
+      wake_owner_(port.owner);  // it arms the port before it sleeps
     }
   }
   if (sent.error != 0) {
-    clear_queue(slot);
-    slot.failed.store(true);
-    wake_owner_(slot.owner);
+    clear_queue(port);
+    port.failed.store(true);
+    wake_owner_(port.owner);
   }
 }
 
-/// The caller has slot.sending, or is alone.
-void PacketWorker::clear_queue(Slot& slot) {
-  board_.packets.dropped(slot.number, DropCause::no_such_port,
-                         {slot.queue.data() + slot.queue_head, slot.queued()});
-  slot.queue.clear();
-  slot.queue_head = 0;
+/// The caller has port.sending, or is alone.
+void PacketWorker::clear_queue(SwitchPort& port) {
+  board_.packets.dropped(port.number, DropCause::no_such_port,
+                         {port.queue.data() + port.queue_head, port.queued()});
+  port.queue.clear();
+  port.queue_head = 0;
 }
 
 void PacketWorker::watch(int fd, std::uint32_t events, std::uint64_t tag, int operation) const {
@@ -409,38 +409,38 @@ void PacketWorker::watch(int fd, std::uint32_t events, std::uint64_t tag, int op
 
 /// After a port may have a new descriptor, perhaps of the old number; a closed one left epoll by
 /// itself, and one that is there already stays.
-void PacketWorker::rewatch(Slot& slot) {
-  slot.watched = slot.port->descriptor();
-  slot.waits_for_room = false;
-  if (slot.watched >= 0) {
-    watch(slot.watched, EPOLLIN, slot.number, EPOLL_CTL_ADD);
+void PacketWorker::rewatch(SwitchPort& port) {
+  port.watched = port.device->descriptor();
+  port.waits_for_room = false;
+  if (port.watched >= 0) {
+    watch(port.watched, EPOLLIN, port.number, EPOLL_CTL_ADD);
   }
 }
 
 void PacketWorker::check_links() {
-  for (Slot* slot : owned_) {
-    check_link(*slot, 0);
+  for (SwitchPort* port : owned_) {
+    check_link(*port, 0);
   }
 }
 
 /// `error`: what made us look, 0 for none.
-void PacketWorker::check_link(Slot& slot, int error) {
+void PacketWorker::check_link(SwitchPort& port, int error) {
   std::string news;
   bool up = false;
   {
-    const std::lock_guard lock(slot.sending);  // a port may open anew
-    news = slot.port->check_link();
+    const std::lock_guard lock(port.sending);  // a port may open anew
+    news = port.device->check_link();
     if (news.empty()) {
       return;
     }
-    rewatch(slot);
-    up = slot.port->up();
+    rewatch(port);
+    up = port.device->up();
     if (!up) {
-      clear_queue(slot);
+      clear_queue(port);
     }
   }
-  board_.tell(slot, error == 0 ? news : news + " (" + std::strerror(error) + ")");
-  board_.dataplane.set_port_up(slot.number, up);
+  board_.tell(port, error == 0 ? news : news + " (" + std::strerror(error) + ")");
+  board_.dataplane.set_port_up(port.number, up);
 }
 
 }  // namespace catchment::softswitch

@@ -26,9 +26,9 @@ class PacketWorker {
   /// the worker of the index that it is given.
   PacketWorker(Switchboard& board, std::size_t index, std::function<void(std::size_t)> wake_owner);
 
-  /// In a Change: the slot is this worker's from now on, or no more; or it has faults now.
-  void adopt(Slot& slot);
-  void forget(Slot& slot);
+  /// In a Change: the port is this worker's from now on, or no more; or it has faults now.
+  void adopt(SwitchPort& port);
+  void forget(SwitchPort& port);
   void refresh();
   [[nodiscard]] std::size_t owned() const { return owned_.size(); }
 
@@ -45,20 +45,20 @@ class PacketWorker {
   void serve(const epoll_event& event);
   void poll();
   void serve_held();
-  bool receive(Slot& slot);
+  bool receive(SwitchPort& port);
   void run_packet_outs();
   void put_back(std::span<std::string> frames);
   void run_program(std::span<const rt::InputFrame> frames);
   void queue(const rt::OutFrame& frame);
   void flush_all();
   void show_all();
-  void flush(Slot& slot);
-  void send(Slot& slot);
-  void clear_queue(Slot& slot);
+  void flush(SwitchPort& port);
+  void send(SwitchPort& port);
+  void clear_queue(SwitchPort& port);
   void watch(int fd, std::uint32_t events, std::uint64_t tag, int operation) const;
-  void rewatch(Slot& slot);
+  void rewatch(SwitchPort& port);
   void check_links();
-  void check_link(Slot& slot, int error);
+  void check_link(SwitchPort& port, int error);
 
   Switchboard& board_;
   const std::size_t index_;
@@ -66,15 +66,15 @@ class PacketWorker {
   FileDescriptor epoll_;
   FileDescriptor wake_;
   LinkWatch links_;
-  std::vector<Slot*> owned_;
-  std::vector<Slot*> polled_;  // of them
-  std::vector<Slot*> faulty_;  // of them: those with a FaultPort
+  std::vector<SwitchPort*> owned_;
+  std::vector<SwitchPort*> polled_;  // of them
+  std::vector<SwitchPort*> faulty_;  // of them: those with a FaultPort
   std::vector<rt::InputFrame> frames_;
   std::vector<rt::OutFrame> out_;
-  std::vector<Slot*> touched_;  // with frames of ours to send
-  std::vector<Slot*> unshown_;  // that took some in this turn
-  bool woken_frames_ = false;   // in the last turn, of ports with descriptors
-  bool polled_frames_ = false;  // and of those that are looked at
+  std::vector<SwitchPort*> touched_;  // with frames of ours to send
+  std::vector<SwitchPort*> unshown_;  // that took some in this turn
+  bool woken_frames_ = false;         // in the last turn, of ports with descriptors
+  bool polled_frames_ = false;        // and of those that are looked at
   Nanos last_frame_;
   Patience patience_{kSwitchPatience};
   std::mutex packet_out_mutex_;

@@ -33,15 +33,15 @@ class PortLoop::Impl {
       return port.status();
     }
     const Turns::Change change(board_.turns);
-    auto& place = board_.slots[number];
+    auto& place = board_.ports[number];
     if (place != nullptr) {
       return {StatusCode::already_exists,
-              "port " + std::to_string(number) + " is " + place->port->name() + " already"};
+              "port " + std::to_string(number) + " is " + place->device->name() + " already"};
     }
-    place = std::make_unique<Slot>();
+    place = std::make_unique<SwitchPort>();
     place->number = number;
-    place->port = std::move(port.value());
-    board_.dataplane.set_port_up(number, place->port->up());
+    place->device = std::move(port.value());
+    board_.dataplane.set_port_up(number, place->device->up());
     const auto idlest =
         std::ranges::min_element(workers_, {}, [](const auto& worker) { return worker->owned(); });
     (*idlest)->adopt(*place);
@@ -50,30 +50,30 @@ class PortLoop::Impl {
 
   Status remove_port(std::uint32_t number) {
     const Turns::Change change(board_.turns);
-    if (number >= rt::kPorts || board_.slots[number] == nullptr) {
+    if (number >= rt::kPorts || board_.ports[number] == nullptr) {
       return no_port(number);
     }
-    workers_[board_.slots[number]->owner]->forget(*board_.slots[number]);
-    board_.slots[number].reset();
+    workers_[board_.ports[number]->owner]->forget(*board_.ports[number]);
+    board_.ports[number].reset();
     board_.dataplane.set_port_up(number, false);
     return {};
   }
 
   Status set_faults(std::uint32_t number, const PortFaults& faults) {
     const Turns::Change change(board_.turns);
-    if (number >= rt::kPorts || board_.slots[number] == nullptr) {
+    if (number >= rt::kPorts || board_.ports[number] == nullptr) {
       return no_port(number);
     }
-    Slot& slot = *board_.slots[number];
-    PacketWorker& owner = *workers_[slot.owner];
-    if (slot.faults == nullptr) {
-      auto wrapped = std::make_unique<FaultPort>(std::move(slot.port), number);
-      slot.faults = wrapped.get();
-      slot.port = std::move(wrapped);
+    SwitchPort& port = *board_.ports[number];
+    PacketWorker& owner = *workers_[port.owner];
+    if (port.faults == nullptr) {
+      auto wrapped = std::make_unique<FaultPort>(std::move(port.device), number);
+      port.faults = wrapped.get();
+      port.device = std::move(wrapped);
       owner.refresh();
     }
-    slot.faults->set(faults);
-    board_.tell(slot, "faults " + faults.text());
+    port.faults->set(faults);
+    board_.tell(port, "faults " + faults.text());
     owner.wake();
     return {};
   }
@@ -99,24 +99,24 @@ class PortLoop::Impl {
     std::vector<PortStatus> out;
     {
       const Turns::Change change(board_.turns);
-      for (const auto& slot : board_.slots) {
-        if (slot == nullptr) {
+      for (const auto& port : board_.ports) {
+        if (port == nullptr) {
           continue;
         }
-        PortStatus& port = out.emplace_back();
-        port.port = slot->number;
-        port.name = slot->port->name();
-        port.up = slot->port->up();
-        port.io = slot->port->io_statistics();
-        if (slot->faults != nullptr) {
-          port.faults = slot->faults->faults();
-          port.faults_in = slot->faults->counters_in();
-          port.faults_out = slot->faults->counters_out();
+        PortStatus& status = out.emplace_back();
+        status.port = port->number;
+        status.name = port->device->name();
+        status.up = port->device->up();
+        status.io = port->device->io_statistics();
+        if (port->faults != nullptr) {
+          status.faults = port->faults->faults();
+          status.faults_in = port->faults->counters_in();
+          status.faults_out = port->faults->counters_out();
         }
       }
     }
-    for (PortStatus& port : out) {
-      port.statistics = board_.dataplane.statistics(port.port);
+    for (PortStatus& status : out) {
+      status.statistics = board_.dataplane.statistics(status.port);
     }
     return out;
   }

@@ -20,8 +20,8 @@ constexpr std::size_t kCacheLine = 64;
 /// Before each frame: room to put back a VLAN tag that the kernel took out.
 constexpr std::size_t kVlanRoom = 4;
 constexpr std::size_t kMacAddresses = 12;
-/// Before the frame, the slot holds the kernel's header, the sender's address and padding.
-constexpr std::size_t kSlotHead = TPACKET_ALIGN(TPACKET2_HDRLEN) + 2 * TPACKET_ALIGNMENT;
+/// Before the frame, the entry holds the kernel's header, the sender's address and padding.
+constexpr std::size_t kEntryHead = TPACKET_ALIGN(TPACKET2_HDRLEN) + 2 * TPACKET_ALIGNMENT;
 /// With a note before the frame: room that aligns what UDP carries, as it is without one.
 constexpr std::size_t kNotedRoom = TPACKET_ALIGNMENT - sizeof(FrameNote);
 static_assert(kNotedRoom >= kVlanRoom);
@@ -46,8 +46,8 @@ rt::InputFrame tagged(std::uint8_t* data, std::uint32_t length, std::uint32_t po
   return {data - kVlanRoom, static_cast<std::uint32_t>(length + kVlanRoom), port};
 }
 
-std::atomic_ref<std::uint32_t> status_of(std::uint8_t* slot) {
-  return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
+std::atomic_ref<std::uint32_t> status_of(std::uint8_t* entry) {
+  return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(entry)->tp_status);
 }
 
 }  // namespace
@@ -64,9 +64,9 @@ ReceiveRing& ReceiveRing::operator=(ReceiveRing&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(bytes_, other.bytes_);
   longest_ = other.longest_;
-  slot_bytes_ = other.slot_bytes_;
+  entry_bytes_ = other.entry_bytes_;
   per_block_ = other.per_block_;
-  slots_ = other.slots_;
+  entries_ = other.entries_;
   next_ = other.next_;
   lent_ = other.lent_;
   unfinished_checksum_ = other.unfinished_checksum_;
@@ -79,10 +79,10 @@ ReceiveRing& ReceiveRing::operator=(ReceiveRing&& other) noexcept {
 int ReceiveRing::open(int socket, std::size_t longest, bool noted) {
   longest_ = longest;
   const std::size_t before = noted ? kNotedRoom : kVlanRoom;
-  std::size_t lines = (kSlotHead + before + longest + kCacheLine - 1) / kCacheLine;
+  std::size_t lines = (kEntryHead + before + longest + kCacheLine - 1) / kCacheLine;
   lines |= 1;  // odd: neighbours do not share their cache sets
-  slot_bytes_ = lines * kCacheLine;
-  per_block_ = kBlockBytes / slot_bytes_;
+  entry_bytes_ = lines * kCacheLine;
+  per_block_ = kBlockBytes / entry_bytes_;
   if (per_block_ == 0) {
     return EMSGSIZE;
   }
@@ -91,7 +91,7 @@ int ReceiveRing::open(int socket, std::size_t longest, bool noted) {
   tpacket_req request{};
   request.tp_block_size = kBlockBytes;
   request.tp_block_nr = kRingBytes / kBlockBytes;
-  request.tp_frame_size = static_cast<unsigned>(slot_bytes_);
+  request.tp_frame_size = static_cast<unsigned>(entry_bytes_);
   request.tp_frame_nr = static_cast<unsigned>(request.tp_block_nr * per_block_);
   if (setsockopt(socket, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
       setsockopt(socket, SOL_PACKET, PACKET_RESERVE, &room, sizeof room) != 0 ||
@@ -104,7 +104,7 @@ int ReceiveRing::open(int socket, std::size_t longest, bool noted) {
   }
   memory_ = static_cast<std::uint8_t*>(mapped);
   bytes_ = kRingBytes;
-  slots_ = request.tp_frame_nr;
+  entries_ = request.tp_frame_nr;
   if (noted) {
     segments_ = std::make_unique<SegmentRoom>(socket, longest, kVlanRoom);
   }
@@ -113,7 +113,7 @@ int ReceiveRing::open(int socket, std::size_t longest, bool noted) {
 
 Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& frames) {
   for (; lent_ > 0; --lent_) {
-    status_of(slot((next_ >= lent_ ? next_ : next_ + slots_) - lent_))
+    status_of(entry((next_ >= lent_ ? next_ : next_ + entries_) - lent_))
         .store(TP_STATUS_KERNEL, std::memory_order_release);
   }
   if (segments_ != nullptr) {
@@ -121,7 +121,7 @@ Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& f
   }
   Received out;
   while (out.frames + out.too_long < kBatch) {
-    std::uint8_t* at = slot(next_);
+    std::uint8_t* at = entry(next_);
     const std::uint32_t status = status_of(at).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) {
       break;
@@ -129,7 +129,7 @@ Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& f
     const auto& header = *reinterpret_cast<const tpacket2_hdr*>(at);
     std::uint8_t* data = at + header.tp_mac;
     const FrameNote note = segments_ != nullptr ? note_before(data) : FrameNote{};
-    next_ = next_ + 1 == slots_ ? 0 : next_ + 1;
+    next_ = next_ + 1 == entries_ ? 0 : next_ + 1;
     ++lent_;
     if (note.segmentation != FrameNote::kWhole) {
       receive_super_packet(at, note, port, frames, out);
@@ -151,11 +151,11 @@ Received ReceiveRing::receive(std::uint32_t port, std::vector<rt::InputFrame>& f
   return out;
 }
 
-void ReceiveRing::receive_super_packet(const std::uint8_t* slot, const FrameNote& note,
+void ReceiveRing::receive_super_packet(const std::uint8_t* entry, const FrameNote& note,
                                        std::uint32_t port, std::vector<rt::InputFrame>& frames,
                                        Received& out) {
-  const auto& header = *reinterpret_cast<const tpacket2_hdr*>(slot);
-  const std::span<const std::uint8_t> head(slot + header.tp_mac, header.tp_snaplen);
+  const auto& header = *reinterpret_cast<const tpacket2_hdr*>(entry);
+  const std::span<const std::uint8_t> head(entry + header.tp_mac, header.tp_snaplen);
   const bool whole = header.tp_snaplen == header.tp_len;
   const bool queued = (header.tp_status & TP_STATUS_COPY) != 0;
   const auto packet = SuperPacket::read(head, header.tp_len, note, longest_);

@@ -1,6 +1,7 @@
 // Frames of a packet socket in memory that the kernel shares with us (PACKET_RX_RING, TPACKET_V2):
-// no system call and no copy of ours per frame. Super-packets, which are longer than a slot of the
-// ring, wait in the socket's queue, and a slot says so; one system call takes one and splits it.
+// no system call and no copy of ours per frame. Super-packets, which are longer than an entry of
+// the ring, wait in the socket's queue, and an entry says so; one system call takes one and splits
+// it.
 #pragma once
 
 #include <atomic>
@@ -47,22 +48,22 @@ class ReceiveRing {
   [[nodiscard]] std::uint64_t take_missed() const { return missed_.exchange(0); }
 
  private:
-  /// What is in a slot, besides a whole frame.
-  void receive_super_packet(const std::uint8_t* slot, const FrameNote& note, std::uint32_t port,
+  /// What is in an entry, besides a whole frame.
+  void receive_super_packet(const std::uint8_t* entry, const FrameNote& note, std::uint32_t port,
                             std::vector<rt::InputFrame>& frames, Received& out);
-  [[nodiscard]] std::uint8_t* slot(std::size_t index) const {
-    return memory_ + index / per_block_ * kBlockBytes + index % per_block_ * slot_bytes_;
+  [[nodiscard]] std::uint8_t* entry(std::size_t index) const {
+    return memory_ + index / per_block_ * kBlockBytes + index % per_block_ * entry_bytes_;
   }
 
   static constexpr std::size_t kBlockBytes = 64 << 10;
   std::uint8_t* memory_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t longest_ = 0;
-  std::size_t slot_bytes_ = 0;
+  std::size_t entry_bytes_ = 0;
   std::size_t per_block_ = 1;
-  std::size_t slots_ = 0;
+  std::size_t entries_ = 0;
   std::size_t next_ = 0;  // that the kernel fills
-  std::size_t lent_ = 0;  // slots before it that we still use
+  std::size_t lent_ = 0;  // entries before it that we still use
   bool unfinished_checksum_ = false;
   std::unique_ptr<SegmentRoom> segments_;  // if the kernel tells us enough
   /// The clock's count when the last super-packet came; other threads read it, too.

@@ -21,14 +21,14 @@ namespace catchment::softswitch {
 
 /// A port with what the loop knows of it. One packet thread owns it: that one receives and looks
 /// after the link; every one sends.
-struct Slot {
+struct SwitchPort {
   std::uint32_t number = 0;
   std::size_t owner = 0;
-  std::unique_ptr<Port> port;
-  FaultPort* faults = nullptr;      // `port`, once it has been given faults
+  std::unique_ptr<Port> device;
+  FaultPort* faults = nullptr;      // `device`, once it has been given faults
   std::atomic<bool> failed{false};  // another thread could not send: the owner is to look
 
-  std::mutex sending;  // for what follows and port->send()
+  std::mutex sending;  // for what follows and device->send()
   int epoll = -1;      // the owner's
   int watched = -1;    // the descriptor that it has
   bool waits_for_room = false;
@@ -83,13 +83,13 @@ class Turns {
 struct Switchboard {
   explicit Switchboard(Dataplane& program) : dataplane(program), packets(program.packets()) {}
 
-  void tell(const Slot& slot, const std::string& text) {
+  void tell(const SwitchPort& port, const std::string& text) {
     if (text.empty()) {
       return;
     }
     const std::lock_guard lock(hook_mutex);
     if (event_hook) {
-      event_hook("port " + std::to_string(slot.number) + " (" + slot.port->name() + "): " + text);
+      event_hook("port " + std::to_string(port.number) + " (" + port.device->name() + "): " + text);
     }
   }
 
@@ -101,7 +101,7 @@ struct Switchboard {
   Dataplane& dataplane;
   Packets& packets;
   Turns turns;
-  std::array<std::unique_ptr<Slot>, rt::kPorts> slots;  // by number; changed in a Change
+  std::array<std::unique_ptr<SwitchPort>, rt::kPorts> ports;  // by number; changed in a Change
   std::atomic<bool> stopped{false};
   std::mutex hook_mutex;
   std::function<void(const std::string&)> event_hook;

@@ -48,10 +48,10 @@ struct Row {
   MeterState* meter = nullptr;
 };
 
-/// Slots of N key words and one Row pointer; a null pointer ends a probe.
+/// Buckets of N key words and one Row pointer; a null pointer ends a probe.
 struct HashIndex {
-  const std::uint64_t* slots = nullptr;
-  std::uint64_t mask = 0;  // number of slots - 1
+  const std::uint64_t* buckets = nullptr;
+  std::uint64_t mask = 0;  // number of buckets - 1
 };
 
 struct Tuple {
@@ -88,16 +88,16 @@ template <std::size_t N>
 inline const Row* probe(const HashIndex& index, const std::array<std::uint64_t, N>& key) {
   std::uint64_t at = hash_key<N>(key.data());
   for (;; ++at) {
-    const std::uint64_t* slot = index.slots + (at & index.mask) * (N + 1);
-    if (slot[N] == 0) {
+    const std::uint64_t* bucket = index.buckets + (at & index.mask) * (N + 1);
+    if (bucket[N] == 0) {
       return nullptr;
     }
     bool equal = true;
     for (std::size_t i = 0; i < N; ++i) {
-      equal &= slot[i] == key[i];
+      equal &= bucket[i] == key[i];
     }
     if (equal) {
-      return reinterpret_cast<const Row*>(slot[N]);
+      return reinterpret_cast<const Row*>(bucket[N]);
     }
   }
 }

@@ -1,0 +1,186 @@
+// What a rank sends: vectors of its operations, what the others miss, and heartbeats.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine.hpp"
+#include "frame_header.hpp"
+
+namespace catchment::host {
+
+using wire::Flag;
+using wire::PacketType;
+
+namespace {
+
+// Frames staged before the other direction has its turn.
+constexpr std::size_t kBudget = 64;
+// Missing sums that are asked for at a time after a silence.
+constexpr int kProbes = 4;
+// How long the others may take to say that they have what this rank has.
+constexpr Nanos kLateWords = 10'000'000;
+
+}  // namespace
+
+bool Engine::transmit(Nanos now) {
+  if (failure_) return false;
+  if (now >= resend_at()) {
+    window_.on_timeout();
+    timer_.on_expired(now);
+    stats_.timeouts.add();
+    stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
+  }
+  probe(now);
+  std::size_t staged = 0;
+  while (staged < kBudget) {
+    std::uint8_t* const room = port_->stage();
+    if (room == nullptr) break;
+    auto transmission = window_.take();
+    if (!transmission) {
+      // What a place holds is only known once everything T places before has come.
+      if (!window_.open()) break;
+      auto place = schedule_.next();
+      if (!place) break;
+      window_.queue(1);
+      transmission = window_.take();
+      prepare(transmission->seq, *place);
+      places_[place_of(transmission->seq)] = std::move(*place);
+      timer_.on_sent(transmission->seq, now);
+    } else {
+      stats_.retransmissions.add();
+    }
+    losses_.on_sent(transmission->seq, transmission->again);
+    send(transmission->seq, transmission->again, room);
+    ++staged;
+  }
+  if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
+  const bool called = roll_call_.due(now) && send_heartbeat(true, now);
+  const bool beaten = called || (heartbeat_.due(now) && send_heartbeat(false, now));
+  blocked_ = !port_->flush();
+  stats_.in_flight.set(distance(window_.acked(), window_.next()));
+  return staged != 0 || beaten;
+}
+
+// While no sum is missing here, what is not acknowledged has been added: the others are only late
+// to say so, and repetitions are for a switch that has lost its state.
+Nanos Engine::resend_at() const {
+  const Nanos at = timer_.deadline();
+  const bool missing = consumer_.ack() != window_.next();
+  return missing ? at : std::max(at, progressed_at_ + kLateWords);
+}
+
+void Engine::probe(Nanos now) {
+  if (!silence_.expired(consumer_.ack() != window_.next(), now)) return;
+  int left = kProbes;
+  for (Seq seq = consumer_.ack(); seq != window_.next() && left != 0; ++seq) {
+    if (!consumer_.missing(seq)) continue;
+    window_.resend(seq);
+    --left;
+  }
+  silence_.on_asked(now);
+}
+
+void Engine::prepare(Seq seq, const Place& place) {
+  std::uint8_t* const payload = payload_of(seq);
+  wire::Header& header = headers_[place_of(seq)];
+  header = frame_header(PacketType::kPA, config_.stream.gen, config_.rank, seq);
+  header.dtype = kWords;
+  header.lanes = static_cast<std::uint16_t>(layout_.lanes);
+  switch (place.content) {
+    case Content::kBegin: {
+      begins_.push_back(seq);
+      std::memset(payload, 0, payload_bytes_);
+      Operation& operation = *place.operation;
+      Signature signature = operation.call.signature;
+      signature.cancelled = operation.cancelled;
+      if (negotiates(signature.scaling)) prepare_needs(operation, signature, header, payload);
+      write_signature(signature, layout_.rank, layout_.ranks, layout_.lanes, payload);
+      if (operation.vectors == 0 || operation.rides) set(header, Flag::kLAST);
+      if (operation.rides) prepare_riding(operation, header, payload);
+      break;
+    }
+    case Content::kTable:
+      begins_.push_back(seq);
+      std::memset(payload, 0, payload_bytes_);
+      write_needs(*place.operation, place.index + 1, payload);
+      break;
+    case Content::kData:
+      prepare_data(place, header, payload);
+      break;
+    case Content::kAgenda: {
+      std::memset(payload, 0, payload_bytes_);
+      const Agenda agenda = schedule_.agenda();
+      write_lane(payload, 2UL * layout_.rank, agenda.called);
+      write_lane(payload, 2UL * layout_.rank + 1, agenda.hash);
+      break;
+    }
+    case Content::kFiller:
+      std::memset(payload, 0, payload_bytes_);
+      break;
+  }
+}
+
+void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t* payload) {
+  Operation& operation = *place.operation;
+  const Signature& signature = operation.call.signature;
+  const bool words = passes_words(signature);
+  const Scale scale = scale_of_vector(operation, place.index);
+  if (!words) {
+    header.dtype = static_cast<std::uint8_t>(signature.type);
+    header.exp = static_cast<std::int8_t>(is_float(signature.type) ? scale.exponent : 0);
+  }
+  if (place.index + 1 == operation.vectors) set(header, Flag::kLAST);
+  if (signature.scaling == ScalingMode::kFixed) {
+    tell_need(operation, place.index, header);
+  } else if (negotiates(signature.scaling) &&
+             operation.vectors - place.index > config_.stream.slots) {
+    tell_need(operation, place.index + config_.stream.slots, header);
+  }
+  note_cut(operation, fill(operation, place.index, scale, layout_, payload), place.trial, header);
+}
+
+// What is cut on a guess is nothing that counts.
+void Engine::note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header) {
+  if (trial) return;
+  if (cut.saturated != 0) set(header, Flag::kSAT);
+  count_cut(operation, cut.saturated, cut.nonfinite);
+}
+
+void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite) {
+  operation.outcome.saturated += saturated;
+  operation.outcome.nonfinite += nonfinite;
+  stats_.saturated.add(saturated);
+  stats_.nonfinite.add(nonfinite);
+}
+
+void Engine::send(Seq seq, bool again, std::uint8_t* room) {
+  wire::Header header = headers_[place_of(seq)];
+  set_window(header, consumer_.ack(), consumer_.credit());
+  if (again) set(header, Flag::kRETX);
+  wire::encode(header, room);
+  port_->commit(wire::kHeaderBytes, {payload_of(seq), payload_bytes_});
+  stats_.frames_sent.add();
+  stats_.bytes_sent.add(frame_bytes_);
+}
+
+bool Engine::send_heartbeat(bool call, Nanos now) {
+  std::uint8_t* const room = port_->stage();
+  if (room == nullptr) return false;
+  wire::Header header =
+      frame_header(PacketType::kHB, config_.stream.gen, config_.rank, window_.next());
+  set_window(header, consumer_.ack(), consumer_.credit());
+  if (call) {
+    set(header, Flag::kRETX);
+    header.exp = static_cast<std::int8_t>(config_.rank);
+    roll_call_.on_said(now);
+  }
+  wire::encode(header, room);
+  port_->commit(wire::kHeaderBytes);
+  heartbeat_.on_sent(header.ack, header.credit, now);
+  stats_.heartbeats_sent.add();
+  stats_.frames_sent.add();
+  stats_.bytes_sent.add(wire::kHeaderBytes);
+  return true;
+}
+
+}  // namespace catchment::host
