@@ -23,7 +23,8 @@ std::uint8_t type_of(const Bytes& bytes) {
 bool resent(const Bytes& bytes, std::uint8_t type) {
   const bool data = type == static_cast<std::uint8_t>(wire::PacketType::kPA) ||
                     type == static_cast<std::uint8_t>(wire::PacketType::kPARAM);
-  return data && wire::has(wire::decode(bytes.data() + wire::kHeaderOffset).flags, wire::Flag::kRETX);
+  return data &&
+         wire::has(wire::decode(bytes.data() + wire::kHeaderOffset).flags, wire::Flag::kRETX);
 }
 
 }  // namespace
