@@ -72,7 +72,7 @@ class RailSet(Communicator):
     A rail that fails ends the set: its error names the rail.
 
     Args:
-        rails: 1..8, the same and in the same order on all ranks, with equal lanes (a power of two).
+        rails: 1..8, the same and in the same order on all ranks, with equal slots and lanes (a power of two).
         rank: this rank, the worker index of the job.
         policy: who decides about the split; the same on all ranks.
         timeout: as `Communicator`, as is what follows.

@@ -16,8 +16,7 @@ PICOS_PER_SECOND = 10**12
 class NicModel:
     """A NIC of rtl/nic around its transport.
 
-    `push`, `pull` and `respond` are the co-simulation's, measured at 256 B with two workers and checked at 64 KiB
-    (bench/performance.py prints what a new measurement gives).
+    `push`, `pull` and `respond` are the co-simulation's, measured at 256 B with two workers and checked at 64 KiB.
 
     Attributes:
         push: from the doorbell until the first vector can leave: register write, TLB, DMA read, conversion.

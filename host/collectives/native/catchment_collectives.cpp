@@ -75,6 +75,14 @@ std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(const catchment_group
   return {std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns), bound};
 }
 
+// What must be equal on all rails.
+std::string shape_of(const catchment_rail& rail) {
+  const catchment_group_config& config = rail.config;
+  return std::string(rail.name) + " has rank " + std::to_string(config.rank) + " of " +
+         std::to_string(config.ranks) + ", " + std::to_string(config.lanes) + " lanes and " +
+         std::to_string(config.slots) + " slots";
+}
+
 // What is wrong with the rails as they are given; empty if nothing is.
 std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t policy) {
   if (rails.empty() || rails.size() > CATCHMENT_MOST_RAILS) {
@@ -90,11 +98,9 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
       return std::to_string(config.lanes) + " lanes are too few for " +
              std::to_string(config.ranks) + " ranks: two for each are needed";
     }
-    if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes) {
-      return std::string("rail ") + rail.name + " has rank " + std::to_string(config.rank) +
-             " of " + std::to_string(config.ranks) + " and " + std::to_string(config.lanes) +
-             " lanes, rail " + rails.front().name + " rank " + std::to_string(first.rank) + " of " +
-             std::to_string(first.ranks) + " and " + std::to_string(first.lanes) + " lanes";
+    if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes ||
+        config.slots != first.slots) {
+      return "rail " + shape_of(rail) + ", rail " + shape_of(rails.front());
     }
   }
   if (rails.size() > 1 && rails::kGranule % first.lanes != 0) {

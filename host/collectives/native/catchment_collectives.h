@@ -167,7 +167,8 @@ CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
 /* NULL: `error` says why, in up to `error_bytes` with the final zero. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
     const catchment_group_config* config, char* error, size_t error_bytes);
-/* As catchment_group_open() for ranks with `count` rails; all have the same ranks and lanes.  All
+/* As catchment_group_open() for ranks with `count` rails; all have the same ranks, lanes and
+ * slots.  All
  * ranks give the same rails in the same order and the same policy. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_rails_open(const catchment_rail* rails,
                                                                    uint32_t count, int32_t policy,

@@ -63,9 +63,14 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
     const auto first = std::min(operation->vectors, config_.stream.slots);
     operation->scales.resize(first);
     const bool given = signature.scaling == ScalingMode::kDelayed;
-    const bool tried = operation->vectors == first && (given || first <= kMostTried);
+    const bool whole = signature.scaling == ScalingMode::kWhole;
+    // The grid is for short arrays: a short part of a long one has the exponents of the long one.
+    const std::uint64_t most =
+        std::uint64_t{std::min(kMostTried, config_.stream.slots)} * layout_.lanes;
+    const bool few = first <= kMostTried && (whole || operation->call.elements_in_all <= most);
+    const bool tried = operation->vectors == first && (given || few);
     operation->trial = tried ? first : 0;
-    operation->on_grid = tried && first <= kMostTried && signature.scaling != ScalingMode::kWhole;
+    operation->on_grid = tried && few && !whole;
     if (!operation->rides) {
       operation->needs.resize(lanes_of_needs(first, layout_));
       operation->tables = tables_of(first, layout_);

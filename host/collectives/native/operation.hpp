@@ -22,6 +22,8 @@ struct Call {
   std::uint8_t* target = nullptr;  // may be the source
   int priority = 0;
   Nanos timeout = 0;  // without progress; 0: the communicator's
+  // Of the array that this is a part of, the others of which go over other rails; 0: it is all.
+  std::uint64_t elements_in_all = 0;
 };
 
 // What host.collectives.CollectiveError carries.

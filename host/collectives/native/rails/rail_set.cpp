@@ -59,6 +59,7 @@ Call part_of(const Call& call, const Share& share, std::uint32_t version) {
   const std::size_t at = share.first * item_bytes(call.signature.type);
   part.source += at;
   part.target += at;
+  part.elements_in_all = call.signature.elements;
   part.signature.elements = share.elements;
   part.signature.tag = tag_of(call.signature.tag, version, share);
   return part;
