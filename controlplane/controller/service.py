@@ -256,11 +256,11 @@ async def start_server(service: Service, listen: tuple[str, ...]) -> tuple[Any, 
     """
     server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=_MAX_CALLS)
     pb_grpc.add_ControllerServicer_to_server(service, server)
-    secure = service.trust.server_credentials()
     bound = []
     for address in listen:
         try:
-            port = server.add_secure_port(address, secure)
+            # gRPC reads the first certificate once for each credentials object: every address needs its own.
+            port = server.add_secure_port(address, service.trust.server_credentials())
         except RuntimeError as error:
             raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
         bound.append(address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}")

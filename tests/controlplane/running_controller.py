@@ -51,7 +51,9 @@ class RunningController:
         self.certificates = folder / "certificates"
         certificates.make(self.certificates, topology.hosts)
         self._held = HeldAddress()  # the same after a restart, as an operator's configuration has it
-        self.settings = Settings(topology, addresses, folder, self.certificates, (self._held.address,), timing)
+        self.settings = Settings(
+            topology, addresses, folder, self.certificates, (self._held.address, "127.0.0.1:0"), timing
+        )
         self.address = ""
         self._thread: threading.Thread | None = None
         self._stop: Callable[[], None] = lambda: None

@@ -28,7 +28,7 @@ CHOSEN = (
     "case_barrier_holds_everybody",
     "case_objects",
     "case_point_to_point",
-    "case_subgroups_have_switches_of_their_own",
+    "case_subgroups_have_jobs_of_their_own",
 )
 
 
