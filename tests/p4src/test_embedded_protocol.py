@@ -37,9 +37,9 @@ class Paired(SwitchModel):
     """A model that checks the compiled program at every frame; tables are fixed once the first frame is in."""
 
     def __init__(self, lanes: int) -> None:
-        super().__init__(lanes, BUILD.slots, BUILD.max_workers, BUILD.jobs)
-        self.target = EmbeddedTarget(BUILD)
+        self.target = EmbeddedTarget(BUILD)  # which the model restarts when it is made
         self.loaded = False
+        super().__init__(lanes, BUILD.slots, BUILD.max_workers, BUILD.jobs)
 
     def inject(self, port: int, frame: bytes) -> Output:
         if not self.loaded:
