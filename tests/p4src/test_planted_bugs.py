@@ -12,6 +12,8 @@ from embedded_target import EmbeddedTarget
 from scenarios import ROOT, SLOT_STREAMS, SLOT_TYPES, STREAMS, WORKER_TYPES, Build, Traffic, base_tables
 from targets import compare
 
+from catchment.softswitch.compiler.frontend import check_file
+
 SCENARIOS = {"luwu": (STREAMS, WORKER_TYPES), "p4sgd": (SLOT_STREAMS, SLOT_TYPES)}
 
 
@@ -65,7 +67,12 @@ BUGS = [
     Bug("a host speaks as another", "guard.p4", "is_bound == 1 && hdr.ipv4.src != host_ip", "false"),
     Bug("a host has another's hardware", "guard.p4", "is_bound == 1 && hdr.ethernet.src != host_mac", "false"),
     Bug("a host claims another's address", "guard.p4", "hdr.arp.sender_ip != host_ip &&", "false &&"),
-    Bug("nobody is to blame", "drops.p4", "(standard_metadata.ingress_port ++ reason[4:0])", ""),
+    Bug(
+        "another port is to blame",
+        "drops.p4",
+        "(standard_metadata.ingress_port ++ reason[4:0])",
+        "(9w0 ++ reason[4:0])",
+    ),
     Bug("fragments pass", "validate.p4", "|| hdr.ipv4.more_fragments == 1", ""),
     Bug("the checksum is not looked at", "validate.p4", "|| standard_metadata.checksum_error == 1", ""),
     Bug(
@@ -111,17 +118,23 @@ SAMPLE = 2
 TRIES = 60
 
 
-def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
-    """Whether random traffic tells the program with `bug` from the model."""
+def planted(bug: Bug, directory: Path) -> Path:
+    """The program with `bug`, in a copy of the sources."""
     for folder in ("p4src", "wire/generated"):
         shutil.copytree(ROOT / folder, directory / folder)
     path = directory / "p4src/include" / bug.file
     text = path.read_text()
     path.write_text(text.replace(bug.good, bug.bad))
+    return directory / f"p4src/{bug.program}.p4"
+
+
+def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
+    """Whether random traffic tells the program with `bug` from the model."""
+    program = planted(bug, directory)
     build = Build(program=bug.program)
     streams, types = SCENARIOS[bug.program]
     for _ in range(TRIES):
-        target = EmbeddedTarget(build, directory / f"p4src/{bug.program}.p4", directory / "build")
+        target = EmbeddedTarget(build, program, directory / "build")
         model = build.model()
         model.tables = base_tables(streams)
         traffic = Traffic(rng, build.lanes, streams, types)
@@ -133,9 +146,10 @@ def shows(bug: Bug, rng: random.Random, directory: Path) -> bool:
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_has_its_place(bug: Bug) -> None:
-    """Once and only once, so that nothing else changes."""
+def test_a_planted_bug_has_its_place(bug: Bug, tmp_path: Path) -> None:
+    """Once and only once, so that nothing else changes; and what comes of it is a program."""
     assert (ROOT / "p4src/include" / bug.file).read_text().count(bug.good) == 1
+    check_file(planted(bug, tmp_path), defines={k: str(v) for k, v in Build(program=bug.program).defines.items()})
 
 
 def test_a_sample_of_planted_bugs_is_caught(rng: random.Random, tmp_path: Path) -> None:
