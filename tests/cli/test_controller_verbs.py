@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_lab import Run, run_with_code
+from command_lab import Run
 from fake_switch import FakeSwitch, RunningFake
 from running_controller import PATIENT, RunningController, until, use_fake_programs
 
@@ -65,7 +65,7 @@ def test_a_job_through_the_controller(
 
 def run_code(call: Run, *words: str) -> str:
     """What a verb prints that ends with code 3."""
-    return run_with_code(call, 3, *words)
+    return call(*words, code=3)
 
 
 def test_a_job_made_without_a_controller_is_taken_over(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_lab import Run, as_json, run_with_code
+from command_lab import Run, as_json
 from fake_switch import FakeSwitch, RunningFake
 
 from catchment.checkout import ROOT
@@ -154,7 +154,12 @@ def test_stats_name_reasons_and_members(run: Run, fake: RunningFake) -> None:
 
 def test_diagnose_names_who_is_silent(run: Run) -> None:
     run("job", "create", "x", "--workers", "w0,w1", "--root", "opt")
-    run("diagnose", "x", "--seconds", "0.05", code=3)
+    said = run("diagnose", "x", "--seconds", "0.05", code=3)
+    for name in ("w0", "w1", "opt"):
+        assert f"{name} (port " in said and "of switch s1) has never sent anything" in said
+    found = json.loads(run("diagnose", "x", "--seconds", "0.05", "--json", code=3))
+    assert {one["member"] for one in found["missing"]} == {"w0", "w1", "opt"}
+    assert found["waiting"] == []
 
 
 def test_a_switch_that_does_not_answer_is_named_by_diagnose(
@@ -163,7 +168,7 @@ def test_a_switch_that_does_not_answer_is_named_by_diagnose(
     run("job", "create", "x", "--workers", "w0", "--root", "opt")
     fake.stop()
     impatient()
-    run("diagnose", "x", "--seconds", "0.05", code=3)
+    assert "switch s1 does not answer" in run("diagnose", "x", "--seconds", "0.05", code=3)
 
 
 def test_without_a_network_the_message_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +234,7 @@ def test_doctor_says_what_to_do(
     client.write_register("slot_workers.bitmap", int(base) + 5 % 8, 0b10)
     entry = next(e for e in client.read("receivers"))
     client.delete(entry)
-    found = json.loads(run_with_code(run, 3, "doctor", "x", "--seconds", "0.05", "--json"))["x"]
+    found = json.loads(run("doctor", "x", "--seconds", "0.05", "--json", code=3))["x"]
     said = " ".join(f"{one['what']} {one['todo']}" for one in found)
     assert "w0, on port 1 of s1, sends nothing: counter job_packets" in said
     assert "it has never sent anything" in said
@@ -238,7 +243,7 @@ def test_doctor_says_what_to_do(
     assert "run a controller" in said
     fake.stop()
     impatient()
-    assert "switch s1 does not answer" in run_with_code(run, 3, "doctor", "--seconds", "0.05")
+    assert "switch s1 does not answer" in run("doctor", "--seconds", "0.05", code=3)
 
 
 def test_faults_by_name(run: Run, client: SwitchClient) -> None:
@@ -300,7 +305,7 @@ def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
     renewed = as_json(run, "job", "renew", "pair")
     assert renewed["epoch"] == 2
     assert not {part["generations"]["sums"] for part in renewed["parts"].values()} & set(before.values())
-    found = json.loads(run_with_code(run, 3, "doctor", "pair", "--seconds", "0.05", "--json"))
+    found = json.loads(run("doctor", "pair", "--seconds", "0.05", "--json", code=3))
     assert list(found) == ["pair"], "one heading for the group"
     silent = [one["subject"] for one in found["pair"] if one["silence"]]
     assert sorted(silent) == ["opt", "w0", "w1"], "each is named once, not once a job"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from fake_switch import RunningFake
 
 Run = Callable[..., str]
@@ -43,18 +42,3 @@ def run(topology: Path, call: Run) -> Run:
 
 def as_json(run: Run, *words: str) -> Any:
     return json.loads(run(*words, "--json"))
-
-
-def run_with_code(run: Run, code: int, *words: str) -> str:
-    """What a verb prints although it ends with a code of its own."""
-    captured: list[str] = []
-    original = typer.echo
-
-    def echo(text: object = "", **options: Any) -> None:
-        captured.append(str(text))
-        original(text, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer, "echo", echo)
-        run(*words, code=code)
-    return "\n".join(captured)
