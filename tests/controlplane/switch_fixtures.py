@@ -38,7 +38,7 @@ def client(fake: RunningFake) -> Iterator[SwitchClient]:
 
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """The `catchment` command in this process: `call(WORD..., code=0)` gives what it prints; its complaint with 1, 2."""
+    """The `catchment` command in this process: `call(WORD..., code=0)` gives what it prints, or complains of."""
 
     def call(*words: str, code: int = 0) -> str:
         monkeypatch.setattr(sys, "argv", ["catchment", *words])
