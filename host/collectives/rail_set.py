@@ -65,9 +65,9 @@ class RailState:
 class RailSet(Communicator):
     """One rank of a job on several rails: what a `Communicator` does, with each operation where it is soonest done.
 
-    Sums and means of more than 4096 elements are split; each rail carries a part, and the result has the bits of one
-    rail. Whatever else is called goes over the rail that is best for its size. All ranks split alike, since nothing
-    but the operation's number, its size and the reports that all ranks have had decides.
+    `all_reduce` and `reduce` of more than 4096 elements are split, whatever their `op`; each rail carries a part, and
+    the result has the bits of one rail. Whatever else is called goes over the rail that is best for its size. All ranks
+    split alike, since nothing but the operation's number, its size and the reports that all ranks have had decides.
 
     A rail that fails ends the set: its error names the rail.
 
