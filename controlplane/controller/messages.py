@@ -32,6 +32,7 @@ def _description(values: Mapping[str, Any], part: str = "") -> Any:
         port=values.get("port", ""),
         rail=values.get("rail", ""),
         rate=values.get("rate", 0),
+        switch_name=values.get("switch_name", ""),
         part=part,
         parts=[_description(inner, label) for label, inner in values.get(_PARTS, {}).items()],
     )
@@ -61,6 +62,7 @@ def described(message: Any) -> dict[str, Any]:
         **(role if message.role else {}),
         **({"rail": message.rail} if message.rail else {}),
         **({"rate": message.rate} if message.rate else {}),
+        **({"switch_name": message.switch_name} if message.switch_name else {}),
         **({"port": message.port} if message.port else {}),
         **streams,
         **({_PARTS: parts} if parts else {}),

@@ -119,6 +119,7 @@ class Communicator:
             description.streams["sums"],
             rank=description.wid,
             announced=description.port,
+            switch_name=description.switch_name,
             **{"local": description.local, "switch": description.switch, **options},
         )
 

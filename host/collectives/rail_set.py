@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 from catchment.host.collectives.calls import wrong
-from catchment.host.collectives.communicator import Communicator
+from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of
@@ -33,6 +33,7 @@ class Rail:
         announced: ``shm:PATH`` where the control plane says that the switch shares memory with this host.
         port: ``auto``, ``udp`` or ``shm:PATH``, as `Communicator`'s.
         rate: nominal, in bits per second; 0: unknown. The same on all ranks.
+        switch_name: of the switch, for messages.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Rail:
     announced: str = ""
     port: str = "auto"
     rate: int = 0
+    switch_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class RailSet(Communicator):
         timeout: as `Communicator`, as is what follows.
         scaling: of operations that do not say.
         spin: seconds that a waiting thread looks for frames before it sleeps.
-        absent: seconds that the switch of a shared-memory port may be gone.
+        absent: seconds that a rail's switch may be gone or silent, as `Communicator`.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -93,7 +95,7 @@ class RailSet(Communicator):
         timeout: float = 10.0,
         scaling: Scaling = Block(),  # noqa: B008  frozen
         spin: float = 200e-6,
-        absent: float | None = None,
+        absent: float | None = ABSENT,
     ) -> None:
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
@@ -112,6 +114,7 @@ class RailSet(Communicator):
                 path=chosen_path(rail.port, rank, rail.announced, rail.name),
                 timing=Timing(timeout, spin, absent),
                 window=None,
+                switch_name=rail.switch_name,
             )
         reason = ctypes.create_string_buffer(REASON_BYTES)
         handle = library().catchment_rails_open(words, len(rails), policy, reason, len(reason))
@@ -147,6 +150,7 @@ class RailSet(Communicator):
                 switch=tuple(part["switch"]),
                 announced=part.get("port", ""),
                 rate=part.get("rate", 0),
+                switch_name=part.get("switch_name", ""),
             )
             for part in parts.values()
         ]

@@ -35,6 +35,7 @@ class Description:
         parts: label -> this host's part in each job of a group that it is in. The attributes above are then of the job
             of all workers; a group without such a job has an empty role, and no streams.
         rate: bits per second of the host's NIC for this job, in each direction; 0 where nothing limits it.
+        switch_name: of its switch, for messages.
     """
 
     job: str
@@ -51,6 +52,7 @@ class Description:
     label: str = ""
     parts: Mapping[str, Self] = field(default_factory=dict)
     rate: int = 0
+    switch_name: str = ""
 
     @classmethod
     def of(cls, message: Any, epoch: int) -> Self:
@@ -70,7 +72,7 @@ class Description:
         return cls(
             message.job, message.kind, message.host, message.role, message.wid,
             local, switch, streams, epoch, message.port, message.rail, message.part,
-            {inner.part: cls.of(inner, epoch) for inner in message.parts}, message.rate,
+            {inner.part: cls.of(inner, epoch) for inner in message.parts}, message.rate, message.switch_name,
         )  # fmt: skip
 
     def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final, final
 
-from catchment.host.collectives import CollectiveError, Communicator, Scaling
+from catchment.host.collectives import ABSENT, CollectiveError, Communicator, Scaling
 from catchment.host.membership import Credentials, Membership, MembershipError
 from catchment.host.torch.distributed.seat import Loss
 from catchment.host.torch.distributed.settings import ControllerAccess
@@ -17,15 +17,16 @@ _POLL_SECONDS: Final = 0.5
 
 @final
 class ControllerSeat:
-    """This host's place in the controller's job.
+    """This host's place in the controller's job, whose switch may be gone or silent for `absent` seconds.
 
     Raises:
         CollectiveError: kind ``system``: the controller refuses or does not answer; ``argument``: the job is of
             another kind or size.
     """
 
-    def __init__(self, access: ControllerAccess, *, size: int, timeout: float) -> None:
+    def __init__(self, access: ControllerAccess, *, size: int, timeout: float, absent: float = ABSENT) -> None:
         self.name = access.job
+        self._absent = absent
         self._timeout = timeout
         try:
             self._member = Membership.join(
@@ -57,7 +58,7 @@ class ControllerSeat:
             while True:
                 communicator = self._member.take(
                     lambda description: Communicator.of_description(
-                        description, timeout=timeout, scaling=scaling, absent=None
+                        description, timeout=timeout, scaling=scaling, absent=self._absent
                     )
                 )
                 while not self._member.superseded():

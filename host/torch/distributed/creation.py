@@ -113,7 +113,7 @@ def _open(agreement: Agreement, settings: Settings, timeout: timedelta) -> tuple
 
 def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
-        return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS)
+        return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
     if settings.job is not None:
         return FileSeat(
             settings.job, rank=agreement.rank, size=agreement.size, host=settings.host, absent=settings.absent

@@ -54,7 +54,7 @@ class Settings:
         host: this host's name in the job file, where its addresses do not tell.
         companion: have gloo do what does not go through the switch; otherwise that raises.
         native: the process group in C++ (True), in Python (False), or C++ where it is built (None).
-        absent: seconds that the switch of a job file may be gone or silent while operations wait for it.
+        absent: seconds that the switch of a job may be gone or silent while operations wait for it.
         local_switch: the command, with arguments, that starts a switch on this machine; the installed one unless given.
 
     Without job and controller the ranks are on one machine, and a switch is started for them.

@@ -198,6 +198,16 @@ def test_a_dead_rail_is_named(labs: list[ShmLab], rng: random.Random) -> None:
     assert all(isinstance(error, CollectiveError) and "rail b" in str(error) for error in raised), raised
 
 
+def test_a_rail_that_dies_is_named_long_before_the_timeout(labs: list[ShmLab], rng: random.Random) -> None:
+    with ExitStack() as exits:
+        doomed = exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024))
+        ranks = exits.enter_context(rail_sets([labs[0], doomed], policy=RailPolicy.FIXED, timeout=3600.0))
+        doomed.kill_switch()
+        raised = together(ranks, lambda rank: rank.all_reduce(values(rng, rank.rank, 1 << 18)).wait(60.0))
+    assert [error.kind for error in raised] == ["unreachable"] * RANKS, raised
+    assert all("rail b: the switch s1 at" in str(error) and "has gone" in str(error) for error in raised), raised
+
+
 def test_rails_of_unequal_lanes_are_refused(labs: list[ShmLab]) -> None:
     with ExitStack() as exits:
         narrow = exits.enter_context(ShmLab(NAMES, lanes=64, slots=1024))

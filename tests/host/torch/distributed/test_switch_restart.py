@@ -1,18 +1,63 @@
-"""The switch of a job file is killed while ranks are in all_reduce: they are told, or go on if it may come back."""
+"""A job's switch is killed while ranks are in all_reduce: they are told, or go on if it may come back."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crew import FOLDER, GROUPS, PATIENCE, ROOT, environment
 
-from catchment.sim.lab.shm_lab import ShmLab
+from catchment.controlplane.controller.settings import Timing
+from catchment.controlplane.jobs import JobRequest
+from catchment.controlplane.programs.cache import cache_folder
+from catchment.controlplane.topology import star
+from catchment.sim.lab.controller_process import ControllerProcess
+from catchment.sim.lab.shm_lab import LUWU, SWITCH, ShmLab
+from catchment.softswitch.process import SwitchProcess
 
 NAMES = ["w0", "w1", "w2"]
+NOTICED = 240.0  # s, in which a rank ends that has started; it waits for an hour where nothing tells it of its switch
+PATIENT = Timing(silence=60.0, hang=60.0)  # nothing but the ranks themselves notices a dead switch soon
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """A switch that a controller keeps, and the environment of the hosts of a job on it, in the order of `NAMES`."""
+
+    switch: SwitchProcess
+    members: list[dict[str, str]]
+
+
+@contextmanager
+def controlled_switch() -> Iterator[Controlled]:
+    """A controller, a switch that shares memory with all hosts, and a job of them."""
+    with ExitStack() as exits:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="catchment-")))
+        plain = star(NAMES, program=LUWU, name="controlled")
+        hosts = {name: replace(host, shm=str(folder / name)) for name, host in plain.hosts.items()}
+        ports = {host.link.port: f"shm:{host.shm}" for host in hosts.values()}
+        switch = exits.enter_context(SwitchProcess(ports=ports, grpc=f"unix:{folder}/grpc", program_dir=cache_folder()))
+        addresses = {SWITCH: switch.address}
+        controller = exits.enter_context(
+            ControllerProcess(replace(plain, hosts=hosts), addresses, folder / "c", PATIENT)
+        )
+        operator = exits.enter_context(controller.operator())
+        controller.wait_until_up(operator)
+        token = operator.create(JobRequest("torch", "allreduce", tuple(NAMES), slots=32)).token
+        access = {
+            "CATCHMENT_CONTROLLER": controller.address,
+            "CATCHMENT_CERTIFICATES": str(controller.certificates),
+            "CATCHMENT_JOB": "torch",
+            "CATCHMENT_TOKEN": token,
+        }
+        yield Controlled(switch, [{**access, "CATCHMENT_HOST": name} for name in NAMES])
 
 
 def job_file(lab: ShmLab, folder: Path) -> Path:
@@ -24,8 +69,11 @@ def job_file(lab: ShmLab, folder: Path) -> Path:
     return file
 
 
-def start(script: str, *arguments: str, **settings: str) -> list[subprocess.Popen[str]]:
-    """A process for each rank, all of which have started."""
+def start(
+    script: str, *arguments: str, members: list[dict[str, str]] | None = None, **settings: str
+) -> list[subprocess.Popen[str]]:
+    """A process for each rank, all of which have started; `members` has what differs between their environments."""
+    own = members or [{} for _ in NAMES]
     ranks = [
         subprocess.Popen(
             [sys.executable, str(FOLDER / script), str(rank), str(len(NAMES)), *arguments],
@@ -33,7 +81,7 @@ def start(script: str, *arguments: str, **settings: str) -> list[subprocess.Pope
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment(settings),
+            env=environment({**settings, **own[rank]}),
         )
         for rank in range(len(NAMES))
     ]
@@ -47,7 +95,7 @@ def start(script: str, *arguments: str, **settings: str) -> list[subprocess.Pope
 def ends(ranks: list[subprocess.Popen[str]]) -> list[Any]:
     """The last line of JSON of each."""
     try:
-        ended = [rank.communicate(timeout=PATIENCE) for rank in ranks]
+        ended = [rank.communicate(timeout=NOTICED) for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()
@@ -70,14 +118,32 @@ def test_all_reduces_survive_restarts_of_the_switch(tmp_path: Path, group: str) 
     assert said == [{"sums": said[0]["sums"], "wrong": []}] * len(NAMES)
 
 
+def all_name_the_switch(said: list[Any]) -> None:
+    """By what goes through the switch, and by what gloo would do."""
+    for told in said:
+        assert [one["kind"] for one in told] == ["unreachable"] * 2, told
+        assert all("the switch s1 at" in one["text"] and "has gone" in one["text"] for one in told), told
+
+
 @GROUPS
 def test_a_switch_that_dies_is_named_by_every_rank(tmp_path: Path, group: str) -> None:
-    """Long before the group's timeout, which is longer than the test's patience; by what gloo would do, too."""
+    """Long before the group's timeout, which is longer than the test's patience."""
     with ShmLab(NAMES) as lab:
         settings = {"CATCHMENT_PROCESS_GROUP": group, "CATCHMENT_JOB": str(job_file(lab, tmp_path))}
         ranks = start("dead_switch_member.py", str(tmp_path / "store"), **settings)
         lab.kill_switch()
-        said = ends(ranks)
-    for told in said:
-        assert [one["kind"] for one in told] == ["unreachable"] * 2, told
-        assert all("the switch s1 at" in one["text"] and "has gone" in one["text"] for one in told), told
+        all_name_the_switch(ends(ranks))
+
+
+@GROUPS
+def test_a_switch_of_a_controller_that_dies_is_named_by_every_rank(tmp_path: Path, group: str) -> None:
+    """The controller keeps the job, and waits for the switch: it does not tell the ranks."""
+    with controlled_switch() as controlled:
+        ranks = start(
+            "dead_switch_member.py",
+            str(tmp_path / "store"),
+            members=controlled.members,
+            CATCHMENT_PROCESS_GROUP=group,
+        )
+        controlled.switch.kill()
+        all_name_the_switch(ends(ranks))
