@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from catchment.checkout import ROOT
@@ -24,3 +27,28 @@ def test_a_killed_local_switch_takes_its_switch_along() -> None:
             service.kill()
     assert select.select([ended], [], [], 60)[0], f"process {switch} goes on"
     os.close(ended)
+
+
+def test_nothing_is_left_of_a_local_switch_that_is_killed(tmp_path: Path) -> None:
+    """When all ranks have attached; before that a rank needs the files to find it."""
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
+        exits.callback(service.kill)
+        assert service.stdout is not None
+        path = json.loads(service.stdout.readline())["socket"]
+        assert Path(path).is_relative_to(tmp_path)
+        ranks = [exits.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
+        lines = [exits.enter_context(rank.makefile("rwb", buffering=0)) for rank in ranks]
+        for number, (rank, line) in enumerate(zip(ranks, lines, strict=True)):
+            rank.connect(path)
+            line.write(b'{"rank": %d}\n' % number)
+            line.readline()
+            line.write(b'{"attached": true}\n')
+        lines[0].write(b'{"make": "pair", "ranks": [0, 1]}\n')
+        lines[1].write(b'{"make": "other", "ranks": [0, 1]}\n')
+        for line in lines:  # answered after what was said before
+            line.readline()
+        service.kill()
+        service.wait()
+    assert list(tmp_path.iterdir()) == []

@@ -73,3 +73,11 @@ def test_a_file_that_cannot_be_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(CollectiveError, match="does not start") as raised:
         switch_command.start(2, str(given))
     assert str(given) in str(raised.value)
+
+
+def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    body = "print(json.dumps({'compiling': 'luwu.p4'}), flush=True)\nprint(json.dumps({'socket': 'here'}))"
+    assert switch_command.start(2, str(command(tmp_path / "switch", body))) == "here"
+    assert [record.getMessage() for record in caplog.records] == [
+        "compiling luwu.p4 for the switch, once: this may take a minute or two"
+    ]
