@@ -11,7 +11,7 @@
 //                                                \--> drops
 //
 //   aggregation:  heartbeats (worker0 .. workerN) -> last heartbeat
-//                 slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)
+//                 window -> slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)
 //
 // Each box is a control, its instance and, where it has one, its table under one name.
 // Stateful operations are controls of their own with one read-modify-write of one register array each.
@@ -36,6 +36,7 @@
 #include "include/stream_types.p4"
 #include "include/jobs.p4"
 #include "include/paths.p4"
+#include "include/window.p4"
 #include "include/slot.p4"
 #include "include/exponent.p4"
 #include "include/heartbeat.p4"

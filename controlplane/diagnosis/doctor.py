@@ -40,6 +40,8 @@ _ADVICE = {
     "FORGED_SOURCE": "the host sends in another's name: cut it off, or correct its addresses in the topology",
     "WRONG_UDP_PORT": "another program on that host sends in the job's name: find it with `catchment net exec HOST "
     "ss -ulpn`, or give the member's endpoint the port that `catchment job show` says",
+    "BEYOND_WINDOW": "the member sends sequence numbers that nobody may be at yet: make its endpoint from "
+    "`catchment job show`, or look who else runs on its host",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
 _STALE = "OLD_SEQ"

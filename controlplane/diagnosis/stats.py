@@ -14,7 +14,15 @@ from catchment.wire.generated.constants import DropReason
 
 DROPS, REFUSED = "drops", "refused"
 REFUSALS = frozenset(
-    {"UNKNOWN_JOB", "WRONG_DIRECTION", "FORGED_ARP", "OTHER_SWITCH", "FORGED_SOURCE", "WRONG_UDP_PORT"}
+    {
+        "UNKNOWN_JOB",
+        "WRONG_DIRECTION",
+        "FORGED_ARP",
+        "OTHER_SWITCH",
+        "FORGED_SOURCE",
+        "WRONG_UDP_PORT",
+        "BEYOND_WINDOW",
+    }
 )
 """Drop reasons that the switch counts by ingress port, too: the sender is wrong, not the frame."""
 CONSUMED = "dropped by the program"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 
-_GENERATION_ABOVE = {"tag": 32, "last": 64, "heartbeat": 64}
+_GENERATION_ABOVE = {"tag": 32, "acked": 32, "last": 64, "heartbeat": 64}
 """Registers that keep a generation, by the last part of their name -> how many bits lie below it."""
 
 

@@ -1,10 +1,11 @@
-// The stateful part.  The order heartbeats -> last and tag -> bitmap -> values has no cycle: one pass does it.
+// The stateful part.  The order heartbeats -> last, window -> tag -> bitmap -> values has no cycle: one pass does it.
 #ifndef CATCHMENT_AGGREGATION_P4
 #define CATCHMENT_AGGREGATION_P4
 
 control Aggregation(inout headers_t hdr, inout metadata_t meta) {
     Heartbeats() heartbeats;
     LastHeartbeat() last_heartbeat;
+    Window() window;
     SlotTag() slot_tag;
     SlotWorkers() slot_workers;
     SlotCombine() slot_combine;
@@ -30,9 +31,22 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta) {
         if (meta.path == Path.HEARTBEAT) {
             last_heartbeat.apply(hdr, meta);
         } else if (meta.path == Path.AGGREGATE) {
-            slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, true, meta.slot);
+            slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, false, meta.slot);
+            // Most vectors find their slot taken by their own number, and need no bound.  A target with one access to an
+            // array reads the bound first and claims at once: what comes out is the same.
+            if (meta.slot.state != SlotState.SAME) {
+                if (meta.job.mode == Mode.ALLREDUCE) {
+                    meta.slot.bounded = meta.hb.complete;
+                    meta.slot.furthest = meta.hb.min_ack + meta.job.mask;
+                } else {
+                    window.apply(0, hdr.catchment.gen, 0, meta.job.mask, meta.slot, meta.job.index);
+                }
+                slot_tag.apply(hdr.catchment.gen, hdr.catchment.seq, true, meta.slot);
+            }
             if (meta.slot.state == SlotState.OLD) {
                 meta.drop = DropReason.OLD_SEQ;
+            } else if (meta.slot.state == SlotState.BEYOND) {
+                meta.drop = DropReason.BEYOND_WINDOW;
             } else {
                 slot_workers.apply(meta.job.own, meta.job.full, meta.slot);
                 slot_combine.apply(meta.slot);
@@ -45,6 +59,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta) {
                     meta.event = Event.FULL;
                 }
             }
+        } else if ((hdr.catchment.flags & FLAG_ACKV) != 0 && hdr.catchment.type != PacketType.PARAM) {
+            window.apply(1, hdr.catchment.gen, hdr.catchment.ack, 0, meta.slot, meta.job.index);
         }
     }
 }

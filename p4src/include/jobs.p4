@@ -60,9 +60,10 @@ control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
                 meta.drop = DropReason.FORGED_SOURCE;
             } else if (hdr.udp.src_port != meta.job.src_udp) {
                 meta.drop = DropReason.WRONG_UDP_PORT;
-            } else if (meta.job.from_root == 0 && (meta.slot.index >= SLOTS || (bit<32>)meta.job.index >= JOBS
-                || (meta.job.full & ~BUILT_WORKERS) != 0 || meta.job.own == 0
-                || (meta.job.own & ~meta.job.full) != 0)) {
+            } else if ((bit<32>)meta.job.index >= JOBS
+                       || (meta.job.from_root == 0
+                           && (meta.slot.index >= SLOTS || (meta.job.full & ~BUILT_WORKERS) != 0 || meta.job.own == 0
+                               || (meta.job.own & ~meta.job.full) != 0))) {
                 meta.drop = DropReason.BAD_SLOT;
             }
         }

@@ -4,19 +4,23 @@
 #define CATCHMENT_SLOT_P4
 
 // gen ++ seq of the round that a slot holds.  Zero is no round: gen 0 is invalid.  Without `claim` the slot is only asked.
+// What is beyond a bound, where one is known, takes no slot, and gives back what it took before.
 control SlotTag(in bit<16> gen, in seq_t seq, in bool claim, inout slot_t slot) {
     register<bit<48>>(SLOTS) tag;
 
     apply {
         bit<48> held;
         tag.read(held, slot.index);
-        if (held[47:32] != gen || NEWER(seq, held[31:0])) {
+        if (held == gen ++ seq) {
+            slot.state = SlotState.SAME;
+        } else if (slot.bounded == 1 && NEWER(seq, slot.furthest)) {
+            slot.state = SlotState.BEYOND;
+        } else if (held[47:32] != gen || NEWER(seq, held[31:0])
+                   || (slot.bounded == 1 && NEWER(held[31:0], slot.furthest))) {
             slot.state = SlotState.FRESH;
             if (claim) {
                 tag.write(slot.index, gen ++ seq);
             }
-        } else if (held[31:0] == seq) {
-            slot.state = SlotState.SAME;
         } else {
             slot.state = SlotState.OLD;
         }

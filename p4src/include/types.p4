@@ -36,7 +36,8 @@ enum bit<2> Event {
 enum bit<2> SlotState {
     FRESH = 0,  // this packet opens the slot
     SAME = 1,   // the slot holds this sequence number
-    OLD = 2     // the slot has gone on
+    OLD = 2,    // the slot has gone on
+    BEYOND = 3  // this packet is further ahead than anybody may be
 }
 
 // The row of table `jobs` that admitted the frame.
@@ -60,6 +61,8 @@ struct job_t {
 struct slot_t {
     bit<32> index;
     SlotState state;
+    bit<1> bounded;       // `furthest` is known
+    seq_t furthest;       // the last sequence number that a sender may be at
     bit<1> again;         // this worker's vector is already in
     bit<1> full;
     bit<32> keep;

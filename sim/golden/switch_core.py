@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from catchment.sim.golden import switch_frames as frames
-from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore
+from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore, newer
 from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
 from catchment.wire.generated.constants import DEFAULT_LANES, HEADER_OFFSET, DropReason, Flag, Header
 
@@ -25,6 +25,7 @@ REFUSALS = frozenset(
         DropReason.OTHER_SWITCH,
         DropReason.FORGED_SOURCE,
         DropReason.WRONG_UDP_PORT,
+        DropReason.BEYOND_WINDOW,
     }
 )
 """What is wrong with the sender and not with the frame: counted by ingress port, too."""
@@ -165,35 +166,42 @@ class SwitchCore(ABC):
             raise Drop(DropReason.FORGED_SOURCE)
         if frames.number(frame, frames.UDP_OFFSET, 2) != row.src_udp:
             raise Drop(DropReason.WRONG_UDP_PORT)
-        if isinstance(row, Worker):
-            self._check_row(row, header)
+        if row.job >= self.job_rows or (isinstance(row, Worker) and not self._is_inside(row, header)):
+            raise Drop(DropReason.BAD_SLOT)
         return self.job_frame(row, port, header, frame)
 
-    def _check_row(self, row: Worker, header: Header) -> None:
-        inside = (
+    def _is_inside(self, row: Worker, header: Header) -> bool:
+        return (
             self.slot_index(row, header) < len(self.slots.slots)
-            and row.job < self.job_rows
             and row.full >> self.max_workers == 0
             and row.own != 0
             and row.own & ~row.full == 0
         )
-        if not inside:
-            raise Drop(DropReason.BAD_SLOT)
 
     @staticmethod
     def slot_index(row: Worker, header: Header) -> int:
         """The slot of a packet; may lie outside the slots that were built."""
         return (row.base + (header.seq & row.mask)) % (1 << 32)
 
-    def add_vector(self, row: Worker, header: Header, frame: bytes) -> tuple[Slot, bool]:
-        """Put a PA into its slot; the flag says that it was already in.  Raises Drop if the slot has gone on."""
+    def add_vector(self, row: Worker, header: Header, frame: bytes, furthest: int | None = None) -> tuple[Slot, bool]:
+        """Put a PA into its slot; the flag says that it was already in.
+
+        Raises Drop if the slot has gone on, or if the PA is beyond `furthest` and the slot does not hold its number.
+        """
         what = Contribution(
             values=frames.vector(frame, self.lanes),
             next_exp=header.next_exp,
             next_exp_valid=bool(header.flags & Flag.EXPV),
             saturated=bool(header.flags & Flag.SAT),
         )
-        result = self.slots.add(self.slot_index(row, header), header.gen, header.seq, row.own, what)
+        index = self.slot_index(row, header)
+        held = self.slots.slots[index]
+        if furthest is not None and (held.gen, held.seq) != (header.gen, header.seq):
+            if newer(header.seq, furthest):
+                raise Drop(DropReason.BEYOND_WINDOW)
+            if held.gen == header.gen and newer(held.seq, furthest):
+                self.slots.slots[index] = Slot()  # it was never rightly taken
+        result = self.slots.add(index, header.gen, header.seq, row.own, what)
         if result is None:
             raise Drop(DropReason.OLD_SEQ)
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_core import Drop, Output, SwitchCore
-from catchment.sim.golden.switch_jobs import HeartbeatTable, Window
+from catchment.sim.golden.switch_jobs import M32, HeartbeatTable, Window, newer
 from catchment.sim.golden.switch_tables import Root, Worker
 from catchment.wire.generated.constants import DropReason, Flag, Header, Mode, PacketType
 
@@ -17,6 +17,7 @@ class SwitchModel(SwitchCore):
     def restart(self) -> None:
         super().restart()
         self.heartbeats = HeartbeatTable()
+        self.acked: dict[int, tuple[int, int]] = {}  # job -> generation and largest ack from above
 
     def type_fault(self, header: Header, payload: int) -> DropReason:
         return frames.stream_fault(header, payload)
@@ -38,7 +39,18 @@ class SwitchModel(SwitchCore):
             row.mode == Mode.LEAF and header.type in (PacketType.PARAM, PacketType.FA, PacketType.MH)
         ):
             raise Drop(DropReason.WRONG_DIRECTION)
+        if header.flags & Flag.ACKV and header.type != PacketType.PARAM:
+            gen, ack = self.acked.get(row.job, (0, 0))
+            if gen != header.gen or newer(header.ack, ack):
+                self.acked[row.job] = (header.gen, header.ack)
         return self.send(self.workers(row.group), frames.with_header(frame, header._replace(wid=0)))
+
+    def _furthest(self, row: Worker, header: Header, minimum: Window | None) -> int | None:
+        """The last sequence number that a sender may be at: less than a window beyond what every receiver has."""
+        if row.mode == Mode.ALLREDUCE:
+            return None if minimum is None else (minimum.ack + row.mask) % M32
+        gen, ack = self.acked.get(row.job, (0, 0))
+        return (ack + row.mask) % M32 if gen == header.gen else None
 
     def _heard(self, row: Worker, header: Header) -> Window | None:
         """Take the sender's (ack, credit) if it has one, and say the minimum over all workers if it is known."""
@@ -63,7 +75,7 @@ class SwitchModel(SwitchCore):
 
     def _vector(self, row: Worker, port: int, header: Header, frame: bytes) -> Output:
         minimum = None if row.mode == Mode.REDUCE else self._heard(row, header)
-        slot, again = self.add_vector(row, header, frame)
+        slot, again = self.add_vector(row, header, frame, self._furthest(row, header, minimum))
         if slot.workers != row.full:
             return []
         header = self.merged(_with_window(header, minimum), slot)._replace(wid=row.wid)

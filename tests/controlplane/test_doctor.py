@@ -160,6 +160,7 @@ def test_who_sends_in_another_s_name_is_named_and_nobody_else(
         (2, DropReason.UNKNOWN_JOB): "w1",
         (4, DropReason.FORGED_SOURCE): "opt",
         (4, DropReason.WRONG_UDP_PORT): "opt",
+        (3, DropReason.BEYOND_WINDOW): "w2",
     }
     counters[1 * 32 + DropReason.FORGED_SOURCE] = 5  # long ago, by w0
     counters[DropReason.FORGED_SOURCE] = 5

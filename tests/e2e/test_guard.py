@@ -225,3 +225,39 @@ def test_the_slots_of_a_small_reduction_have_the_same_guards(slots_lab: Lab, rng
         all_exact({host: member.result() for host, member in members.items()})
         counted = slots_lab.drops() - before
         assert counted["FORGED_SOURCE"] == forged.total() and counted["WRONG_UDP_PORT"] == local.total()
+
+
+FAR = """
+import json, random, sys
+from pathlib import Path
+from catchment.sim.lab.traffic.frames import Sender
+from catchment.sim.lab.traffic.raw_port import RawPort
+told, rng = json.loads(Path(sys.argv[1]).read_text()), random.Random(int(sys.argv[2]))
+stream = told["gradients"]
+sent = 0
+with RawPort() as port:
+    sender = Sender.of(told, port.mac, port.resolve(told["switch"][0], told["local"][0]))
+    for slot in range(stream["slots"]):
+        values = [rng.randrange(1 << 31) for _ in range(stream["lanes"])]
+        seq = stream["base_seq"] + int(sys.argv[3]) + slot & 0xFFFFFFFF
+        port.send(bytes(sender.vector(values, gen=stream["gen"], wid=told["wid"], seq=seq)))
+        sent += 1
+print(sent)
+"""
+
+
+def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random) -> None:
+    """From a member's own address and port, for every slot, before the job begins and while it runs."""
+    with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
+        far = lab.write(job.describe("w1"))
+        before = lab.drops()
+        # Nobody has said anything yet: these take every slot, and the root's first word gives them back.
+        assert play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 29) > 0
+        assert lab.drops() == before
+        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
+        for member in members.values():
+            member.wait_started()
+        sent = play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 30)
+        all_exact({host: member.result() for host, member in members.items()})
+        sent += play(lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
+        assert sent // 2 <= (lab.drops() - before)["BEYOND_WINDOW"] <= sent

@@ -44,7 +44,8 @@ def slot_register_view(model: SlotModel) -> dict[str, list[int]]:
 def register_view(model: SwitchModel) -> dict[str, list[int]]:
     """luwu.p4: alias -> every cell."""
     last = [_window(model.heartbeats.last.get(job, Window())) for job in range(model.job_rows)]
-    view = {**_sums(model, "bitmap", "tag"), "last": last}
+    acked = [gen << 32 | ack for gen, ack in (model.acked.get(job, (0, 0)) for job in range(model.job_rows))]
+    view = {**_sums(model, "bitmap", "tag"), "last": last, "acked": acked}
     for worker in range(model.max_workers):
         said = (model.heartbeats.heard.get((job, 1 << worker), Window()) for job in range(model.job_rows))
         view[f"worker{worker}.heartbeat"] = [_window(window) for window in said]

@@ -26,7 +26,7 @@ CONTRACT = {
 
 
 PROGRAMS = {
-    "luwu": {"tag", "bitmap", "last", "next_exp", "slot_flags", "worker31.heartbeat"},
+    "luwu": {"tag", "bitmap", "last", "acked", "next_exp", "slot_flags", "worker31.heartbeat"},
     "p4sgd": {"slot_tag.tag", "slot_workers.bitmap", "ack_tag.tag", "ack_workers.bitmap", "next_exp", "slot_flags"},
 }
 every_build = pytest.mark.parametrize(("program", "lanes"), [(p, n) for p in PROGRAMS for n in (8, 64, 256)])

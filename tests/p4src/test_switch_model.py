@@ -94,9 +94,9 @@ def test_all_reduce_carries_the_minimum_once_everyone_has_spoken(switch: SwitchM
     [(_, frame), _] = switch.inject(6, pa(ALLREDUCE, 6, 8, ramp(2)))
     assert not header_of(frame).flags & Flag.ACKV
     switch.inject(5, pa(ALLREDUCE, 5, 9, ramp(1), flags=Flag.ACKV, ack=9, credit=13))
-    [(_, frame), _] = switch.inject(6, pa(ALLREDUCE, 6, 9, ramp(2), flags=Flag.ACKV, ack=7, credit=14))
+    [(_, frame), _] = switch.inject(6, pa(ALLREDUCE, 6, 9, ramp(2), flags=Flag.ACKV, ack=8, credit=14))
     assert header_of(frame).flags & Flag.ACKV
-    assert (header_of(frame).ack, header_of(frame).credit) == (7, 13)
+    assert (header_of(frame).ack, header_of(frame).credit) == (8, 13)
 
 
 def test_heartbeats_merge(switch: SwitchModel) -> None:
@@ -336,3 +336,62 @@ def test_only_a_member_s_own_program_is_admitted(
     assert switch.inject(9, job_frame(down, b"abc", port=9, **source)) == []
     assert switch.drops == {reason: 3} and switch.refused == {(port, reason): 1 for port in (1, 4, 9)}
     assert all(slot.gen == 0 for slot in switch.slots.slots)
+
+
+FAR = 1 << 30
+
+
+def test_a_vector_far_ahead_takes_no_slot_of_a_reduction(switch: SwitchModel) -> None:
+    """The root has said that it has everything before 8; T is 4."""
+    switch.inject(4, hb(REDUCE, 4, 8, 12))
+    for seq in (12, 13, 8 + FAR, 8 + (1 << 31) - 1):
+        assert switch.inject(1, pa(REDUCE, 1, seq, ramp(9))) == []
+    assert switch.drops == {DropReason.BEYOND_WINDOW: 4} and switch.refused == {(1, DropReason.BEYOND_WINDOW): 4}
+    for seq in range(8, 12):
+        for port in (1, 2):
+            switch.inject(port, pa(REDUCE, port, seq, ramp(port)))
+        [(_, frame)] = switch.inject(3, pa(REDUCE, 3, seq, ramp(3)))
+        assert list(vector(frame, LANES)) == [6000 + lane * 21 for lane in range(LANES)]
+    switch.inject(4, hb(REDUCE, 4, 5, 9))  # an old word of the root takes nothing back
+    switch.inject(4, hb(REDUCE, 4, 9, 13))
+    assert switch.inject(1, pa(REDUCE, 1, 12, ramp(1))) == [] and switch.drops.total() == 4
+    switch.restart()
+    switch.inject(1, pa(REDUCE, 1, 20, ramp(1)))
+    assert switch.drops.total() == 4, "a switch that knows nothing yet lets the senders rebuild it"
+
+
+def test_a_vector_far_ahead_takes_no_slot_of_an_all_reduce(switch: SwitchModel) -> None:
+    """T is 2; who is ahead cannot move the minimum alone, whatever it says that it has."""
+    for port, ack in ((5, 8), (6, 9)):
+        switch.inject(port, hb(ALLREDUCE, port, ack, ack + 2))
+    switch.inject(6, pa(ALLREDUCE, 6, FAR, ramp(2), flags=Flag.ACKV, ack=FAR, credit=FAR + 2))
+    switch.inject(6, pa(ALLREDUCE, 6, 10, ramp(2)))
+    assert switch.drops == {DropReason.BEYOND_WINDOW: 2}
+    for seq in (8, 9):
+        switch.inject(5, pa(ALLREDUCE, 5, seq, ramp(1)))
+        assert len(switch.inject(6, pa(ALLREDUCE, 6, seq, ramp(2)))) == 2
+
+
+@pytest.mark.parametrize("kind", [PacketType.FA, PacketType.MH])
+def test_a_vector_far_ahead_takes_no_slot_of_a_rack(switch: SwitchModel, kind: PacketType) -> None:
+    """The parent's word counts, not that of the rack's own workers; T is 4."""
+    said = Header(type=kind, flags=Flag.ACKV, gen=LEAF, ack=8, credit=12, lanes=LANES if kind == PacketType.FA else 0)
+    switch.inject(9, job_frame(said, pack_values(ramp(0)) if kind == PacketType.FA else b"", port=9))
+    switch.inject(7, pa(LEAF, 7, 12, ramp(1)))
+    assert switch.drops == {DropReason.BEYOND_WINDOW: 1}
+    switch.inject(7, pa(LEAF, 7, 11, ramp(1)))
+    assert switch.drops.total() == 1
+
+
+def test_a_slot_that_a_far_vector_took_is_given_back(switch: SwitchModel) -> None:
+    """Before the root has said anything the switch knows no bound; then the slot was never rightly taken."""
+    switch.inject(1, pa(REDUCE, 1, 8 + FAR, ramp(9)))
+    switch.inject(2, pa(REDUCE, 2, 8, ramp(2)))
+    assert switch.drops == {DropReason.OLD_SEQ: 1}
+    switch.inject(4, hb(REDUCE, 4, 8, 12))
+    for port in (1, 2):
+        assert switch.inject(port, pa(REDUCE, port, 8, ramp(port))) == []
+    [(_, frame)] = switch.inject(3, pa(REDUCE, 3, 8, ramp(3)))
+    assert list(vector(frame, LANES)) == [6000 + lane * 21 for lane in range(LANES)]
+    assert switch.inject(1, pa(REDUCE, 1, 8 + FAR, ramp(9))) == []
+    assert switch.drops == {DropReason.OLD_SEQ: 1, DropReason.BEYOND_WINDOW: 1}

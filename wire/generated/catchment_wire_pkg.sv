@@ -69,7 +69,8 @@ package catchment_wire_pkg;
     DROP_REASON_FORGED_ARP = 8'd17,  // an ARP message of a host that says it has another's address
     DROP_REASON_OTHER_SWITCH = 8'd18,  // a host's packet for a switch that is not its own
     DROP_REASON_FORGED_SOURCE = 8'd19,  // an Ethernet or IPv4 source address that is not the sender's
-    DROP_REASON_WRONG_UDP_PORT = 8'd20  // a job's frame from another UDP port than the job's on a member's host
+    DROP_REASON_WRONG_UDP_PORT = 8'd20,  // a job's frame from another UDP port than the job's on a member's host
+    DROP_REASON_BEYOND_WINDOW = 8'd21  // a vector further ahead than any member of the job may be
   } drop_reason_t;
 
   // Most significant bit first, as on the wire.

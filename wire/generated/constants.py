@@ -87,6 +87,7 @@ class DropReason(IntEnum):
     OTHER_SWITCH = 0x12  # a host's packet for a switch that is not its own
     FORGED_SOURCE = 0x13  # an Ethernet or IPv4 source address that is not the sender's
     WRONG_UDP_PORT = 0x14  # a job's frame from another UDP port than the job's on a member's host
+    BEYOND_WINDOW = 0x15  # a vector further ahead than any member of the job may be
 
 
 class Header(NamedTuple):

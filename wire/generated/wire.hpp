@@ -135,6 +135,7 @@ enum class DropReason : std::uint8_t {
   kOTHER_SWITCH = 0x12,  // a host's packet for a switch that is not its own
   kFORGED_SOURCE = 0x13,  // an Ethernet or IPv4 source address that is not the sender's
   kWRONG_UDP_PORT = 0x14,  // a job's frame from another UDP port than the job's on a member's host
+  kBEYOND_WINDOW = 0x15,  // a vector further ahead than any member of the job may be
 };
 constexpr std::string_view name(DropReason value) {
   switch (value) {
@@ -180,6 +181,8 @@ constexpr std::string_view name(DropReason value) {
       return "FORGED_SOURCE";
     case DropReason::kWRONG_UDP_PORT:
       return "WRONG_UDP_PORT";
+    case DropReason::kBEYOND_WINDOW:
+      return "BEYOND_WINDOW";
   }
   return "unknown";
 }

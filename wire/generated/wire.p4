@@ -67,7 +67,8 @@ enum bit<8> DropReason {
     FORGED_ARP = 17,  // an ARP message of a host that says it has another's address
     OTHER_SWITCH = 18,  // a host's packet for a switch that is not its own
     FORGED_SOURCE = 19,  // an Ethernet or IPv4 source address that is not the sender's
-    WRONG_UDP_PORT = 20  // a job's frame from another UDP port than the job's on a member's host
+    WRONG_UDP_PORT = 20,  // a job's frame from another UDP port than the job's on a member's host
+    BEYOND_WINDOW = 21  // a vector further ahead than any member of the job may be
 }
 
 header catchment_h {
