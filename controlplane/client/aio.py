@@ -158,7 +158,7 @@ class AsyncSwitchClient:
                     return
                 # An older notice about another client may still be on its way; the one about this client follows it.
                 if election.highest_in(reply) > self._election_id:
-                    self._election_id = election.above(election.highest_in(reply))
+                    self._election_id = election.outbid(election.highest_in(reply))
                     await self._stream.write(election.bid(self._device_id, self._election_id))
         except grpc.aio.AioRpcError as error:
             if self._election_id != election.HIGHEST:

@@ -6,6 +6,7 @@ clients need no second one. A switch says with every answer which id is the high
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any
 
@@ -17,6 +18,7 @@ ElectionId = tuple[int, int]
 _ABOVE_SHELL = 1
 """Upper half of the first bid: p4runtime-shell's default (1, 0) is below all of ours."""
 _HALF = 1 << 64
+_STEPS = 1 << 20
 HIGHEST: ElectionId = (_HALF - 1, _HALF - 1)
 """The id that none is above. Who asks for it gets it once the client that holds it has gone."""
 
@@ -26,10 +28,18 @@ def first_bid() -> ElectionId:
     return (_ABOVE_SHELL, time.time_ns())
 
 
-def above(seen: ElectionId) -> ElectionId:
-    """The id to ask for where a switch has seen this one; HIGHEST where none is above."""
-    value = min(seen[0] * _HALF + seen[1] + 1, HIGHEST[0] * _HALF + HIGHEST[1])
+def above(seen: ElectionId, by: int = 1) -> ElectionId:
+    """The id to ask for where a switch has seen this one; HIGHEST where none is so far above."""
+    value = min(seen[0] * _HALF + seen[1] + by, HIGHEST[0] * _HALF + HIGHEST[1])
     return divmod(value, _HALF)
+
+
+def outbid(seen: ElectionId) -> ElectionId:
+    """An id above this one that another client which has seen the same will hardly ask for, too.
+
+    A switch ends the stream of who asks for an id that is in use.
+    """
+    return above(seen, random.randint(1, _STEPS))
 
 
 def bid(device_id: int, election_id: ElectionId) -> Any:

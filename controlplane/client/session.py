@@ -59,6 +59,7 @@ class Session:
     Attributes:
         stub: the service; each of its requests has a deadline.
         election_id: the one that it asked for last.
+        term: counts how often it became the primary or another client did: while it stays the same, nobody else wrote.
         rival: the election id of the client that took the switch over since; None while this one is the primary.
 
     Raises:
@@ -72,6 +73,7 @@ class Session:
         self.timeout = timeout
         self.primary = primary
         self.election_id = election.first_bid()
+        self.term = 0
         self.rival: election.ElectionId | None = None
         self._highest = (0, 0)
         self._elected = False
@@ -145,6 +147,7 @@ class Session:
     def _note_arbitration(self, message: Any) -> None:
         highest = election.highest_in(message)
         self._highest = max(self._highest, highest)
+        self.term += 1
         if message.arbitration.status.code == code_pb2.OK:
             self.rival, self._elected = None, True
             return
@@ -171,7 +174,7 @@ class Session:
                 return
             # An older notice about another client may still be on its way; the one about this client follows it.
             if election.highest_in(reply) > self.election_id:
-                self.election_id = election.above(election.highest_in(reply))
+                self.election_id = election.outbid(election.highest_in(reply))
                 self._outbox.put(election.bid(self.device_id, self.election_id))
 
     def _not_elected(self) -> SwitchError:
@@ -192,7 +195,7 @@ class Session:
         with self._election:
             while not self._inboxes["arbitration"].empty():
                 self._inboxes["arbitration"].get_nowait()
-            self.election_id = election.above(max(self._highest, self.election_id))
+            self.election_id = election.outbid(max(self._highest, self.election_id))
             self._handshake()
 
     def _next(self, kind: str, timeout: float | None) -> Any:

@@ -24,6 +24,8 @@ from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2
 
 _E = TypeVar("_E", bound=Entity)
+_TAKE_OVERS = 4
+"""How often a write takes the switch back from clients that want it at the same moment."""
 
 
 class SwitchClient:
@@ -125,6 +127,11 @@ class SwitchClient:
         """The client that has taken the switch over from this one, in words; empty while this one is the primary."""
         held = self._session.rival
         return "" if held is None else f"another client, with election id {held[0]}:{held[1]}, is its primary"
+
+    @property
+    def term(self) -> int:
+        """A number that is another one once another client may have written."""
+        return self._session.term
 
     @property
     def next_election_id(self) -> ElectionId:
@@ -287,11 +294,12 @@ class SwitchClient:
             raise from_write(self.where, batch.words(), error) from None
 
     def _write_once(self, batch: Batch) -> None:
-        try:
-            self._session.write(batch.serialized)
-        except grpc.RpcError as error:
-            if error.code() != grpc.StatusCode.PERMISSION_DENIED:
-                raise
+        for _ in range(_TAKE_OVERS):
+            try:
+                return self._session.write(batch.serialized)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.PERMISSION_DENIED:
+                    raise
             # Another controller (a person's shell, say) has been here since: the newest wins.
             self._session.take_over()
-            self._session.write(batch.serialized)
+        return self._session.write(batch.serialized)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,7 @@ from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobState
 from catchment.controlplane.deployment.store import JobStore
-from catchment.controlplane.jobs import Choice, JobError, JobRequest
+from catchment.controlplane.jobs import Choice, JobError, JobRequest, TakenError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig, reconcile
@@ -35,6 +36,7 @@ from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig
 _log = logging.getLogger(__name__)
 _THREADS_PER_SWITCH = 4
 _SAVE_SECONDS = 1.0
+_ATTEMPTS, _BACKOFF_SECONDS = 8, 0.1
 
 
 class Controller:
@@ -188,6 +190,19 @@ class Controller:
             ControlPlaneError: an impossible request, a switch is full, down or refuses. Nothing is left behind.
         """
         await self._keep_generations_clean()
+        for attempt in range(1, _ATTEMPTS):
+            with contextlib.suppress(TakenError):
+                return await self._create_once(request)
+            # Another controller was at it at the same moment, and may have withdrawn, too.
+            await asyncio.sleep(random.uniform(0, attempt * _BACKOFF_SECONDS))
+        return await self._create_once(request)
+
+    async def _create_once(self, request: JobRequest) -> tuple[JobWatch, str]:
+        for agent in self.switches.values():
+            if agent.client is not None and not agent.is_undisturbed:
+                with contextlib.suppress(SwitchError):  # if the job needs it, that is said when it is written
+                    async with agent.lock:
+                        await agent.look_again()
         token = new_secret()
         record = await asyncio.to_thread(lifecycle.reserve_job, self.store, request, self.topology, digest(token))
         switches = record.group.switches
@@ -197,7 +212,12 @@ class Controller:
                 if down:
                     raise ControllerError(f"job {request.name}: {'; '.join(self.switches[n].detail for n in down)}")
                 record = await asyncio.to_thread(
-                    lifecycle.deploy_job, self.store, record, self.topology, clients, reconciled=True
+                    lifecycle.deploy_job,
+                    self.store,
+                    record,
+                    self.topology,
+                    clients,
+                    undisturbed=self._is_undisturbed,
                 )
         except BaseException as error:
             await asyncio.to_thread(lifecycle.forget_job, self.store, request.name)
@@ -207,6 +227,9 @@ class Controller:
         watch = self.jobs[request.name] = JobWatch(record, self.settings.timing)
         _log.info("job %s is up on %s", request.name, ", ".join(switches))
         return watch, token
+
+    def _is_undisturbed(self, switch: str) -> bool:
+        return self.switches[switch].is_undisturbed
 
     async def renew_token(self, name: str, *, revoke: bool = False) -> str:
         """Give a job's members another token to join with; who has joined stays.
@@ -301,7 +324,11 @@ class Controller:
         async with self._locked(self.switches) as clients:
             try:
                 watch.record = await asyncio.to_thread(
-                    lifecycle.split_job, self.store, name, self.topology, clients, number=number, choices=choices
+                    partial(lifecycle.split_job, number=number, choices=choices, undisturbed=self._is_undisturbed),
+                    self.store,
+                    name,
+                    self.topology,
+                    clients,
                 )
             except SwitchError:
                 self._reconnect(self.switches)

@@ -15,6 +15,7 @@ from catchment.controlplane.client.channel import parse
 from catchment.controlplane.controller.keeper import Keeper
 from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.diagnosis.waiting import Sample, sample
+from catchment.controlplane.metrics.durations import Durations
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import Differences, SwitchConfig, write
 
@@ -55,6 +56,8 @@ class SwitchAgent:
         detail: why it is not up.
         restores: how often its program had to be loaded.
         restore_seconds: how long that took the last time.
+        restore_times: how long that took each time.
+        compare_times: how long the comparisons took.
         comparisons: how often it was compared with what it should hold, while it was connected.
         repairs: how often it held something else than it should, while it was connected.
         remark: what an operator should know of it although it is up.
@@ -80,6 +83,8 @@ class SwitchAgent:
         self.detail = f"switch {name} ({address}) has not answered yet"
         self.restores = 0
         self.restore_seconds = 0.0
+        self.restore_times = Durations()
+        self.compare_times = Durations()
         self.comparisons = 0
         self.repairs = 0
         self.remark = ""
@@ -94,6 +99,7 @@ class SwitchAgent:
         self._hang = timing.hang
         self._compare_seconds = timing.compare
         self._next_compare = 0.0
+        self._compared_term: int | None = None
         self._failure = ""
         self._client: SwitchClient | None = None
         self._lost = asyncio.Event()
@@ -111,6 +117,27 @@ class SwitchAgent:
         latest, counts = self._samples[-1]
         earlier = [s for at, s in self._samples if at <= latest - seconds]
         return (earlier[-1], counts) if earlier else None
+
+    @property
+    def is_undisturbed(self) -> bool:
+        """Whether nobody else can have written to the switch since it was compared with what it should hold."""
+        return self._client is not None and self._client.term == self._compared_term
+
+    async def look_again(self) -> None:
+        """Compare it if somebody else may have written to it since; hold its lock.
+
+        Raises:
+            SwitchError: it does not answer.
+        """
+        if self._client is not None and not self.is_undisturbed:
+            await asyncio.to_thread(self._make_right, self._client)
+
+    def _make_right(self, client: SwitchClient) -> Differences:
+        term, began = client.term, time.monotonic()
+        differences = self._compare(client)
+        self.compare_times.add(time.monotonic() - began)
+        self._compared_term = term
+        return differences
 
     def reconnect(self) -> None:
         """Connect anew and compare all that it holds: after a write that failed half way."""
@@ -166,6 +193,7 @@ class SwitchAgent:
             if loaded:
                 self.restores += 1
                 self.restore_seconds = time.monotonic() - started
+                self.restore_times.add(self.restore_seconds)
             seconds = time.monotonic() - started
             _log.info(
                 "switch %s is up after %.3f s: %s, %s", self.name, seconds,
@@ -174,14 +202,17 @@ class SwitchAgent:
         self._set(SwitchState.UP, "")
 
     def _restore(self, client: SwitchClient) -> tuple[bool, Differences]:
+        self._compared_term = None
         if not client.runs(self._program):
+            term = client.term
             client.push_pipeline(self._program)
+            self._compared_term = term
             parts = list(self._wanted())
             for part in parts:
                 write(part, client)
             self._keeper.put_back(client)
             return True, Differences(sum(len(p.entries) for p in parts), 0, sum(len(p.groups) for p in parts))
-        differences = self._compare(client)
+        differences = self._make_right(client)
         self._keeper.note(client, self._wanted())
         return False, differences
 
@@ -231,7 +262,7 @@ class SwitchAgent:
             if not await asyncio.to_thread(client.runs, self._program):
                 raise SwitchError(f"switch {self.name} runs another program than it should; {client.rival}")
             rival = client.rival
-            differences = await asyncio.to_thread(self._compare, client)
+            differences = await asyncio.to_thread(self._make_right, client)
         took = time.monotonic() - began
         if self._next_compare:
             self._next_compare += _LEAST_PAUSE * took

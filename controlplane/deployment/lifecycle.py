@@ -20,6 +20,7 @@ from catchment.controlplane.jobs import (
     remove,
     remove_where_possible,
     renew,
+    somebody_may_have_written,
 )
 from catchment.controlplane.jobs.request import MOST_GENERATIONS, extended
 from catchment.controlplane.state.scrub import scrub
@@ -46,7 +47,12 @@ def reserve_job(store: Transactions, request: JobRequest, topology: Topology, to
 
 
 def deploy_job(
-    store: Transactions, record: JobRecord, topology: Topology, clients: Clients, *, reconciled: bool = False
+    store: Transactions,
+    record: JobRecord,
+    topology: Topology,
+    clients: Clients,
+    *,
+    undisturbed: Callable[[str], bool] = somebody_may_have_written,
 ) -> JobRecord:
     """Write a job that was reserved to the switches; forgets it when that fails. Arguments as `jobs.deploy`.
 
@@ -54,7 +60,7 @@ def deploy_job(
         SwitchError, JobError: as `catchment.controlplane.jobs.deploy`.
     """
     try:
-        deploy(record.group, topology, clients, reconciled=reconciled)
+        deploy(record.group, topology, clients, undisturbed=undisturbed)
     except BaseException:
         forget_job(store, record.group.name)
         raise
@@ -123,7 +129,14 @@ def renew_job(
 
 
 def split_job(
-    store: Transactions, name: str, topology: Topology, clients: Clients, *, number: int, choices: Mapping[str, Choice]
+    store: Transactions,
+    name: str,
+    topology: Topology,
+    clients: Clients,
+    *,
+    number: int,
+    choices: Mapping[str, Choice],
+    undisturbed: Callable[[str], bool] = somebody_may_have_written,
 ) -> JobRecord:
     """Give a job a part for each color that its workers chose (`jobs.request.extended`), in the present epoch.
 
@@ -144,7 +157,7 @@ def split_job(
         for one, other in ((group, old.group), (old.group, group))
     )
     try:
-        deploy(added, topology, clients, reconciled=True)
+        deploy(added, topology, clients, undisturbed=undisturbed)
     except BaseException:
         with store() as jobs:
             jobs.put(old)

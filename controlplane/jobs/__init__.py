@@ -2,9 +2,9 @@
 
 from catchment.controlplane.jobs import kinds  # noqa: F401  registers them
 from catchment.controlplane.jobs.allocation import Allocator, Share
-from catchment.controlplane.jobs.deploy import deploy, remove, remove_where_possible, renew
+from catchment.controlplane.jobs.deploy import deploy, remove, remove_where_possible, renew, somebody_may_have_written
 from catchment.controlplane.jobs.division import Choice
-from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.planning import plan_job
@@ -19,9 +19,11 @@ __all__ = [
     "JobRequest",
     "Share",
     "StreamPlan",
+    "TakenError",
     "deploy",
     "plan_job",
     "remove",
     "remove_where_possible",
     "renew",
+    "somebody_may_have_written",
 ]

@@ -2,44 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from catchment.controlplane.client import SwitchClient, SwitchError
-from catchment.controlplane.jobs.errors import JobError
+from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
-from catchment.controlplane.state.desired import SwitchConfig, present, replace, take_off, write
+from catchment.controlplane.state.desired import JOBS, SwitchConfig, present, replace, take_off, write_new
 from catchment.controlplane.topology import Topology
 
 Job = JobPlan | JobGroup
 
 
-def deploy(job: Job, topology: Topology, clients: Mapping[str, SwitchClient], *, reconciled: bool = False) -> None:
-    """Write a job's groups and entries; all of them or, if a switch refuses, none.
+def somebody_may_have_written(_switch: str) -> bool:
+    """Say of a switch that it must be looked at."""
+    return False
+
+
+def deploy(
+    job: Job,
+    topology: Topology,
+    clients: Mapping[str, SwitchClient],
+    *,
+    undisturbed: Callable[[str], bool] = somebody_may_have_written,
+) -> None:
+    """Write a job's groups and entries; all of them or, if a switch refuses or another job is in the way, none.
+
+    Two control planes may do so at the same time: each looks after it has written, so that one at least sees the other.
 
     Args:
         job: planned on this topology.
         topology: where.
         clients: switch name -> client, for every switch of the job.
-        reconciled: the switches hold what the stored jobs say and nothing else, so that nobody needs to look.
+        undisturbed: says of a switch that it holds what the stored jobs say, and that no other client can have written
+            to it since that was seen: asked before and after.
 
     Raises:
         SwitchError: with each refused update.
-        JobError: no client for a switch, or a switch already has an entry or a group of this job
-            (deployed before, or another controller uses its generation); nothing is touched then.
+        TakenError: a switch already has an entry, a group, a row or slots of this job: it is deployed already, or
+            another control plane got there first.
+        JobError: no client for a switch.
     """
-    done: list[str] = []
     configs = _configs(job, topology)
-    for config in configs if not reconciled else ():
-        _check_free(config, _client(clients, config.switch, job), job)
     for config in configs:
         client = _client(clients, config.switch, job)
-        done.append(config.switch)
-        try:
-            write(config, client)
-        except SwitchError:
-            remove_where_possible(job, topology, {name: clients[name] for name in done})
-            raise
+        if not undisturbed(config.switch):
+            _check_free(config, client, job)
+    done: list[str] = []
+    try:
+        for config in configs:
+            write_new(config, clients[config.switch])
+            done.append(config.switch)
+        for config in configs:
+            if not undisturbed(config.switch):
+                _check_unshared(config, clients[config.switch], job)
+    except (SwitchError, JobError) as error:
+        remove_where_possible(job, topology, {name: clients[name] for name in done})
+        if isinstance(error, SwitchError) and any(one.code == "ALREADY_EXISTS" for one in error.failures):
+            raise TakenError(f"job {job.name}: {error}") from None
+        raise
 
 
 def renew(old: Job, new: Job, topology: Topology, clients: Mapping[str, SwitchClient]) -> list[SwitchError]:
@@ -87,17 +108,41 @@ def remove_where_possible(job: Job, topology: Topology, clients: Mapping[str, Sw
 def _check_free(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
     taken = present(config, client)
     if taken:
-        raise JobError(f"job {job.name}: {client.where} already has {taken[0].key()}; is the job deployed already?")
+        raise TakenError(f"job {job.name}: {client.where} already has {taken[0].key()}; is the job deployed already?")
     groups = sorted(set(config.groups) & set(client.groups()))
     if groups:
-        raise JobError(
+        raise TakenError(
             f"job {job.name}: {client.where} already has multicast group {groups[0]}, which this control plane "
             "did not give out; delete it, or start the switch afresh"
         )
 
 
+def _check_unshared(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
+    """No other job has a row or slots of this one: of those that one control plane stores none does."""
+    own = {int(entry.match["gen"]) for entry in config.entries if entry.table == JOBS}
+    streams = [stream for plan in _group(job).plans for stream in plan.streams if stream.gen in own]
+    shares = [stream.share(config.switch) for stream in streams]
+    for entry in client.read(JOBS):
+        if int(entry.match["gen"]) in own:
+            continue
+        row, group = int(entry.params["job"]), int(entry.params["group"])
+        base = int(entry.params.get("base", 0))
+        end = base + int(entry.params.get("mask", -1)) + 1
+        for share in shares:
+            slots_meet = base < share.base + share.slots and share.base < end
+            if row == share.row or group == share.group or slots_meet:
+                raise TakenError(
+                    f"job {job.name}: another control plane took row {row}, group {group} or slots {base} to {end - 1} "
+                    f"of {client.where} at the same time ({entry.key()}); try again"
+                )
+
+
 def _configs(job: Job, topology: Topology) -> list[SwitchConfig]:
-    return (job if isinstance(job, JobGroup) else JobGroup.alone(job)).configs(topology)
+    return _group(job).configs(topology)
+
+
+def _group(job: Job) -> JobGroup:
+    return job if isinstance(job, JobGroup) else JobGroup.alone(job)
 
 
 def _client(clients: Mapping[str, SwitchClient], switch: str, job: Job) -> SwitchClient:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError, TableEntry
 
 JOBS, RECEIVERS = "jobs", "receivers"
 _OWNED = (JOBS, RECEIVERS)
@@ -63,6 +64,27 @@ def write(config: SwitchConfig, client: SwitchClient) -> None:
     client.set_groups(config.groups)
     client.insert(*(entry for entry in config.entries if not entry.is_default))
     client.modify(*(entry for entry in config.entries if entry.is_default))  # last, or known hosts would be strangers
+
+
+def write_new(config: SwitchConfig, client: SwitchClient) -> None:
+    """Write a part of which nothing may be on the switch yet; all of it or nothing.
+
+    Raises:
+        SwitchError: with each refused update; ALREADY_EXISTS for what somebody else has put there.
+    """
+    groups = [MulticastGroup.of_ports(number, ports) for number, ports in config.groups.items()]
+    tried: list[MulticastGroup] = []
+    try:
+        client.insert(*config.entries)  # first: others leave a group alone that an entry names
+        tried = groups
+        client.insert(*groups)
+    except SwitchError as error:
+        there = {one.update.removeprefix("insert ") for one in error.failures if one.code == "ALREADY_EXISTS"}
+        with contextlib.suppress(SwitchError):  # it does not answer: it is compared when it does
+            client.delete(*(entry for entry in present(config, client) if entry.key() not in there))
+            own = {group.number for group in tried if group.key() not in there}
+            client.delete_groups(own & set(client.groups()))
+        raise
 
 
 def present(config: SwitchConfig, client: SwitchClient) -> list[TableEntry]:

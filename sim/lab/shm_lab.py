@@ -184,6 +184,6 @@ class ShmLab:
         self.switch.stop()
 
     def _deploy(self, job: JobPlan) -> JobPlan:
-        deploy(job, self.topology, self.fabric.clients, reconciled=True)
+        deploy(job, self.topology, self.fabric.clients)
         self._jobs.append(job)
         return job

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -140,6 +142,44 @@ def test_a_controller_with_a_new_job_file_deletes_nobodys_jobs(place: Place, sec
             other.remove("first")
             compared(place.controller)
             assert len(jobs_on(place, "r1")) == 4
+
+
+def test_two_controllers_that_create_at_the_same_time_share_nothing(place: Place, second: RunningController) -> None:
+    """Neither knows of the other's job when it plans its own."""
+    together = threading.Barrier(2)
+
+    def create(controller: RunningController, name: str) -> None:
+        with controller.operator() as operator:
+            together.wait(60)
+            for number in range(4):
+                operator.create(request(f"{name}{number}"))
+
+    with second, ThreadPoolExecutor(2) as threads:
+        compared(second)
+        made = [
+            threads.submit(create, place.controller, "first"),
+            threads.submit(create, second, "second"),
+        ]
+        for one in made:
+            one.result(120)
+        compared(place.controller)
+        compared(second)
+        for switch in SWITCHES:
+            held: dict[str, set[tuple[int, int]]] = {"row": set(), "group": set()}
+            slots: list[tuple[int, int]] = []
+            device = place.topology.switch(switch).device_id
+            with SwitchClient.connect(place.fakes[switch].address, device, read_only=True) as client:
+                for entry in client.read("jobs"):
+                    gen = int(entry.match["gen"])
+                    held["row"].add((int(entry.params["job"]), gen))
+                    if entry.action.endswith("worker") and int(entry.params["mask"]):
+                        held["group"].add((int(entry.params["group"]), gen))
+                        base = int(entry.params["base"])
+                        slots += [(slot, gen) for slot in range(base, base + int(entry.params["mask"]) + 1)]
+                groups = client.groups()
+            for kind, pairs in (*held.items(), ("slot", set(slots))):
+                assert len({number for number, _ in pairs}) == len(pairs), f"two jobs have a {kind} of {switch}"
+            assert all(groups[group] for group, _ in held["group"])
 
 
 def test_a_controller_that_lost_its_job_file_leaves_living_jobs_alone(place: Place) -> None:

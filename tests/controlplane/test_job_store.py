@@ -15,11 +15,11 @@ import pytest
 from fake_switch import RunningFake
 
 from catchment.checkout import ROOT
-from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client import SwitchClient, TableEntry
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import open_store
-from catchment.controlplane.jobs import JobError, JobRequest
+from catchment.controlplane.jobs import JobError, JobRequest, TakenError
 from catchment.controlplane.topology import star
 
 TOPOLOGY = star(["w0", "w1", "opt"], program=Path("luwu.p4"), name="lab")
@@ -187,8 +187,8 @@ def test_a_job_that_a_switch_refuses_is_forgotten(tmp_path: Path, client: Switch
             "jobs", {"gen": gen, "port": 1}, "root", {"mode": 1, "job": 1, "group": 2, "src_ip": 1, "src_udp": 1}
         )
     )
-    with pytest.raises(SwitchError, match="ALREADY_EXISTS"):
-        lifecycle.deploy_job(store, record, TOPOLOGY, {"s1": client}, reconciled=True)
+    with pytest.raises(TakenError, match="ALREADY_EXISTS"):
+        lifecycle.deploy_job(store, record, TOPOLOGY, {"s1": client}, undisturbed=lambda _: True)
     with store() as jobs:
         assert jobs.jobs == {}
     assert client.read("receivers") == []
