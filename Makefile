@@ -73,8 +73,8 @@ e2e: setup ## the end-to-end tests in Mininet
 bench-%: setup ## measure one thing against its limit: bench-convert, bench-switch, ...
 	@$(ROOT) $(BIN)/python -m bench.$(subst -,_,$*)
 
-# Two processes: one for tests that compute alone, one for those with servers, namespaces and ports (tests/conftest.py).
-SIDE_BY_SIDE := -n 2 --dist loadgroup
+# Two processes, each of which runs whole files, so that what a file's tests share is made once.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 
 # ---- checks ------------------------------------------------------------------------------------
 .PHONY: test test-full lint format wire protocol-check

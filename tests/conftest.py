@@ -18,14 +18,6 @@ SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randr
 # The processes of a parallel run inherit it: all of them must collect the same tests.
 os.environ["CATCHMENT_SEED"] = str(SEED)
 
-# Tests here compute alone: they open no port that others know, no namespace, and wait for nobody. A parallel run
-# spreads their files over the processors, and keeps all other tests in one process, one after another.
-ALONE = (
-    "bench", "common", "hls", "p4src", "rtl", "sim/cosim", "sim/golden", "sim/performance", "sim/protocol",
-    "sim/world", "softswitch/backend", "softswitch/compiler", "softswitch/interpreter", "softswitch/random_programs",
-    "structure", "wire",
-)  # fmt: skip
-
 
 # A shell starts background jobs with SIGINT ignored, and every child inherits that; tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -58,13 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"requirements.txt has changed, run `make setup`: {'; '.join(stale)}")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """What `--dist loadgroup` may run side by side: each file of `ALONE`, and all the rest together."""
-    name = item.path.relative_to(Path(__file__).parent).as_posix()
-    alone = any(name.startswith(f"{folder}/") for folder in ALONE)
-    item.add_marker(pytest.mark.xdist_group(name if alone else "one after another"))
 
 
 def _surroundings() -> dict[str, str]:

@@ -149,7 +149,9 @@ def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment,
     assert marked_processes(name) == []
 
 
-def test_a_switch_is_killed_and_restarted_by_hand(catchment: Catchment, topology: Path) -> None:
+def test_a_switch_is_killed_and_restarted_by_hand(
+    catchment: Catchment, topology: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a controller the verb itself puts jobs back; with one it waits until that has restored everything."""
     catchment("net", "up", "-d", str(topology))
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
@@ -162,8 +164,10 @@ def test_a_switch_is_killed_and_restarted_by_hand(catchment: Catchment, topology
         assert "is dead" in catchment("net", "kill", "r1")
         assert any(json.loads(line) == [{"switch": "r1", "up": False}] for line in watching.stdout)
         watching.kill()
-    assert "r1" in catchment("table", "dump", "r1", code=1)
-    assert "r1" in catchment("doctor", "train", code=FOUND)
+    with monkeypatch.context() as patience:  # nobody needs to wait long for who is dead
+        patience.setenv("CATCHMENT_TIMEOUT", "5")
+        assert "r1" in catchment("table", "dump", "r1", code=1)
+        assert "r1" in catchment("doctor", "train", code=FOUND)
     assert "no controller runs" in catchment("net", "restart", "r1")
     assert catchment("table", "dump", "r1") == before
     assert "sx" in catchment("net", "restart", "sx", code=1)
