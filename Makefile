@@ -77,10 +77,16 @@ bench-%: setup ## measure one thing against its limit: bench-convert, bench-swit
 SIDE_BY_SIDE := -n 2 --dist loadfile
 
 # ---- checks ------------------------------------------------------------------------------------
-.PHONY: test test-full lint format wire protocol-check
-test: setup lint ## lint, then every fast test and a sample of the long ones
+.PHONY: check test test-full test-repeat lint format wire protocol-check
+check: native lint ## lint, then every quick test that starts no process: minutes
+	@echo "check: SEED=$(SEED)"
+	@env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "check and not slow"
+
+# CHANGED=1: what can notice the changes since the last commit; CHANGED=main: those since that commit.
+test: setup lint ## lint, then every fast test and a sample of the long ones (CHANGED=1: what a change can touch)
 	@echo "test: SEED=$(SEED)"
-	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow"
+	@chosen=$(if $(CHANGED),"$$($(BIN)/python tests/selection/changed.py $(if $(filter 1,$(CHANGED)),HEAD,$(CHANGED)))"); \
+		$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow" $$chosen
 
 test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
@@ -88,6 +94,10 @@ test-full: setup lint ## every test, the long ones too
 
 PYTHON_DIRS := catchment/*.py wire softswitch controlplane host sim rtl hls cli demo tests bench
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')
+
+N ?= 20
+test-repeat: setup ## run tests again and again under load (N=20 K=expression PATHS=tests/host), and say which were not always green
+	@$(ROOT) $(BIN)/python tests/selection/repeat.py -n $(N) $(if $(K),-k "$(K)") $(PATHS)
 
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/ruff format -q --check $(PYTHON_DIRS)
