@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from catchment.checkout import ROOT
+
+sys.path.insert(0, str(Path(__file__).parent / "selection"))
+
+import verdicts
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
 # The processes of a parallel run inherit it: all of them must collect the same tests.
@@ -50,6 +55,26 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"requirements.txt has changed, run `make setup`: {'; '.join(stale)}")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test of the sources alone is not run again over sources that it has passed over."""
+    return True if verdicts.is_known(pyfuncitem) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
+    """What has passed is kept."""
+    report: pytest.TestReport = yield  # type: ignore[misc]
+    verdicts.note(item, report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many tests were not run again."""
+    if known := verdicts.known(terminalreporter.stats.get("passed", [])):
+        terminalreporter.line(f"{known} passed before over the same sources and were not run again (CATCHMENT_FRESH=1)")
 
 
 def _surroundings() -> dict[str, str]:

@@ -12,6 +12,7 @@ PROOFS = {proof.name: proof for proof in proofs()}
 SAMPLE = ("skid_buffer", "arbiter_rr", "segmenter", "read_bursts")
 
 
+@pytest.mark.sources_alone
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_proof_holds_and_its_mutants_fail(name: str) -> None:
     for verdict in run(PROOFS[name]):
@@ -19,6 +20,7 @@ def test_a_proof_holds_and_its_mutants_fail(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sources_alone
 @pytest.mark.parametrize("proof", [p for p in PROOFS.values() if p.name not in SAMPLE], ids=lambda p: p.name)
 def test_every_other_proof(proof: Proof) -> None:
     for verdict in run(proof):

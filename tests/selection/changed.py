@@ -15,7 +15,7 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dependencies import dependencies, dependents, files_of_the_checkout, is_test, users
+from dependencies import closure, dependencies, files_of_the_checkout, is_test, users
 
 from catchment.checkout import ROOT
 
@@ -52,7 +52,7 @@ def select(changed: set[str], arrows: dict[str, set[str]] | None = None) -> list
     arrows = users(dependencies()) if arrows is None else arrows
     chosen = {name for name in every if name.startswith(ALWAYS)}
     for name in changed:
-        reached = {file for file in dependents(arrows, name) if is_test(file)} & every
+        reached = {file for file in closure(arrows, name) if is_test(file)} & every
         if name.endswith("/conftest.py"):
             reached |= {test for test in every if test.startswith(name.removesuffix("conftest.py"))}
         if not reached:

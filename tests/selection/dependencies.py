@@ -37,6 +37,16 @@ def dependencies() -> dict[str, set[str]]:
     return _Reader(files_of_the_checkout()).read()
 
 
+def closure(arrows: dict[str, set[str]], name: str) -> set[str]:
+    """All files that `name` leads to along the arrows, `name` too: what it needs or, turned round, what needs it."""
+    found, waiting = {name}, [name]
+    while waiting:
+        for other in arrows.get(waiting.pop(), set()) - found:
+            found.add(other)
+            waiting.append(other)
+    return found
+
+
 def users(needs: dict[str, set[str]]) -> dict[str, set[str]]:
     """File -> the files that need it themselves: `dependencies()` the other way round."""
     turned = defaultdict(set)
@@ -44,16 +54,6 @@ def users(needs: dict[str, set[str]]) -> dict[str, set[str]]:
         for other in needed:
             turned[other].add(name)
     return turned
-
-
-def dependents(users: dict[str, set[str]], name: str) -> set[str]:
-    """All files that need `name`, directly or over others; `name` too."""
-    found, waiting = {name}, [name]
-    while waiting:
-        for user in users.get(waiting.pop(), set()) - found:
-            found.add(user)
-            waiting.append(user)
-    return found
 
 
 class _Reader:

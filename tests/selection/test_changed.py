@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from changed import changed_files, select
-from dependencies import dependencies, dependents, files_of_the_checkout, is_test, users
+from dependencies import closure, dependencies, files_of_the_checkout, is_test, users
 
 from catchment.checkout import ROOT
 
@@ -63,8 +63,8 @@ def test_a_conftest_asks_for_all_below_it() -> None:
 
 def test_users_of_users_are_found_and_circles_end() -> None:
     turned = users({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"e"}})
-    assert dependents(turned, "b") == {"a", "b", "c"}
-    assert dependents(turned, "e") == {"d", "e"}
+    assert closure(turned, "b") == {"a", "b", "c"}
+    assert closure(turned, "e") == {"d", "e"}
 
 
 def test_an_unknown_commit_is_said() -> None:

@@ -11,6 +11,7 @@ from catchment.sim.protocol.cases import CASES, Case
 from catchment.sim.protocol.spin import SpinError, check
 
 
+@pytest.mark.sources_alone("spin", "gcc")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case) -> None:
     verdict = check(case)
