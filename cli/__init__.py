@@ -27,6 +27,7 @@ class Verbs(LazyGroup):
         "fault": Verb("fault"),
         "topology": Verb("topology"),
         "optimizer": Verb("optimizer"),
+        "proxy": Verb("proxy"),
         "glm": Verb("glm"),
         "group": Verb("group", "group_app"),
         "clone": Verb("group", "clone_app"),

@@ -35,6 +35,7 @@ def demo(
         str, typer.Option(help="Which P4 switch.", metavar="|".join(TARGETS), is_eager=True, callback=_start_from)
     ] = _START.target,
     workers: Annotated[int, typer.Option(help="Number of workers.")] = _START.workers,
+    roots: Annotated[int, typer.Option(help="Number of optimizer nodes that share the model.")] = _START.roots,
     preset: Annotated[
         str, typer.Option(help="Size of the model.", metavar="|".join(PRESETS), callback=one_of(PRESETS))
     ] = _START.preset,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ThreadMember
 from catchment.sim.lab.memory_switch import MemorySwitch
-from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
+from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.sim.training.root import initial_layers, serve
 from catchment.sim.training.worker import prepare, train
 
@@ -44,7 +44,7 @@ class MemoryNetwork:
         if options.loss:
             raise LabError("network=memory has no switch that could lose packets: leave loss at 0")
         self._options = options
-        self._fabric = MemorySwitch(options.workers)
+        self._fabrics = [MemorySwitch(options.workers) for _ in options.root_names]  # one for each optimizer node's job
 
     def __enter__(self) -> Self:
         return self
@@ -52,23 +52,25 @@ class MemoryNetwork:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._fabric.fail(LabError("the run is over"))
+        for fabric in self._fabrics:
+            fabric.fail(LabError("the run is over"))
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Role and index; there are no addresses."""
         workers = {name: {"role": "worker", "wid": wid} for wid, name in enumerate(self._options.worker_names)}
-        return {**workers, ROOT_HOST: {"role": "root"}}
+        return {**workers, **{name: {"role": "root"} for name in self._options.root_names}}
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
         """A thread."""
         described = plan.hosts[host]
         body: Callable[[Callable[..., None]], dict[str, Any]]
         if described["role"] == "root":
-            initial = initial_layers(plan.options)
-            body = lambda tell: serve(plan.options, initial, self._fabric.root(), tell)  # noqa: E731
+            initial, root = initial_layers(plan.options), plan.options.root_names.index(host)
+            body = lambda tell: serve(plan.options, initial, self._fabrics[root].root(), tell, root)  # noqa: E731
         else:
-            port, prepared = self._fabric.worker(described["wid"]), prepare(plan.options, described["wid"])
-            body = lambda tell: train(plan.options, prepared, port, tell)  # noqa: E731
+            ports = [fabric.worker(described["wid"]) for fabric in self._fabrics]
+            prepared = prepare(plan.options, described["wid"])
+            body = lambda tell: train(plan.options, prepared, ports, tell)  # noqa: E731
         return ThreadMember(host, body, deliver)
 
     def counters(self) -> dict[str, int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -26,7 +27,8 @@ from catchment.sim.lab.crew import Crew
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import ProcessMember, member_environment, module_command
 from catchment.sim.training.data import load_corpus
-from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
+from catchment.sim.training.options import Plan, TrainingOptions
+from catchment.sim.training.root import collect
 
 _FP32 = 4
 
@@ -58,6 +60,8 @@ def run(
         options = going_on(options)
         console.print(f"going on after step {options.trained} of {options.steps}")
     options.logs.mkdir(parents=True, exist_ok=True)
+    if options.group_folder is not None and not options.resume:
+        shutil.rmtree(options.group_folder, ignore_errors=True)  # of an earlier training
     trained = _train_in_network(options, network(options), console)
     beside = _train_in_one_process(options, console) if options.reference else None
     outcome = _outcome(options, trained, beside)
@@ -87,7 +91,7 @@ def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: C
         plan = Plan(options, network.describe())
         plan.write()
         crew = exits.enter_context(Crew(silence=max(60.0, 3 * options.timeout)))
-        for host in (*options.worker_names, ROOT_HOST):
+        for host in (*options.worker_names, *options.root_names):
             crew.add(network.start(host, plan, crew.deliver))
         volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
         progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
@@ -141,28 +145,33 @@ def _train_in_one_process(options: TrainingOptions, console: Console) -> SingleP
 
 def _outcome(options: TrainingOptions, trained: _Trained, beside: SingleProcess | None) -> Outcome:
     corpus = load_corpus()
-    root = trained.done[ROOT_HOST]
-    parameters = root["parameters"]
+    roots = [trained.done[name] for name in options.root_names]
+    parameters = sum(root["parameters"] for root in roots)
+    digest = collect(options)
     size = options.wire_type.size
-    worker_stats = [trained.done[name]["stats"] for name in options.worker_names if "stats" in trained.done[name]]
+    worker_stats = [stats for name in options.worker_names for stats in trained.done[name].get("stats", {}).values()]
     steps, missing = options.steps - options.trained, trained.losses.missing(len(options.passes))
     volumes = (
         luwu(parameters, size),
-        *([measured(worker_stats, steps)] if worker_stats and steps else []),
+        *([measured(worker_stats, options.workers, steps)] if worker_stats and steps else []),
         ring_all_reduce(parameters, options.workers, _FP32),
         zero3(parameters, options.workers, size, _FP32),
     )
-    members = (*options.worker_names, ROOT_HOST)
+    members = (*options.worker_names, *options.root_names)
+    exponents: dict[str, list[int]] = {}
+    for root in roots:
+        for layer, own in root["exponents"].items():
+            exponents.setdefault(layer, []).extend(own)
     return Outcome(
         options=options.to_json(),
         parameters=parameters,
-        layers=len(root["exponents"]),
+        layers=len(exponents),
         text_bytes=len(corpus.train) + len(corpus.validation),
         text_files=corpus.files,
         losses=trained.losses.rows(),
         reference_losses=beside.float_sums.rows(missing) if beside else [],
-        comparison=compare(options, trained.losses, root["digest"], beside) if beside else None,
-        digest=root["digest"],
+        comparison=compare(options, trained.losses, digest, beside) if beside else None,
+        digest=digest,
         seconds=trained.seconds,
         reference_seconds=beside.seconds if beside else 0.0,
         step_seconds=[
@@ -170,11 +179,20 @@ def _outcome(options: TrainingOptions, trained: _Trained, beside: SingleProcess 
         ],
         volumes=[asdict(volume) for volume in volumes],
         worker_memory=[trained.done[name]["memory"] for name in options.worker_names],
-        endpoint_stats={name: trained.done[name].get("stats", {}) for name in members},
+        endpoint_stats=_endpoints(trained.done, members),
         drops=trained.drops,
         skipped=trained.skipped,
-        exponents=root["exponents"],
+        exponents=exponents,
         timeline={name: trained.done[name]["timeline"] for name in members},
-        stored=root["stored"],
+        stored={key: sum(root["stored"][key] for root in roots) for key in roots[0]["stored"]},
         missing=missing,
     )
+
+
+def _endpoints(done: dict[str, dict[str, Any]], members: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Statistics of all endpoints; those of a worker with several are named after their optimizer nodes as well."""
+    named: dict[str, dict[str, Any]] = {}
+    for member in members:
+        stats = done[member].get("stats", {})
+        named.update({member if len(stats) == 1 else f"{member} - {root}": own for root, own in stats.items()})
+    return named

@@ -1,14 +1,15 @@
-"""Makes a host's endpoint from its description in the plan: joined to the job at the controller, where there is one."""
+"""A host's endpoints, from its description in the plan: joined to the job at the controller, where there is one."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from catchment.host import Endpoint, EndpointError, Stream
-from catchment.host.membership import Credentials, Membership, MembershipError
+from catchment.host.membership import Credentials, Endpoints, Membership, MembershipError
 from catchment.sim.lab.errors import LabError
 
 MEMBERS = ("role", "wid", "local", "switch", "gradients", "parameters")
@@ -17,8 +18,10 @@ _JOIN_SECONDS = 60.0
 
 
 @contextlib.contextmanager
-def open_endpoint(host: str, described: dict[str, Any], timeout: float) -> Iterator[Endpoint]:
-    """The endpoint of `host` for the length of a block.
+def open_endpoints(
+    host: str, described: dict[str, Any], roots: Sequence[str], timeout: float
+) -> Iterator[dict[str, Endpoint]]:
+    """The endpoints of `host` for the length of a block: one for each optimizer node's job that it is in, by its name.
 
     A description with a `controller` (demo/switch_network.py) says where the job's controller is: the host joins, is
     told its part, beats for as long as the block lasts, and leaves. Any other is the part itself (JobPlan.describe).
@@ -28,12 +31,26 @@ def open_endpoint(host: str, described: dict[str, Any], timeout: float) -> Itera
         EndpointError: the socket cannot be opened, or the run failed.
     """
     if "controller" in described:
-        with _joined(host, described["controller"]) as member, member.endpoint(timeout=timeout) as endpoint:
+        with _joined(host, described["controller"]) as member, member.endpoints(timeout=timeout) as endpoints:
             try:
-                yield endpoint
+                yield _in_order(endpoints, roots)
             except EndpointError as error:
                 raise _explained(member, error) from error
         return
+    parts = described.get("parts") or {"": described}
+    makers = {label: partial(_open, host, part, timeout) for label, part in parts.items()}
+    with Endpoints(makers) as endpoints:
+        yield _in_order(endpoints, roots)
+
+
+def _in_order(endpoints: Endpoints, roots: Sequence[str]) -> dict[str, Endpoint]:
+    """By the name of the optimizer node; the label of a job by itself is empty."""
+    if set(endpoints) == {""}:
+        return {roots[0]: endpoints[""]}
+    return {name: endpoints[name] for name in roots if name in endpoints}
+
+
+def _open(host: str, described: dict[str, Any], timeout: float) -> Endpoint:
     missing = [member for member in MEMBERS if member not in described]
     if missing:
         raise LabError(f"the plan's description of {host} lacks {', '.join(missing)}")
@@ -45,11 +62,8 @@ def open_endpoint(host: str, described: dict[str, Any], timeout: float) -> Itera
         "timeout": timeout,
     }
     if described["role"] == "root":
-        endpoint = Endpoint.root(**common)
-    else:
-        endpoint = Endpoint.worker(wid=described["wid"], **common)
-    with endpoint:
-        yield endpoint
+        return Endpoint.root(**common)
+    return Endpoint.worker(wid=described["wid"], **common)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from catchment.demo.ports import open_endpoint
+from catchment.demo.ports import open_endpoints
 from catchment.host import Endpoint, EndpointError
 from catchment.host.layers import TrainingError
 from catchment.host.optimizer.store import StoreError
@@ -38,18 +38,19 @@ def run_member(plan: Plan, name: str) -> None:
     """Play the part that the plan gives to host `name`."""
     torch.set_num_threads(1)  # five processes share the machine; one thread also fixes the order of every sum
     options, described = plan.options, plan.hosts[name]
-    part: Callable[[Endpoint], dict[str, Any]]
+    part: Callable[[list[Endpoint]], dict[str, Any]]
     if described["role"] == "root":
-        initial = root.initial_layers(options)
-        part = lambda endpoint: root.serve(options, initial, endpoint, events.tell)  # noqa: E731
+        initial, number = root.initial_layers(options), options.root_names.index(name)
+        part = lambda endpoints: root.serve(options, initial, endpoints[0], events.tell, number)  # noqa: E731
     else:
         prepared = worker.prepare(options, described["wid"])
-        part = lambda endpoint: worker.train(options, prepared, endpoint, events.tell)  # noqa: E731
-    with open_endpoint(name, described, options.timeout) as endpoint:
+        part = lambda endpoints: worker.train(options, prepared, endpoints, events.tell)  # noqa: E731
+    with open_endpoints(name, described, options.root_names, options.timeout) as endpoints:
         events.await_go()
-        threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
-        facts = part(endpoint)
-        events.tell(events.DONE, stats=endpoint.stats(), **facts)
+        for endpoint in endpoints.values():
+            threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
+        facts = part(list(endpoints.values()))
+        events.tell(events.DONE, stats={root: endpoint.stats() for root, endpoint in endpoints.items()}, **facts)
 
 
 def _report_stalls(endpoint: Endpoint) -> None:

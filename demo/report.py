@@ -42,6 +42,7 @@ def render(outcome: Outcome) -> str:
         _section("One step", plots.step_timeline(outcome.timeline), _TIMELINE.format(step=options.traced_step)),
         _section("Seconds per step", plots.step_times(outcome.step_seconds), ""),
         _section("Memory of a worker", "", _memory(outcome)),
+        *([_section("Links of the optimizer nodes", "", _links(outcome, options))] if options.roots > 1 else []),
         _section("What the network did", "", _counters(outcome)),
         _section("Options", "", _table(("option", "value"), sorted((k, str(v)) for k, v in outcome.options.items()))),
     ]
@@ -76,9 +77,14 @@ def _head(outcome: Outcome, options: TrainingOptions) -> str:
     ]
     return (
         "<h1>A training in the network</h1>"
-        f"<p class=lead>{options.workers} workers that hold no parameters, one optimizer node, and a P4 switch between "
-        f"them that adds the gradients up ({escape(options.target)}, {options.lanes} lanes).</p>" + _table((), facts)
+        f"<p class=lead>{options.workers} workers that hold no parameters, {_nodes(options.roots)}, and a P4 switch "
+        f"between them that adds the gradients up ({escape(options.target)}, {options.lanes} lanes).</p>"
+        + _table((), facts)
     )
+
+
+def _nodes(count: int) -> str:
+    return "one optimizer node" if count == 1 else f"{count} optimizer nodes with a part of the model each"
 
 
 def _comparison(outcome: Outcome) -> str:
@@ -123,6 +129,22 @@ _MEMORY = {
     "peak_parameter_bytes": "parameters at the peak, pulls in flight included, MB",
     "peak_gradient_bytes": "gradients at the peak, pushes in flight included, MB",
 }
+
+
+def _links(outcome: Outcome, options: TrainingOptions) -> str:
+    """What went over each optimizer node's link, and at which mean rate."""
+    rows = []
+    for name in options.root_names:
+        stats = outcome.endpoint_stats.get(name, {})
+        if stats:
+            moved = [stats[key] for key in ("bytes_sent", "bytes_received")]
+            rates = [f"{8e-6 * each / max(outcome.seconds, 1e-9):.2f}" for each in moved]
+            rows.append((name, *(f"{each / 1e6:.2f}" for each in moved), *rates))
+    if not rows:
+        return "<p>There was no network whose links could be counted.</p>"
+    head = ("optimizer node", "MB down", "MB up", "Mb/s down", "Mb/s up")
+    text = "Each holds a part of the model; means over the whole run, beside what it takes to compute."
+    return f"<p>{text}</p>" + _table(head, rows)
 
 
 def _counters(outcome: Outcome) -> str:

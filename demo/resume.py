@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from catchment.host.optimizer.store import Store, StoreError
+from catchment.host.optimizer.store.group_commit import GroupFolder
 from catchment.sim.lab import events
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.options import Plan, TrainingOptions
@@ -43,10 +45,19 @@ def going_on(options: TrainingOptions) -> TrainingOptions:
     if other:
         raise LabError(f"the run in {options.output} had {'; '.join(other)}: give the same, or start anew")
     try:
-        with Store.open(options.store_places) as store:
-            return replace(options, trained=store.state.trained)
+        return replace(options, trained=_restored(options))
     except StoreError as error:
         raise LabError(f"cannot go on: {error}") from error
+
+
+def _restored(options: TrainingOptions) -> int:
+    """Training steps that the stores have; several are brought to the step of their group's record."""
+    with ExitStack() as exits:
+        places = [options.store_places(root) for root in range(options.roots)]
+        stores = [exits.enter_context(Store.open(each)) for each in places]
+        if options.group_folder is None:
+            return stores[0].state.trained
+        return GroupFolder(options.group_folder).restore(stores).step
 
 
 class Journal:

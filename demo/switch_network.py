@@ -24,13 +24,13 @@ from catchment.sim.lab.controller_process import ControllerProcess
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ProcessMember, member_environment, module_command
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError
-from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
+from catchment.sim.training.options import Plan, TrainingOptions
 
 JOB = "demo"
 
 
 class SwitchNetwork:
-    """Hosts `w0`.. and `opt` in namespaces on one switch that runs luwu.p4.
+    """Hosts `w0`.. and `opt` (or `opt0`..) in namespaces on one switch that runs luwu.p4.
 
     A controller loads the program and makes the job; every host joins it with the job's token and a certificate of its
     own, beats while it trains, and leaves at the end. The controller says who is missing.
@@ -39,7 +39,7 @@ class SwitchNetwork:
     def __init__(self, options: TrainingOptions) -> None:
         """Nothing is started before the context is entered."""
         self._options = options
-        hosts = [*options.worker_names, ROOT_HOST]
+        hosts = [*options.worker_names, *options.root_names]
         self._topology = star(
             hosts,
             program=ROOT / "p4src" / "luwu.p4",
@@ -98,8 +98,10 @@ class SwitchNetwork:
                 set_loss(client, self._topology.ports(name), self._options.loss)
 
     def _create_job(self, token: Path) -> None:
+        roots = self._options.root_names
         request = JobRequest(
-            JOB, "luwu", self._options.worker_names, root=ROOT_HOST, slots=self._options.slots
+            JOB, "luwu", self._options.worker_names, root=roots[0] if len(roots) == 1 else None,
+            roots=roots if len(roots) > 1 else (), slots=self._options.slots,
         )  # fmt: skip
         created = self._operator.create(request)
         with os.fdopen(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -110,10 +112,13 @@ class SwitchNetwork:
             "job": JOB,
             "token": str(token),
         }
-        self._described = {
-            member.host: {**messages.described(member.description), "controller": place}
-            for member in created.job.members
-        }
+        self._described = {}
+        for member in created.job.members:
+            described = messages.described(member.description)
+            # In a group a host has the same role and index in each of its jobs.
+            part = next(iter(described.get("parts", {"": described}).values()))
+            who = {"role": part["role"], "wid": part["wid"]}
+            self._described[member.host] = {**who, **described, "controller": place}
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Each host's part in the job, and where the controller is."""

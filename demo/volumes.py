@@ -46,12 +46,12 @@ def zero3(parameters: int, workers: int, parameter_bytes: int, gradient_bytes: i
     return Volume("ZeRO-3", moved, moved)
 
 
-def measured(stats: Sequence[Mapping[str, float]], steps: int) -> Volume:
+def measured(stats: Sequence[Mapping[str, float]], workers: int, steps: int) -> Volume:
     """What the workers' endpoints really moved per step: headers, heartbeats, resends and validation included.
 
-    `stats`: one per worker, with bytes_sent and bytes_received over `steps` training steps.
+    `stats`: of all endpoints of all workers, with bytes_sent and bytes_received over `steps` training steps.
     """
-    share = 1 / (len(stats) * steps)
+    share = 1 / (workers * steps)
     sent, received = (sum(each[key] for each in stats) * share for key in ("bytes_sent", "bytes_received"))
     return Volume("LuWu, measured", sent, received)
 

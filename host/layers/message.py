@@ -2,8 +2,13 @@
 
 Layout, network byte order, then the tensors back to back in the wire type (little endian, as the hosts hold them):
 
-    magic  version  phase  type  flags   layer  tensors   step  digest   parameters   loss scale  exponents     zeros
-    4 B      1        1      1     1       2       2        4      4         4         4, fp32    1 per tensor   to 16 B
+    magic  version  phase  type  flags  layer  tensors  step  digest  parameters  loss scale  root  roots
+    4 B      1        1      1     1      2       2       4     4         4        4, fp32     1      1
+
+    exponents           zeros
+    1 B for a tensor    to 16 B
+
+`root` is the number of the optimizer node that sends the message, of `roots` in the training.
 """
 
 from __future__ import annotations
@@ -20,10 +25,10 @@ from catchment.host.layers.errors import TrainingError
 from catchment.host.layers.table import LayerSpec, LayerTable
 
 MAGIC = b"CLYR"
-VERSION = 2
+VERSION = 3
 FLAG_LAST_PASS = 0x01
 FLAG_ACCUMULATE = 0x02
-_FIXED = struct.Struct("!4sBBBBHHIIIf")
+_FIXED = struct.Struct("!4sBBBBHHIIIfBB")
 _ALIGN = 16
 EXPONENT_MIN, EXPONENT_MAX = -128, 127
 
@@ -116,6 +121,8 @@ def pack_header(header: ParamHeader, table: LayerTable, wire: WireType) -> bytes
         table.digest,
         layer.numel,
         header.loss_scale,
+        table.home.root,
+        table.home.roots,
     )
     exponents = np.asarray(header.exponents, dtype=np.int8).tobytes()
     return (fixed + exponents).ljust(header_size(layer), b"\0")
@@ -132,13 +139,16 @@ def open_message(
     where = f"PARAM message of layer {layer.index} ({layer.name})"
     if len(buffer) != message_size(layer, wire):
         raise TrainingError(f"{where}: {len(buffer)} bytes, expected {message_size(layer, wire)}")
-    magic, version, phase, dtype, flags, index, tensors, step, digest, numel, loss_scale = _FIXED.unpack(
-        buffer[: _FIXED.size].tobytes()
-    )
+    fixed = _FIXED.unpack(buffer[: _FIXED.size].tobytes())
+    magic, version, phase, dtype, flags, index, tensors, step, digest, numel, loss_scale, root, roots = fixed
+    home = table.home
+    other = "another model" if home.roots == 1 else "another model, or gives its tensors other homes"
     facts = (
         ("magic", magic, MAGIC, "the peer is not an optimizer node"),
         ("version", version, VERSION, "run the same release on every host"),
-        ("digest of the layer table", digest, table.digest, "the optimizer node holds another model"),
+        ("number of optimizer nodes", roots, home.roots, "give both ends the same homes"),
+        ("optimizer node", root, home.root, "give attach the endpoints in the order of the homes"),
+        ("digest of the layer table", digest, table.digest, f"the optimizer node holds {other}"),
         ("element type", dtype, int(wire), "give both ends the same wire type"),
         ("layer", index, layer.index, "the passes of worker and optimizer node are out of step"),
         ("number of tensors", tensors, len(layer.tensors), "the optimizer node holds another model"),

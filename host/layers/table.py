@@ -60,10 +60,28 @@ class LayerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Which of several optimizer nodes holds a table (catchment.host.layers.homes).
+
+    Attributes:
+        root: its number, from 0. roots: how many there are.
+        plan: CRC-32 of the homes of the whole model's tensors; 0 for an optimizer node by itself.
+    """
+
+    root: int = 0
+    roots: int = 1
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LayerTable:
-    """All layers in forward order. Workers and the optimizer node must hold the same table (see `digest`)."""
+    """All layers in forward order. Workers and the optimizer node must hold the same table (see `digest`).
+
+    Of several optimizer nodes each has a table of its own, with what it holds of the layers, and says so in `home`.
+    """
 
     layers: tuple[LayerSpec, ...]
+    home: Home = Home()
 
     def __len__(self) -> int:
         return len(self.layers)
@@ -81,6 +99,10 @@ class LayerTable:
 
     @property
     def digest(self) -> int:
-        """CRC-32 of names and shapes: every PARAM message carries it, so a worker notices a differing model at once."""
-        facts = [[layer.name, [[tensor.name, list(tensor.shape)] for tensor in layer.tensors]] for layer in self.layers]
+        """CRC-32 of names, shapes and homes: a worker notices by it that a PARAM message is of another model."""
+        facts: list[object] = [
+            [layer.name, [[tensor.name, list(tensor.shape)] for tensor in layer.tensors]] for layer in self.layers
+        ]
+        if self.home.roots > 1:
+            facts.append([self.home.root, self.home.roots, self.home.plan])
         return zlib.crc32(json.dumps(facts, separators=(",", ":")).encode())

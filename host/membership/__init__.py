@@ -2,7 +2,8 @@
 
 from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
+from catchment.host.membership.endpoints import Endpoints
 from catchment.host.membership.errors import MembershipError
 from catchment.host.membership.member import Membership
 
-__all__ = ["Credentials", "Description", "Membership", "MembershipError"]
+__all__ = ["Credentials", "Description", "Endpoints", "Membership", "MembershipError"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
+from catchment.host.membership.endpoints import Endpoints
 from catchment.host.membership.errors import MembershipError
 from catchment.host.transport.addresses import Address
 from catchment.host.transport.all_reducer import AllReducer
@@ -87,6 +89,15 @@ class Description:
         return AllReducer(
             stream=stream, wid=self.wid, local=self.local, switch=self.switch, timeout=timeout, window=window, **options
         )
+
+    def open_all(self, *, timeout: float, window: int | None = None) -> Endpoints:
+        """An endpoint for each job of the group that this host is in, or for the job by itself (its label is empty).
+
+        Raises:
+            MembershipError: as `open`. EndpointError: one cannot be made; none stays open.
+        """
+        parts: Mapping[str, Description] = self.parts or {self.label: self}
+        return Endpoints({label: partial(part.open, timeout=timeout, window=window) for label, part in parts.items()})
 
     def open(self, *, timeout: float, window: int | None = None) -> Endpoint:
         """An endpoint for this part; arguments and errors as `Endpoint.worker`.

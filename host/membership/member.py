@@ -14,6 +14,7 @@ import grpc
 from catchment.host.errors import EndpointError
 from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description
+from catchment.host.membership.endpoints import Endpoints
 from catchment.host.membership.errors import MembershipError
 from catchment.host.transport.all_reducer import AllReducer
 from catchment.host.transport.endpoint import Endpoint
@@ -172,6 +173,15 @@ class Membership:
         """
         return self.take(lambda description: description.open(timeout=timeout, window=window))
 
+    def endpoints(self, *, timeout: float = 10.0, window: int | None = None) -> Endpoints:
+        """An endpoint for each job of a group, by label: one for each optimizer node of a training with several.
+
+        Raises:
+            MembershipError: the membership has ended.
+            EndpointError: as `Endpoint.worker`.
+        """
+        return self.take(lambda description: description.open_all(timeout=timeout, window=window))
+
     def reducer(self, *, timeout: float = 10.0, window: int | None = None, **options: Any) -> AllReducer:
         """Make an `AllReducer` of this member in a job of kind slots; further arguments as `AllReducer` (port, spin).
 
@@ -329,7 +339,7 @@ class Membership:
     def _watch(self) -> None:
         while not self._stop.wait(_STALL_CHECK_SECONDS):
             part = self._part
-            if not isinstance(part, Endpoint | AllReducer) or self._working != self._description.epoch:
+            if not isinstance(part, Endpoint | Endpoints | AllReducer) or self._working != self._description.epoch:
                 continue
             with contextlib.suppress(grpc.RpcError, EndpointError):
                 stalls = [

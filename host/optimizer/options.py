@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from catchment.host.layers import LayerTable, TrainingError, WireType
+from catchment.host.layers import Homes, LayerTable, TrainingError, WireType
 from catchment.host.optimizer.groups import ParameterGroup, TensorRules
 from catchment.host.optimizer.loss_scale import DynamicLossScale
 from catchment.host.optimizer.rules import Adam, UpdateRule
@@ -45,6 +45,17 @@ class NodeOptions:
         if self.workers < 1 or not scale > 0 or self.ahead < 1 or self.threads < 1:
             raise TrainingError(f"{self}: workers, ahead and threads from 1 on, loss_scale above 0")
 
+    def at(self, homes: Homes, root: int) -> NodeOptions:
+        """The same for optimizer node `root` of several: of the groups what it holds, and no group of nothing."""
+        whole = {tensor.name for layer in homes.table for tensor in layer.tensors}
+        groups = []
+        for number, group in enumerate(self.groups):
+            if unknown := [name for name in group.tensors if name not in whole]:
+                raise TrainingError(f"parameter group {number} names {unknown[0]}, which is no tensor of the model")
+            if names := homes.names(root, group.tensors):
+                groups.append(replace(group, tensors=names))
+        return replace(self, groups=tuple(groups))
+
     @property
     def exponents(self) -> ScalingOptions:
         """The scaling of the gradients' exponents; a dynamic loss scale ends a training by its own patience instead."""
@@ -55,8 +66,14 @@ class NodeOptions:
         """What each tensor of `table` is updated by.
 
         Raises:
-            TrainingError: a group does not fit the table or the rule.
+            TrainingError: a group does not fit the table or the rule, or the loss scale needs all gradients of a step
+                and the table has a part of them.
         """
+        if table.home.roots > 1 and isinstance(self.loss_scale, DynamicLossScale):
+            raise TrainingError(
+                f"a dynamic loss scale with {table.home.roots} optimizer nodes: each sees a part of the gradients, so "
+                "they would disagree; give a number, or train with one"
+            )
         return TensorRules(table, self.rule, self.rate, self.groups)
 
     def mean(self, loss_scale: float) -> float:

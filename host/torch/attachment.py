@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from catchment.host.layers import Timeline, TransferPort, WireType
+from catchment.host.layers import Homes, Timeline, TrainingError, TransferPort, WireType
 from catchment.host.torch.hooks import InNetwork
-from catchment.host.torch.partition import layers_of
+from catchment.host.torch.partition import layers_of, table_of
 
 
 def attach(
     model: nn.Module,
-    endpoint: TransferPort,
+    endpoint: TransferPort | Sequence[TransferPort],
     layers: Sequence[str] | None = None,
     *,
     kept: Sequence[str] = (),
+    homes: Homes | None = None,
     wire: WireType = WireType.BF16,
     prefetch: int = 3,
     pushes: int = 4,
@@ -32,20 +33,33 @@ def attach(
     its memory until its gradient is complete. Buffers that are not parameters stay local to the worker.
 
     Args:
+        model: any module; `layers_of` says how it falls into layers.
+        endpoint: to the optimizer node; several, in the order of their numbers, where several share the model.
         layers: names of the modules that are layers, in the order forward runs them (default: see `layers_of`).
         kept: layers whose parameters forward also uses outside of them; they keep their memory for the whole step, as
             tied weights do.
+        homes: which optimizer node holds what, as all of them were told (default: `Homes.spread` over the endpoints).
         prefetch: pulls in flight, in layers. pushes: layers whose gradients may await the network.
         timeline: collects spans forward, backward, wait, pull, push.
 
     Raises:
-        TrainingError: parameters in no layer, parameters that are not fp32, names that the model does not have.
+        TrainingError: parameters in no layer, parameters that are not fp32, names that the model does not have, homes
+            of another model or of more or fewer optimizer nodes than endpoints.
     """
     found = layers_of(model, layers, kept)
+    table = table_of(found)
+    ports = tuple(endpoint) if isinstance(endpoint, Sequence) else (endpoint,)
+    if homes is None:
+        homes = Homes.spread(table, len(ports))
+    if homes.table != table:
+        raise TrainingError("homes= are of another model: make them from table_of(layers_of(model)) of this one")
+    if homes.roots != len(ports):
+        raise TrainingError(f"{len(ports)} endpoints for {homes.roots} optimizer nodes: give one for each, in order")
     return InNetwork(
         model,
         found,
-        endpoint,
+        ports,
+        homes,
         wire=wire,
         prefetch=prefetch,
         pushes=pushes,

@@ -12,10 +12,9 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from catchment.host.layers import Pass, Phase, Timeline, TrainingError, TransferPort, WireType
-from catchment.host.torch.partition import ModelLayer, table_of
-from catchment.host.torch.pulls import PullAhead
-from catchment.host.torch.pushes import PushBehind
+from catchment.host.layers import Homes, Pass, Phase, Timeline, TrainingError, TransferPort, WireType
+from catchment.host.torch.homes import ModelTransfers
+from catchment.host.torch.partition import ModelLayer
 from catchment.host.torch.state import refuse_state_dicts, state_of
 from catchment.host.torch.storage import LayerStorage
 
@@ -36,7 +35,8 @@ class InNetwork:
         self,
         model: nn.Module,
         layers: Sequence[ModelLayer],
-        port: TransferPort,
+        ports: Sequence[TransferPort],
+        homes: Homes,
         *,
         wire: WireType,
         prefetch: int,
@@ -44,19 +44,18 @@ class InNetwork:
         timeline: Timeline,
     ) -> None:
         """Take the parameters over, free them, install the hooks and post the first pulls."""
-        self.table = table_of(layers)
+        self.table = homes.table
         self._timeline = timeline
         self._model = model
         self._storage = [LayerStorage(layer, model) for layer in layers]
-        self._pulls = PullAhead(port, self.table, wire, prefetch, timeline)
-        self._pushes = PushBehind(port, pushes, timeline)
+        self._transfers = ModelTransfers(ports, homes, wire, prefetch=prefetch, pushes=pushes, timeline=timeline)
         self._phase: Phase | None = None
         self._kind = Pass.FORWARD
         self._accumulating = False
         self._next = 0  # the next layer to be pulled in this phase
         self._next_push = -1
         self._missing: list[int] = []  # per layer: gradients not yet accumulated
-        self._exponents: list[tuple[int, ...]] = [()] * len(layers)
+        self._exponents: list[tuple[tuple[int, ...], ...]] = [()] * len(layers)
         self._started = [0.0] * len(layers)
         self._loss_scale = 1.0
         self._peak_parameters = 0
@@ -94,7 +93,7 @@ class InNetwork:
 
     def wait(self) -> None:
         """Block until all gradients of the passes so far are acknowledged; raises EndpointError."""
-        self._pushes.wait()
+        self._transfers.wait()
 
     @contextmanager
     def accumulate(self) -> Iterator[None]:
@@ -120,9 +119,10 @@ class InNetwork:
         self._begin(Pass.FORWARD)
         weights: dict[int, torch.Tensor] = {}
         for index, storage in enumerate(self._storage):
-            _, elements = self._pulls.take(index, Phase.FORWARD)
+            elements = torch.empty(storage.spec.numel, dtype=torch.float32)
+            self._transfers.take(index, Phase.FORWARD).copy_to(elements)
             for parameter, tensor in zip(storage.parameters, storage.spec.tensors, strict=True):
-                weights[id(parameter)] = elements[tensor.span].view(tensor.shape).to(torch.float32, copy=True)
+                weights[id(parameter)] = elements[tensor.span].view(tensor.shape)
         self._phase = None
         return state_of(self._model, weights)
 
@@ -141,7 +141,7 @@ class InNetwork:
         if self._phase is Phase.FORWARD:
             raise TrainingError(f"the last forward ended before layer {self._next} ({self.table[self._next].name}) ran")
         self._kind = kind
-        self._pulls.begin_pass(kind)
+        self._transfers.begin_pass(kind)
         self._phase = Phase.FORWARD
         self._next = 0
 
@@ -231,7 +231,7 @@ class InNetwork:
                 gradients = [_gradient_of(parameter) for parameter in storage.parameters]
                 for parameter in storage.parameters:
                     parameter.grad = None
-                self._pushes.push(storage.spec, gradients, self._exponents[self._next_push])
+                self._transfers.push(self._next_push, gradients, self._exponents[self._next_push])
             self._next_push -= 1
 
     def _finish_backward(self) -> None:
@@ -249,13 +249,12 @@ class InNetwork:
             self._next -= 1
 
     def _fill(self, index: int, phase: Phase) -> None:
-        header, elements = self._pulls.take(index, phase)
-        self._exponents[index] = header.exponents
-        self._loss_scale = header.loss_scale
-        self._storage[index].fill(elements)
+        arrived = self._transfers.take(index, phase)
+        self._exponents[index] = arrived.exponents
+        self._loss_scale = arrived.loss_scale
+        self._storage[index].fill(arrived)
         resident = sum(storage.nbytes for storage in self._storage if storage.resident)
-        received = elements.numel() * elements.element_size()
-        self._peak_parameters = max(self._peak_parameters, resident + received + self._pulls.buffered_bytes)
+        self._peak_parameters = max(self._peak_parameters, resident + arrived.nbytes + self._transfers.buffered_bytes)
 
     def _measure_gradients(self) -> None:
         held = sum(
@@ -264,7 +263,7 @@ class InNetwork:
             for parameter in storage.parameters
             if parameter.grad is not None
         )
-        self._peak_gradients = max(self._peak_gradients, held + self._pushes.held_bytes)
+        self._peak_gradients = max(self._peak_gradients, held + self._transfers.held_bytes)
 
 
 def _gradient_of(parameter: nn.Parameter) -> torch.Tensor:

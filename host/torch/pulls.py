@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +42,16 @@ class PullAhead:
     first layers of a step arrive while the previous step ends, and nothing is ever pulled that is not sent.
     """
 
-    def __init__(self, port: TransferPort, table: LayerTable, wire: WireType, depth: int, timeline: Timeline) -> None:
-        """Post the first `depth` pulls at once (at least 1)."""
+    def __init__(  # noqa: PLR0917
+        self,
+        port: TransferPort,
+        table: LayerTable,
+        wire: WireType,
+        depth: int,
+        timeline: Timeline,
+        numbers: Sequence[int] | None = None,
+    ) -> None:
+        """Post the first `depth` pulls at once (at least 1); `numbers`: each layer's in the timeline (default: own)."""
         if depth < 1:
             raise TrainingError(f"prefetch depth {depth}: at least one pull must be in flight")
         self._port = port
@@ -50,6 +59,7 @@ class PullAhead:
         self._wire = wire
         self._depth = depth
         self._timeline = timeline
+        self._numbers = range(len(table)) if numbers is None else numbers
         self._planned: deque[tuple[int, Phase]] = deque()
         self._posted: deque[_Posted] = deque()
         self._pass = -1
@@ -91,9 +101,9 @@ class PullAhead:
                 f"the model used {self._say(layer, phase)}, but {self._say(head.layer, head.phase)} is next: list "
                 "layers= in the order in which forward runs them, each once, one forward and one backward per step"
             )
-        with self._timeline.span("wait", layer):
+        with self._timeline.span("wait", self._numbers[layer]):
             head.completion.wait()
-        self._timeline.add("pull", layer, head.started, head.started + head.completion.latency)
+        self._timeline.add("pull", self._numbers[layer], head.started, head.started + head.completion.latency)
         self._posted.popleft()
         header, elements = open_message(head.buffer, self._table[layer], self._table, self._wire)
         if (header.step, header.phase) != (self._pass, phase):

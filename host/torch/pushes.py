@@ -27,11 +27,14 @@ class _Pushed:
 class PushBehind:
     """Pushes one message per tensor; at most `limit` layers of gradients wait for the network at a time."""
 
-    def __init__(self, port: TransferPort, limit: int, timeline: Timeline) -> None:
-        """Hold the port; nothing is sent before the first `push`."""
+    def __init__(
+        self, port: TransferPort, limit: int, timeline: Timeline, numbers: Sequence[int] | None = None
+    ) -> None:
+        """Hold the port; nothing is sent before the first `push`. `numbers`: of the layers in the timeline."""
         self._port = port
         self._limit = limit
         self._timeline = timeline
+        self._numbers = numbers
         self._waiting: deque[_Pushed] = deque()
 
     @property
@@ -48,7 +51,8 @@ class PushBehind:
             self._port.push(gradient.view(-1), exponent=exponent)
             for gradient, exponent in zip(kept, exponents, strict=True)
         ]
-        self._waiting.append(_Pushed(layer.index, started, kept, completions))
+        number = layer.index if self._numbers is None else self._numbers[layer.index]
+        self._waiting.append(_Pushed(number, started, kept, completions))
 
     def wait(self) -> None:
         """Block until every gradient pushed so far is acknowledged; raises EndpointError."""

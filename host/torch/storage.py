@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from catchment.host.layers import TrainingError
+from catchment.host.torch.homes import Arrived
 from catchment.host.torch.partition import ModelLayer
 
 
@@ -44,11 +45,11 @@ class LayerStorage:
         """Bytes of the layer while it is resident."""
         return self.spec.numel * 4
 
-    def fill(self, elements: torch.Tensor) -> None:
-        """Give the parameters memory and the values of `elements` (flat, any float type, widened to fp32)."""
+    def fill(self, arrived: Arrived) -> None:
+        """Give the parameters memory and the values that have arrived, widened to fp32."""
         self._flat.untyped_storage().resize_(self.nbytes)
         with torch.no_grad():
-            self._flat.copy_(elements)
+            arrived.copy_to(self._flat)
 
     def free(self) -> None:
         """Take the memory away; the parameters must not be read until the next `fill`."""

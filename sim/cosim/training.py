@@ -253,7 +253,7 @@ def train_on_machine(
                 losses[facts["index"], wid] = facts["loss"]
 
             port = MachinePort(clockwork, options.worker_names[wid], root=False)
-            return train(options, prepare(options, wid), port, tell)
+            return train(options, prepare(options, wid), [port], tell)
 
         def root() -> Any:
             port = MachinePort(clockwork, ROOT_HOST, root=True)

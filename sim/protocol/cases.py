@@ -70,6 +70,8 @@ CASES: tuple[Case, ...] = (
     _rails("rails, three ranks", True, W=3, ROUNDS=1),
     _rails("rails, the rail of the repair fails too", True),
     Case("group of jobs, hosts and the controller crash", "job_group.pml", True),
+    Case("proxies that keep parts by tensor", "coarse.pml", True),
+    Case("proxies with the paper's queues, pushes in one order", "coarse.pml", True, {"QUEUES": 1, "SAME": 1}),
     # A checker that never fails proves nothing.
     _unified("mutant: slot tag without generation", False, S=3, NGEN=2, MUT=1),
     _unified("mutant: no slot tag", False, MUT=2),
@@ -102,6 +104,10 @@ CASES: tuple[Case, ...] = (
     Case("mutant: a host is told of its jobs one by one", "job_group.pml", False, {"MUT": 2}),
     Case("mutant: hosts are told before it is stored", "job_group.pml", False, {"MUT": 3}),
     Case("mutant: a lost host comes back with old generations", "job_group.pml", False, {"MUT": 4}),
+    Case("mutant: GO before all proxies are ready", "coarse.pml", False, {"MUT": 1}),
+    Case("mutant: GOs run in the order in which they come", "coarse.pml", False, {"MUT": 2}),
+    Case("mutant: room for one part of a client", "coarse.pml", False, {"ROOM": 1}),
+    Case("COARSE as printed", "coarse.pml", False, {"QUEUES": 1}),
     Case("P4SGD as printed", "p4sgd_fifo.pml", False),
     Case("LuWu as printed", "luwu_fifo.pml", False),
 )

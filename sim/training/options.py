@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from catchment.host.layers import WireType
+from catchment.host.layers.homes import MOST_ROOTS
 from catchment.host.optimizer import Adam
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS, ModelShape
@@ -17,6 +18,7 @@ from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
 NETWORKS = ("mininet", "memory")
 ROOT_HOST = "opt"
+"""The optimizer node; several are numbered: opt0, opt1, ..."""
 TARGETS = ("embedded", "bmv2")
 
 
@@ -25,7 +27,8 @@ class TrainingOptions:
     """Options of a training in the network; the command line of the demo is made from them.
 
     Attributes:
-        workers: number of workers. preset: model size (see model.PRESETS). steps: training steps.
+        workers: number of workers. roots: number of optimizer nodes that share the model.
+        preset: model size (see model.PRESETS). steps: training steps.
         batch: sequences per worker and step. rate: Adam's peak learning rate. seed: of weights and data order.
         wire: parameters travel as "bf16" or "fp32".
         lanes, slots: of the switch program. mtu: of the hosts' links, bytes. target: which P4 switch.
@@ -41,6 +44,7 @@ class TrainingOptions:
     """
 
     workers: int = 4
+    roots: int = 1
     preset: str = "demo"
     steps: int = 150
     batch: int = 8
@@ -66,6 +70,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         checks = (
             (1 <= self.workers <= MAX_WORKERS, f"workers {self.workers}: 1 to {MAX_WORKERS}"),
+            (1 <= self.roots <= MOST_ROOTS, f"roots {self.roots}: 1 to {MOST_ROOTS}"),
             (self.preset in PRESETS, f"preset {self.preset!r}: one of {', '.join(PRESETS)}"),
             (self.steps >= 1, f"steps {self.steps}: at least 1"),
             (self.batch >= 1, f"batch {self.batch}: at least 1"),
@@ -100,10 +105,20 @@ class TrainingOptions:
         """Folder of what switch and processes wrote to their standard error."""
         return self.output / "logs"
 
+    def store_places(self, root: int = 0) -> tuple[Path, ...]:
+        """Files of an optimizer node's store; two, so that it is striped."""
+        name = "optimizer" if self.roots == 1 else f"optimizer{root}"
+        return tuple(self.output / f"{name}-{device}.store" for device in range(2))
+
     @property
-    def store_places(self) -> tuple[Path, ...]:
-        """Files of the optimizer node's store; two, so that it is striped."""
-        return tuple(self.output / f"optimizer-{device}.store" for device in range(2))
+    def group_folder(self) -> Path | None:
+        """Where several stores agree on a step; None for one."""
+        return self.output / "optimizers" if self.roots > 1 and self.out_of_core else None
+
+    @property
+    def root_names(self) -> tuple[str, ...]:
+        """Host names of the optimizer nodes."""
+        return (ROOT_HOST,) if self.roots == 1 else tuple(f"{ROOT_HOST}{index}" for index in range(self.roots))
 
     @property
     def adam(self) -> Adam:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from catchment.host.layers import LayerTable, Timeline, TransferPort, WireType
+from catchment.host.layers import Homes, LayerTable, Timeline, TransferPort, WireType
 from catchment.host.optimizer import NodeOptions, OptimizerNode, PassRecord
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions
 from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
@@ -51,31 +51,37 @@ def state_dict_of(table: LayerTable, layers: Iterable[torch.Tensor]) -> dict[str
     }
 
 
-def open_store(options: TrainingOptions, initial: tuple[LayerTable, list[torch.Tensor]]) -> Store:
-    """The store in the output folder: a new one with the initial weights, or the one that an ended run left.
+def open_store(options: TrainingOptions, table: LayerTable, weights: list[torch.Tensor]) -> Store:
+    """A node's store in the output folder: a new one with these weights, or the one that an ended run left.
 
     Raises:
         LabError: that one holds another model, or has gone on meanwhile. StoreError: it cannot be opened or made.
     """
-    table, weights = initial
+    places = options.store_places(table.home.root)
     if options.resume:
-        store = Store.open(options.store_places, StoreOptions(threads=1))
+        store = Store.open(places, StoreOptions(threads=1))
         if store.geometry.table.digest != table.digest or store.state.trained != options.trained:
             store.close()
             raise LabError(f"the store in {options.output} is not the one that this run began with: start it again")
         return store
     parameters = Precision.BF16 if options.wire_type is WireType.BF16 else Precision.FP32
-    geometry = Geometry(table, len(options.store_places), options.adam.kind, parameters)
-    return Store.create(
-        options.store_places, geometry, lambda layer: weights[layer], StoreOptions(threads=1), overwrite=True
-    )
+    geometry = Geometry(table, len(places), options.adam.kind, parameters)
+    return Store.create(places, geometry, lambda layer: weights[layer], StoreOptions(threads=1), overwrite=True)
 
 
 def serve(
-    options: TrainingOptions, initial: tuple[LayerTable, list[torch.Tensor]], port: TransferPort, tell: Tell
+    options: TrainingOptions,
+    initial: tuple[LayerTable, list[torch.Tensor]],
+    port: TransferPort,
+    tell: Tell,
+    root: int = 0,
 ) -> dict[str, Any]:
-    """Run all passes from `initial` (see initial_layers); saves the trained weights, returns the last event's facts."""
-    table, weights = initial
+    """Run all passes from `initial` (see initial_layers) as optimizer node `root`; returns the last event's facts.
+
+    Saves the trained weights of its part of the model, for `collect`.
+    """
+    homes = Homes.spread(initial[0], options.roots)
+    table, weights = homes.part(root), homes.split(root, initial[1])
     timeline = Timeline(enabled=True)
     ends = [time.monotonic()]  # of the training steps
 
@@ -86,12 +92,14 @@ def serve(
             tell(events.SKIPPED, index=options.first_pass + record.index, tensors=list(record.skipped))
 
     stored: dict[str, int] = {}
-    settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed)
+    settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed).at(homes, root)
     with ExitStack() as exits:
         node: OptimizerNode | StreamingNode
         if options.out_of_core:
-            store = exits.enter_context(open_store(options, initial))
-            streaming = StreamingOptions(options.arena, snapshot_every=options.evaluate)
+            store = exits.enter_context(open_store(options, table, weights))
+            streaming = StreamingOptions(
+                options.arena, snapshot_every=options.evaluate, group=options.group_folder
+            )  # fmt: skip
             node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
         else:
             node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
@@ -99,7 +107,7 @@ def serve(
         if isinstance(node, StreamingNode):
             stored = {"states": store.space.plane_bytes, "arena": node.arena.size, "peak": node.arena.peak}
         final = [node.weights(layer.index) for layer in table]
-    save_weights(options.output, state_dict_of(table, final))
+    torch.save(final, _part_file(options, root))
     exponents = {layer.name: list(node.exponents(layer.index)) for layer in table}
     traced = ends[options.traced_step - options.trained - 1 :][:2]
     spans = [asdict(span) for span in timeline.during(*traced)] if len(traced) == 2 else []
@@ -112,6 +120,20 @@ def serve(
     }
 
 
-def save_weights(folder: Path, state: dict[str, torch.Tensor]) -> None:
-    """Write the trained model, loadable with torch.load and Decoder.load_state_dict."""
-    torch.save(state, folder / WEIGHTS_FILE)
+def collect(options: TrainingOptions) -> str:
+    """Put the nodes' parts together to the trained model, loadable with torch.load and Decoder.load_state_dict.
+
+    Returns:
+        SHA-256 of the whole model's weights.
+    """
+    table, _ = initial_layers(options)
+    files = [_part_file(options, root) for root in range(options.roots)]
+    layers = Homes.spread(table, options.roots).join([torch.load(file) for file in files])
+    torch.save(state_dict_of(table, layers), options.output / WEIGHTS_FILE)
+    for file in files:
+        file.unlink()
+    return digest_of(layers)
+
+
+def _part_file(options: TrainingOptions, root: int) -> Path:
+    return options.output / f"part-{root}.pt"

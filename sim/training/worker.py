@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,11 +36,14 @@ def prepare(options: TrainingOptions, wid: int) -> Prepared:
     return Prepared(model, shard)
 
 
-def train(options: TrainingOptions, prepared: Prepared, port: TransferPort, tell: Tell) -> dict[str, Any]:
-    """Run all passes of the schedule; tells one event per pass and returns the facts for the last one."""
+def train(options: TrainingOptions, prepared: Prepared, ports: Sequence[TransferPort], tell: Tell) -> dict[str, Any]:
+    """Run all passes of the schedule; tells one event per pass and returns the facts for the last one.
+
+    `ports`: one to each optimizer node.
+    """
     model, shard = prepared.model, prepared.shard
     timeline = Timeline(enabled=True)
-    network = attach(model, port, wire=options.wire_type, timeline=timeline)
+    network = attach(model, ports, wire=options.wire_type, timeline=timeline)
     step = options.trained
     traced = (0.0, 0.0)
     for number, training in enumerate(options.passes[options.first_pass :], options.first_pass):

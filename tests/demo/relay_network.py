@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from catchment.checkout import ROOT
 from catchment.sim.lab.members import Deliver, ProcessMember, member_environment, module_command
-from catchment.sim.training.options import ROOT_HOST, Plan, TrainingOptions
+from catchment.sim.training.options import Plan, TrainingOptions
 from catchment.wire.generated.constants import UDP_PORT, Mode
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
@@ -29,16 +29,16 @@ class RelayNetwork:
 
     def __enter__(self) -> Self:
         self.relay.__enter__()
-        hosts = [*self._options.worker_names, ROOT_HOST]
+        hosts = [*self._options.worker_names, *self._options.root_names]
         # Loopback addresses of their own: whatever others do meanwhile, nobody takes a port of them.
         network = random.SystemRandom().randrange(1 << 16)
-        self._local = {
-            host: (f"127.{1 + (network >> 8) % 254}.{network & 0xFF}.{1 + i}", UDP_PORT) for i, host in enumerate(hosts)
-        }
-        places = {self._local[host]: (None if host == ROOT_HOST else i) for i, host in enumerate(hosts)}
+        self._ips = {host: f"127.{1 + (network >> 8) % 254}.{network & 0xFF}.{1 + i}" for i, host in enumerate(hosts)}
         workers = self._options.workers
-        self.relay.add(Job(1, Mode.REDUCE, self._options.slots, workers, dict(places)))
-        self.relay.add(Job(2, Mode.BCAST, 1, workers, dict(places)))
+        for number, root in enumerate(self._options.root_names):
+            members = {**dict(zip(self._options.worker_names, range(workers), strict=True)), root: None}
+            places = {(self._ips[host], UDP_PORT + number): wid for host, wid in members.items()}
+            self.relay.add(Job(2 * number + 1, Mode.REDUCE, self._options.slots, workers, dict(places)))
+            self.relay.add(Job(2 * number + 2, Mode.BCAST, 1, workers, dict(places)))
         return self
 
     def __exit__(
@@ -49,17 +49,23 @@ class RelayNetwork:
     def describe(self) -> dict[str, dict[str, Any]]:
         options = self._options
         stream = {"workers": options.workers, "slots": options.slots, "lanes": options.lanes, "param_bytes": 1408}
-        return {
-            host: {
-                "role": "root" if host == ROOT_HOST else "worker",
-                "wid": 0 if host == ROOT_HOST else index,
-                "local": list(self._local[host]),
-                "switch": list(self.relay.address),
-                "gradients": {"gen": 1, **stream},
-                "parameters": {"gen": 2, **stream},
-            }
-            for index, host in enumerate([*options.worker_names, ROOT_HOST])
-        }
+        described: dict[str, dict[str, Any]] = {}
+        for number, root in enumerate(options.root_names):
+            for index, host in enumerate([*options.worker_names, root]):
+                part = {
+                    "role": "root" if host == root else "worker",
+                    "wid": 0 if host == root else index,
+                    "local": [self._ips[host], UDP_PORT + number],
+                    "switch": list(self.relay.address),
+                    "gradients": {"gen": 2 * number + 1, **stream},
+                    "parameters": {"gen": 2 * number + 2, **stream},
+                }
+                if options.roots == 1:
+                    described[host] = part
+                else:
+                    who = {"role": part["role"], "wid": part["wid"], "parts": {}}
+                    described.setdefault(host, who)["parts"][root] = part
+        return described
 
     def start(self, host: str, plan: Plan, deliver: Deliver) -> ProcessMember:
         command = module_command("catchment.demo.process", (str(plan.path), host), plan.options.logs / f"{host}.log")

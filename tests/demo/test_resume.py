@@ -76,7 +76,7 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
     with pytest.raises(LabError, match=r"opt: process \d+ was ended by SIGKILL.*--resume"):
         # From pass 3 on the first step is in the store; and enough passes are left for a signal that comes late.
         run(options, _quiet(), network=lambda chosen: _Killing(chosen, rng.randrange(3, 5)))
-    with Store.open(options.store_places) as store:
+    with Store.open(options.store_places()) as store:
         assert check(store) == []
         trained = store.state.trained
     assert 0 < trained < STEPS
@@ -88,7 +88,7 @@ def test_after_a_kill_of_the_optimizer_node_it_goes_on_to_the_same_bits(
     assert len(outcome.missing) <= 1
     assert outcome.comparison is not None
     assert outcome.comparison.exact
-    with Store.open(options.store_places) as store:
+    with Store.open(options.store_places()) as store:
         assert store.state.trained == STEPS
 
 
@@ -119,7 +119,7 @@ def _killed_whole(options: TrainingOptions, kills: list[int], digest: str) -> No
     assert not _kill_whole(replace(options, resume=True), -1)
     report = json.loads((options.output / "report.json").read_text())
     assert report["digest"] == digest
-    with Store.open(options.store_places) as store:
+    with Store.open(options.store_places()) as store:
         assert check(store) == []
 
 
@@ -156,7 +156,7 @@ def test_it_says_why_it_cannot_go_on(whole: tuple[TrainingOptions, Outcome], tmp
     with pytest.raises(LabError, match="had steps 1, not 8"):
         going_on(replace(options, output=tmp_path))
     assert going_on(short).trained == 1
-    short.store_places[1].unlink()
+    short.store_places()[1].unlink()
     with pytest.raises(LabError, match=r"cannot go on: .*optimizer-1\.store: .*no such file"):
         going_on(short)
 

@@ -80,7 +80,7 @@ def test_out_of_core_the_bits_are_the_same(finished: tuple[TrainingOptions, Outc
     stored = replace(options, out_of_core=True, reference=False, output=tmp_path)
     for _ in range(2):  # the second run replaces the store of the first
         assert run(stored, _quiet()).digest == outcome.digest
-    with Store.open(stored.store_places) as store:
+    with Store.open(stored.store_places()) as store:
         assert store.state.trained == options.steps
         assert list(store.snapshots) == ["step-5", "step-10"]
         assert check(store) == []

@@ -88,6 +88,16 @@ def test_loss_changes_no_bit(options: Callable[..., TrainingOptions]) -> None:
     assert lossy.drops, "the switch was to drop frames"
 
 
+def test_two_optimizer_nodes_have_the_bits_of_one(options: Callable[..., TrainingOptions]) -> None:
+    shared = run(options("shared", roots=2, reference=True, loss=0.01), _quiet())
+    assert shared.comparison is not None
+    assert shared.comparison.exact
+    page = (options("shared", roots=2).output / "report.html").read_text()
+    assert "Links of the optimizer nodes" in page
+    down = [shared.endpoint_stats[name]["bytes_sent"] for name in ("opt0", "opt1")]
+    assert min(down) > 0.3 * sum(down)
+
+
 def test_a_dead_worker_is_named(options: Callable[..., TrainingOptions]) -> None:
     def kill(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w1"].pid, signal.SIGKILL)

@@ -41,6 +41,6 @@ def test_a_model_ten_times_the_arena_has_the_bits_that_it_has_in_memory(target: 
     if preset == "deep":
         assert outcome.stored["states"] > 10 * outcome.stored["arena"]
     assert 0 < outcome.stored["peak"] <= outcome.stored["arena"]
-    with Store.open(options.store_places) as store:
+    with Store.open(options.store_places()) as store:
         assert store.state.trained == options.steps
         assert check(store) == []

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
-from catchment.host.layers import LayerSpec, LayerTable, TrainingError
+from catchment.host.layers import Home, LayerSpec, LayerTable, TrainingError
 from catchment.host.optimizer.store.errors import StoreError
 from catchment.host.optimizer.store.geometry import PAGE, Geometry, Precision, Rule
 
@@ -73,6 +73,7 @@ class Manifest:
                 {"name": layer.name, "tensors": [[tensor.name, list(tensor.shape)] for tensor in layer.tensors]}
                 for layer in geometry.table
             ],
+            **({"home": astuple(geometry.table.home)} if geometry.table.home != Home() else {}),
         }
         body = json.dumps(facts, separators=(",", ":")).encode()
         head = _HEAD.pack(MAGIC, VERSION, len(body), _optimizer.crc32c(body))
@@ -114,7 +115,7 @@ def _manifest_of(facts: dict[str, Any]) -> Manifest:
         for index, layer in enumerate(facts["layers"])
     )
     geometry = Geometry(
-        LayerTable(layers),
+        LayerTable(layers, Home(*map(int, facts.get("home", ())))),
         int(facts["devices"]),
         Rule(facts["rule"]),
         Precision(facts["parameters"]),

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,7 @@ from catchment.host.optimizer.layer_update import update_layer
 from catchment.host.optimizer.node import PassRecord
 from catchment.host.optimizer.options import NodeOptions
 from catchment.host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step, vote_of
 from catchment.host.optimizer.streaming.arena import Arena
 from catchment.host.optimizer.streaming.clipping import Clip
 from catchment.host.optimizer.streaming.kept import KeptGradients
@@ -53,6 +55,8 @@ class StreamingOptions:
         commit_every: training passes between two commits; what a crash may cost. The last one is always committed.
         snapshot_every: training passes between two snapshots (an epoch); 0: none. keep: the last so many are kept.
         clip: clipping of the gradients by their global norm, None: they are used as they are.
+        group: folder that all optimizer nodes of the training see, where there are several: which step all of them
+            have (store/group_commit.py). Every snapshot, and the state at the end of a run, is then one of the group's.
     """
 
     arena: int = 0
@@ -60,6 +64,7 @@ class StreamingOptions:
     snapshot_every: int = 0
     keep: int = 2
     clip: Clip | None = None
+    group: Path | None = None
 
     def __post_init__(self) -> None:
         if self.arena < 0 or self.commit_every < 1 or self.snapshot_every < 0 or self.keep < 1:
@@ -91,12 +96,21 @@ class StreamingNode:
         if geometry.rule is not options.rule.kind:
             raise TrainingError(f"the store has the moments of {geometry.rule}, the optimizer is {options.rule}")
         self._rules = options.rules(geometry.table)
+        self._streaming = StreamingOptions() if streaming is None else streaming
+        home = geometry.table.home
+        if home.roots > 1 and self._streaming.clip is not None:
+            raise TrainingError(
+                f"clipping by the global norm with {home.roots} optimizer nodes: each sees a part of the gradients; "
+                "leave clip out, or train with one"
+            )
+        self._group = None if self._streaming.group is None else GroupFolder(self._streaming.group)
+        if self._group is not None:
+            self._group.check(store)
         self._port = port
         self._store = store
         self._geometry = geometry
         self._table = geometry.table
         self._options = options
-        self._streaming = StreamingOptions() if streaming is None else streaming
         self._timeline = Timeline() if timeline is None else timeline
         self._on_pass = on_pass
         largest = max(Buffers.size(geometry, layer.index, Work.BACKWARD) for layer in self._table)
@@ -358,17 +372,24 @@ class StreamingNode:
                 self._mark_ready(ticket)
             trained = ticket.trained + 1
             if trained % self._streaming.commit_every == 0 or trained == last:
-                self._commit(trained)
+                self._commit(trained, trained == last)
 
-    def _commit(self, trained: int) -> None:
+    def _commit(self, trained: int, final: bool) -> None:
         every = self._streaming.snapshot_every
-        snapshot = f"step-{trained}" if every and trained % every == 0 else None
+        due = (every and trained % every == 0) or (self._group is not None and final)
+        snapshot = snapshot_name(trained) if due else None
         with self._timeline.span("commit", 0):
-            older = [name for name in self._store.snapshots if name.startswith("step-") and name != snapshot]
-            drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else ()
+            older = [name for name in self._store.snapshots if snapshot_step(name) is not None and name != snapshot]
+            drop = older[: max(0, len(older) - self._streaming.keep + 1)] if snapshot else []
+            if self._group is not None:
+                record = self._group.record()
+                needed = 0 if record is None else record.step
+                drop = [name for name in drop if (snapshot_step(name) or 0) < needed]
             groups = pack_groups(self._table, torch_groups(self._rules, trained))
             notes = {**self._control.notes(), "groups": groups}
             self._store.commit(trained, notes, snapshot=snapshot, drop=drop)
+            if self._group is not None and snapshot is not None:
+                self._group.vote(vote_of(self._store), self._table.home)
         with self._change:
             self._committed = trained
             self._change.notify_all()

@@ -73,5 +73,5 @@ def test_volumes_are_the_papers() -> None:
 
 
 def test_measured_volume_is_the_mean_over_workers_and_steps() -> None:
-    volume = measured([{"bytes_sent": 10, "bytes_received": 40}, {"bytes_sent": 30, "bytes_received": 80}], 4)
+    volume = measured([{"bytes_sent": 10, "bytes_received": 40}, {"bytes_sent": 30, "bytes_received": 80}], 2, 4)
     assert (volume.sent, volume.received, volume.total) == (5.0, 15.0, 20.0)

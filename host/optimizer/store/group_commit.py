@@ -1,0 +1,231 @@
+"""One commit record for the stores of several optimizer nodes: the step that all of them have, and can go back to.
+
+Nodes commit to their own stores at their own pace, so after a crash these may be steps apart. In two phases they
+agree: each takes a snapshot `step-N` in its store and leaves a vote in the group's folder, which all nodes see; the
+node whose vote completes a step writes the record. Before that the previous record stands, and nobody drops a snapshot
+of its step.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from catchment.host.layers import Home
+from catchment.host.optimizer.store.errors import StoreError
+from catchment.host.optimizer.store.store import Store
+
+_RECORD, _LOCK, _VOTES = "group.json", "lock", "votes"
+_PREFIX = "step-"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One node's word that its part of a step is on disk.
+
+    Attributes:
+        root: number of the node. store: identity of its store. generation: of the commit that made the snapshot.
+        snapshot: its name. step: training passes that it has. plan: CRC-32 of the homes, `Home.plan`.
+    """
+
+    root: int
+    store: str
+    generation: int
+    snapshot: str
+    step: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A step that all nodes have; `votes`: one for each, by its number."""
+
+    step: int
+    votes: tuple[Vote, ...]
+
+
+def snapshot_name(step: int) -> str:
+    """What the snapshot of a step is called in every store."""
+    return f"{_PREFIX}{step}"
+
+
+def snapshot_step(name: str) -> int | None:
+    """The opposite of `snapshot_name`; None for a name that somebody else gave."""
+    number = name.removeprefix(_PREFIX)
+    return int(number) if name.startswith(_PREFIX) and number.isdecimal() else None
+
+
+class GroupFolder:
+    """The folder of a group of stores; every process may have one of these for it."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is read or made before it is needed."""
+        self._path = path
+
+    def record(self) -> GroupRecord | None:
+        """The last step that all nodes have; None before the first.
+
+        Raises:
+            StoreError: kind ``corrupt``: there is a record, but not a whole one. ``device``: it cannot be read.
+        """
+        path = self._path / _RECORD
+        with self._spoken():
+            if not path.exists():
+                return None
+            return _record_of(path.read_bytes(), path)
+
+    def vote(self, vote: Vote, home: Home) -> None:
+        """The node's snapshot is on disk; with the last vote of a step the record names it.
+
+        Raises:
+            StoreError: kind ``device``: the folder cannot be written; the previous record stands.
+        """
+        with self._spoken(), self._locked():
+            votes = self._path / _VOTES
+            votes.mkdir(exist_ok=True)
+            _write(votes / f"{vote.step}.{vote.root}.json", json.dumps(asdict(vote)).encode())
+            found = [self._vote(vote.step, root) for root in range(home.roots)]
+            complete = [other for other in found if other is not None and other.plan == home.plan]
+            record = self.record()
+            if len(complete) == home.roots and (record is None or record.step < vote.step):
+                _write(self._path / _RECORD, _encoded(GroupRecord(vote.step, tuple(complete))))
+                self._forget(lambda step, _root: step < vote.step)
+
+    def check(self, store: Store) -> None:
+        """Before a node begins: it must begin with what all others begin with. Its votes for later steps are void.
+
+        Raises:
+            StoreError: kind ``mismatch``: says which steps.
+        """
+        record = self.record()
+        step = 0 if record is None else record.step
+        root = store.geometry.table.home.root
+        if store.state.trained != step:
+            raise StoreError(
+                f"optimizer node {root} is at step {store.state.trained}, its group at {step}",
+                kind="mismatch", path=str(self._path), hint="restore the group: `catchment proxy restore`",
+            )  # fmt: skip
+        if record is not None:
+            _check_member(store, record, self._path)
+        with self._spoken(), self._locked():
+            self._forget(lambda later, other: later > step and other == root)
+
+    def restore(self, stores: Sequence[Store]) -> GroupRecord:
+        """Bring all stores of the group to the step of its record; interrupted, it can be done again.
+
+        Later snapshots and votes are dropped, as what they belong to will run again.
+
+        Raises:
+            StoreError: kind ``missing``: there is no record yet. ``mismatch``: not the stores of this group, all of
+                them and each once, or one lacks the step; nothing was changed.
+        """
+        record = self.record()
+        if record is None:
+            raise StoreError(
+                "the group has no step that all its nodes have", kind="missing", path=str(self._path),
+                hint="begin anew, with new stores and an empty folder",
+            )  # fmt: skip
+        roots = sorted(store.geometry.table.home.root for store in stores)
+        if roots != list(range(len(record.votes))):
+            raise StoreError(
+                f"stores of the optimizer nodes {roots}, the group has {len(record.votes)}", kind="mismatch",
+                path=str(self._path), hint="name the stores of all, each once",
+            )  # fmt: skip
+        for store in stores:
+            _check_member(store, record, self._path)
+        with self._spoken(), self._locked():
+            self._forget(lambda step, _root: step > record.step)
+            for store in stores:
+                store.restore_snapshot(snapshot_name(record.step))
+                for name in store.snapshots:
+                    if (snapshot_step(name) or 0) > record.step:
+                        store.drop_snapshot(name)
+        return record
+
+    def _vote(self, step: int, root: int) -> Vote | None:
+        path = self._path / _VOTES / f"{step}.{root}.json"
+        return Vote(**json.loads(path.read_text())) if path.exists() else None
+
+    def _forget(self, void: Callable[[int, int], bool]) -> None:
+        """Remove the votes of which `void(step, root)` is true."""
+        for path in (self._path / _VOTES).glob("*.json"):
+            step, root, _ = path.name.split(".")
+            if void(int(step), int(root)):
+                path.unlink()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._path.mkdir(parents=True, exist_ok=True)
+        with (self._path / _LOCK).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _spoken(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"the group's folder cannot be used: {error.strerror}", kind="device", path=str(self._path),
+                hint="all optimizer nodes must be able to read and write it",
+            ) from error  # fmt: skip
+
+
+def vote_of(store: Store) -> Vote:
+    """The vote for the state that the store has committed, of which it keeps a snapshot."""
+    home, state = store.geometry.table.home, store.state
+    return Vote(
+        home.root, store.identity, store.generation, snapshot_name(state.trained), state.trained, home.plan
+    )  # fmt: skip
+
+
+def _check_member(store: Store, record: GroupRecord, path: Path) -> None:
+    home = store.geometry.table.home
+    vote = record.votes[home.root] if home.root < len(record.votes) else None
+    what = f"the store of optimizer node {home.root}"
+    if vote is None or (vote.store, vote.plan) != (store.identity, home.plan):
+        raise StoreError(f"{what} is not of this group", kind="mismatch", path=str(path), hint="name the group's own")
+    held = store.snapshots.get(vote.snapshot)
+    if held is None or held.trained != record.step or store.generation < vote.generation:
+        there = ", ".join(store.snapshots) or "none"
+        raise StoreError(
+            f"{what} has no snapshot of step {record.step}; it has: {there}", kind="mismatch", path=str(path),
+            hint="it was put back or written to by somebody else; begin from an export",
+        )  # fmt: skip
+
+
+def _encoded(record: GroupRecord) -> bytes:
+    body = json.dumps(asdict(record), separators=(",", ":"))
+    return json.dumps({"crc32": zlib.crc32(body.encode()), "record": body}).encode()
+
+
+def _record_of(raw: bytes, path: Path) -> GroupRecord:
+    try:
+        sealed = json.loads(raw)
+        if zlib.crc32(sealed["record"].encode()) == sealed["crc32"]:
+            facts = json.loads(sealed["record"])
+            return GroupRecord(facts["step"], tuple(Vote(**vote) for vote in facts["votes"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise StoreError("the group's record is damaged", kind="corrupt", path=str(path), hint="restore it from a copy")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file by one with these bytes, all at once and for good."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

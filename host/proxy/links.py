@@ -1,0 +1,55 @@
+"""What a transfer between a client and a proxy takes, as it was measured."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from catchment.host.proxy.errors import ProxyError
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCurve:
+    """Seconds of a transfer by its bytes: linear between measured points, and beyond them as at their ends.
+
+    Attributes:
+        points: (bytes, seconds), ascending in bytes, at least two.
+    """
+
+    points: tuple[tuple[int, float], ...]
+
+    def __post_init__(self) -> None:
+        sizes = [size for size, _ in self.points]
+        if len(sizes) < 2 or sizes != sorted(set(sizes)) or sizes[0] < 1:
+            raise ProxyError(f"a link measured at {sizes} bytes: two sizes or more, ascending, from 1 on")
+        if not all(0 < seconds < math.inf for _, seconds in self.points):
+            raise ProxyError(f"a link measured at {[s for _, s in self.points]} seconds: positive numbers")
+
+    @classmethod
+    def of(cls, measured: Mapping[int, float]) -> Self:
+        """From bytes -> seconds."""
+        return cls(tuple(sorted(measured.items())))
+
+    @classmethod
+    def linear(cls, latency: float, rate: float, sizes: tuple[int, ...] = (1 << 6, 1 << 26)) -> Self:
+        """Latency in seconds and rate in bytes per second, without measuring."""
+        return cls(tuple((size, latency + size / rate) for size in sizes))
+
+    def seconds(self, size: float) -> float:
+        """What `size` bytes take; never less than nothing."""
+        at = min(max(bisect_right(self.points, (size, math.inf)), 1), len(self.points) - 1)
+        (x0, t0), (x1, t1) = self.points[at - 1], self.points[at]
+        return max(0.0, t0 + (t1 - t0) * (size - x0) / (x1 - x0))
+
+    @property
+    def latency(self) -> float:
+        """Seconds of the smallest transfer that was measured."""
+        return self.points[0][1]
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second of the fastest transfer that was measured."""
+        return max(size / seconds for size, seconds in self.points)

@@ -1,0 +1,68 @@
+"""A profile as a file: JSON, client -> proxy -> [[bytes, seconds], ...]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.links import LinkCurve
+
+Profile = Mapping[str, Mapping[str, LinkCurve]]
+"""Client -> proxy -> what their link takes."""
+
+
+def write_profile(path: Path, profile: Profile) -> None:
+    """Add these clients to the file, or begin one.
+
+    Raises:
+        ProxyError: there is a file, and it is no profile.
+    """
+    before = read_profile(path) if path.exists() else {}
+    merged = {**before, **profile}
+    path.write_text(
+        json.dumps(
+            {c: {p: link.points for p, link in sorted(own.items())} for c, own in sorted(merged.items())}, indent=1
+        )
+    )
+
+
+def read_profile(path: Path) -> dict[str, dict[str, LinkCurve]]:
+    """What `write_profile` wrote.
+
+    Raises:
+        ProxyError: the file is not there or no profile, or its clients did not measure the same proxies.
+    """
+    try:
+        facts = json.loads(path.read_text())
+        found = {
+            str(client): {
+                str(proxy): LinkCurve(tuple((int(size), float(seconds)) for size, seconds in points))
+                for proxy, points in own.items()
+            }
+            for client, own in facts.items()
+        }
+    except OSError as error:
+        raise ProxyError(f"{path}: {error.strerror}: write one with `catchment proxy profile`") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ProxyError(f"{path} is no profile ({error}): write one with `catchment proxy profile`") from error
+    if not found or not all(found.values()):
+        raise ProxyError(f"{path} has no link in it: write one with `catchment proxy profile`")
+    first = next(iter(found))
+    for client, own in found.items():
+        if set(own) != set(found[first]):
+            raise ProxyError(f"{path}: {client} measured {sorted(own)}, {first} {sorted(found[first])}: measure again")
+    return found
+
+
+def slowest(profile: Profile) -> dict[str, LinkCurve]:
+    """One curve a proxy for all clients: the slowest client's at each size, as all of them wait for it."""
+    curves: dict[str, list[LinkCurve]] = {}
+    for own in profile.values():
+        for proxy, link in own.items():
+            curves.setdefault(proxy, []).append(link)
+    return {
+        proxy: LinkCurve.of({size: max(link.seconds(size) for link in links) for size, _ in links[0].points})
+        for proxy, links in curves.items()
+    }

@@ -1,0 +1,150 @@
+"""The record of a group of stores: a step that all have, whatever was killed when."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import torch
+
+from catchment.host.layers import Home, Homes, LayerSpec, LayerTable, TrainingError
+from catchment.host.optimizer import Adam, NodeOptions
+from catchment.host.optimizer.store import Geometry, Precision, Store, StoreError
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step, vote_of
+from catchment.host.optimizer.streaming import Clip, StreamingNode, StreamingOptions
+from catchment.sim.lab.memory_switch import MemorySwitch
+
+TABLE = LayerTable((LayerSpec.of(0, "a", [("a.w", (30,)), ("a.b", (20,))]), LayerSpec.of(1, "b", [("b.w", (9, 5))])))
+ROOTS = 3
+HOMES = Homes.spread(TABLE, ROOTS)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[list[Store]]:
+    with ExitStack() as exits:
+        yield [exits.enter_context(_store(tmp_path, root)) for root in range(ROOTS)]
+
+
+def _store(folder: Path, root: int) -> Store:
+    table = HOMES.part(root)
+    geometry = Geometry(table, 1, Adam().kind, Precision.BF16)
+    return Store.create([folder / f"{root}.store"], geometry, lambda layer: torch.ones(table[layer].numel))
+
+
+def _commit(folder: GroupFolder, store: Store, step: int, *, voted: bool = True) -> None:
+    store.commit(step, snapshot=snapshot_name(step))
+    if voted:
+        folder.vote(vote_of(store), store.geometry.table.home)
+
+
+def test_a_store_keeps_its_home(stores: list[Store], tmp_path: Path) -> None:
+    stores[1].close()
+    with Store.open([tmp_path / "1.store"]) as again:
+        assert again.geometry.table == HOMES.part(1)
+        assert again.geometry.table.home == Home(1, ROOTS, HOMES.plan)
+
+
+def test_the_record_names_a_step_when_the_last_vote_is_there(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    assert folder.record() is None
+    for order in itertools.permutations(range(ROOTS)):
+        record = folder.record()
+        before = 0 if record is None else record.step
+        for number, root in enumerate(order):
+            _commit(folder, stores[root], before + 5)
+            record = folder.record()
+            assert (0 if record is None else record.step) == (before + 5 if number == ROOTS - 1 else before)
+        assert record is not None
+        assert [vote.root for vote in record.votes] == list(range(ROOTS))
+        assert [vote.store for vote in record.votes] == [store.identity for store in stores]
+
+
+def test_all_go_back_to_the_record_from_wherever_they_were(
+    stores: list[Store], tmp_path: Path, rng: random.Random
+) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    at = [0] * ROOTS
+    recorded = 0
+    for _ in range(40):
+        root = rng.randrange(ROOTS)
+        if at[root] > min(at) + 1:
+            continue
+        at[root] += 1
+        voted = rng.random() < 0.8  # else it is killed between its snapshot and its vote
+        _commit(folder, stores[root], at[root], voted=voted)
+        record = folder.record()
+        recorded = 0 if record is None else record.step
+        if not voted and recorded:
+            shuffled = rng.sample(stores, ROOTS)
+            assert folder.restore(shuffled).step == recorded
+            assert [store.state.trained for store in stores] == [recorded] * ROOTS
+            for store in stores:
+                assert max(snapshot_step(name) or 0 for name in store.snapshots) == recorded
+                folder.check(store)
+            at = [recorded] * ROOTS
+        assert recorded <= min(at)
+    assert recorded > 0
+
+
+def test_votes_of_a_run_that_is_over_do_not_complete_a_step(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    for store in stores:
+        _commit(folder, store, 1)
+    _commit(folder, stores[0], 2)
+    folder.restore(stores)
+    for store in stores[1:]:
+        _commit(folder, store, 2)
+    record = folder.record()
+    assert record is not None
+    assert record.step == 1, "node 0 has not trained step 2 since"
+
+
+def test_mixed_steps_are_refused(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    for store in stores:
+        _commit(folder, store, 4)
+    _commit(folder, stores[2], 5)
+    port = MemorySwitch(1).root()
+    options, streaming = NodeOptions(1), StreamingOptions(group=tmp_path / "group")
+    StreamingNode(port, stores[0], options, streaming)
+    with pytest.raises(StoreError, match=r"optimizer node 2 is at step 5, its group at 4.*restore the group"):
+        StreamingNode(port, stores[2], options, streaming)
+    stores[1].drop_snapshot(snapshot_name(4))
+    with pytest.raises(StoreError, match=r"optimizer node 1 has no snapshot of step 4; it has: none"):
+        folder.restore(stores)
+    assert [store.state.trained for store in stores] == [4, 4, 5], "nothing was changed"
+
+
+def test_wrong_groups_are_named(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    with pytest.raises(StoreError, match="no step that all its nodes have"):
+        folder.restore(stores)
+    for store in stores:
+        _commit(folder, store, 1)
+    with pytest.raises(StoreError, match=r"stores of the optimizer nodes \[0, 1\], the group has 3"):
+        folder.restore(stores[:2])
+    with pytest.raises(StoreError, match=r"stores of the optimizer nodes \[0, 1, 1\]"):
+        folder.restore([*stores[:2], stores[1]])
+    (tmp_path / "other").mkdir()
+    with _store(tmp_path / "other", 1) as strange:
+        strange.commit(1, snapshot=snapshot_name(1))
+        with pytest.raises(StoreError, match="the store of optimizer node 1 is not of this group"):
+            folder.restore([stores[0], strange, stores[2]])
+    path = tmp_path / "group" / "group.json"
+    sealed = json.loads(path.read_text())
+    path.write_text(json.dumps({**sealed, "record": sealed["record"].replace('"step":1', '"step":7')}))
+    with pytest.raises(StoreError, match="the group's record is damaged"):
+        folder.record()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="the group's folder cannot be used"):
+        GroupFolder(tmp_path / "file").vote(vote_of(stores[0]), stores[0].geometry.table.home)
+
+
+def test_clipping_by_the_norm_is_refused(stores: list[Store]) -> None:
+    with pytest.raises(TrainingError, match="clipping by the global norm with 3 optimizer nodes"):
+        StreamingNode(MemorySwitch(1).root(), stores[0], NodeOptions(1), StreamingOptions(clip=Clip(1.0)))
