@@ -1,0 +1,81 @@
+"""`catchment proxy`: plans from a profile, and the step that a group of stores has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from catchment.cli import app
+from catchment.controlplane.errors import ControlPlaneError
+from catchment.host.layers import Homes, LayerSpec, LayerTable
+from catchment.host.optimizer import Adam
+from catchment.host.optimizer.store import Geometry, Precision, Store
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, vote_of
+from catchment.host.proxy import LinkCurve
+from catchment.host.proxy.profile_file import write_profile
+
+
+def _json(*words: str) -> dict[str, object]:
+    done = CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found: dict[str, object] = json.loads(done.output)
+    return found
+
+
+def test_the_command_plans_from_a_profile(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    sizes = tuple(1 << bits for bits in range(10, 27, 2))
+    near, far = LinkCurve.linear(1e-6, 9e9, sizes), LinkCurve.linear(5e-6, 16e9, sizes)
+    write_profile(path, {"w0": {"near": near, "far": far}, "w1": {"near": near, "far": far}})
+    layers = ["--layers", "1000000,2000000,4000000", "--backward", "0.001", "--among-workers", "1e9"]
+    facts = _json("proxy", "plan", str(path), *layers)
+    routing = facts["routing"]
+    assert isinstance(routing, dict)
+    assert routing["w0"] == routing["w1"]
+    assert (routing["w0"]["latency"], routing["w0"]["bandwidth"]) == ("near", "far")
+    assert 1 << 14 < routing["w0"]["threshold"] < 1 << 18
+    assert "answers first" in routing["w0"]["reason"]
+    dual = facts["dual"]
+    assert isinstance(dual, dict)
+    assert dual["seconds of a step"] <= min(dual["seconds, all by the workers"], dual["seconds, all by the proxies"])
+    shown = CliRunner().invoke(app, ["proxy", "plan", str(path)], catch_exceptions=False)
+    assert "near | far" in shown.output
+    for words in (["--layers", "x"], ["--layers", "5"]):
+        with pytest.raises(ControlPlaneError, match=r"whole numbers of bytes|rates are positive"):
+            CliRunner().invoke(app, ["proxy", "plan", str(path), *words], catch_exceptions=False)
+
+
+def test_the_command_shows_a_groups_step_and_goes_back_to_it(tmp_path: Path) -> None:
+    table = LayerTable((LayerSpec.of(0, "a", [("a.w", (30,)), ("a.b", (20,))]),))
+    homes = Homes.spread(table, 2)
+    folder = GroupFolder(tmp_path / "group")
+    assert _json("proxy", "snapshot", str(tmp_path / "group")) == {"step": None, "nodes": []}
+    places = []
+    for root in range(2):
+        part = homes.part(root)
+        place = tmp_path / f"{root}.store"
+        geometry = Geometry(part, 1, Adam().kind, Precision.BF16)
+        with Store.create([place], geometry, lambda layer, part=part: torch.ones(part[layer].numel)) as store:  # type: ignore[misc]
+            store.commit(3, snapshot=snapshot_name(3))
+            folder.vote(vote_of(store), part.home)
+            store.commit(4 + root)
+        places += ["-s", str(place)]
+    found = _json("proxy", "snapshot", str(tmp_path / "group"))
+    assert found["step"] == 3
+    done = CliRunner().invoke(app, ["proxy", "restore", str(tmp_path / "group"), *places], catch_exceptions=False)
+    assert done.output == "training passes: 3\n"
+    with Store.open([tmp_path / "1.store"]) as store:
+        assert store.state.trained == 3
+    with pytest.raises(ControlPlaneError, match=r"stores of the optimizer nodes \[0\], the group has 2"):
+        CliRunner().invoke(app, ["proxy", "restore", str(tmp_path / "group"), *places[:2]], catch_exceptions=False)
+
+
+def test_a_job_file_that_does_not_describe_the_host(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text('{"members": {}}')
+    with pytest.raises(ControlPlaneError, match="does not describe host w0"):
+        CliRunner().invoke(app, ["proxy", "profile", str(path), "w0"], catch_exceptions=False)
