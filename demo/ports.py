@@ -44,7 +44,7 @@ def open_endpoints(
 
 
 def _in_order(endpoints: Endpoints, roots: Sequence[str]) -> dict[str, Endpoint]:
-    """By the name of the optimizer node; the label of a job by itself is empty."""
+    """Endpoints by the name of the optimizer node; the label of a job by itself is empty."""
     if set(endpoints) == {""}:
         return {roots[0]: endpoints[""]}
     return {name: endpoints[name] for name in roots if name in endpoints}

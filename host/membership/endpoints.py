@@ -32,11 +32,11 @@ class Endpoints(Mapping[str, Endpoint]):
         return len(self._opened)
 
     def stalled(self) -> tuple[Stall, ...]:
-        """As Endpoint.stalled, of all of them."""
+        """Streams of any endpoint that stand still, as Endpoint.stalled has them."""
         return tuple(stall for endpoint in self._opened.values() for stall in endpoint.stalled())
 
     def close(self, linger: float = 1.0) -> None:
-        """As Endpoint.close, of all of them."""
+        """Close all of them, as Endpoint.close does."""
         for endpoint in self._opened.values():
             endpoint.close(linger)
 

@@ -98,7 +98,7 @@ class GroupFolder:
                 self._forget(lambda step, _root: step < vote.step)
 
     def check(self, store: Store) -> None:
-        """Before a node begins: it must begin with what all others begin with. Its votes for later steps are void.
+        """Make sure that a node begins with the step that all others begin with; its votes for later ones are void.
 
         Raises:
             StoreError: kind ``mismatch``: says which steps.
