@@ -118,7 +118,7 @@ class Homes:
         return LayerTable(layers, Home(root, self.roots, self.plan))
 
     def numbers(self, root: int) -> tuple[int, ...]:
-        """For each layer of `part(root)` its number in the whole model."""
+        """Numbers in the whole model of the layers of `part(root)`."""
         return tuple(share.pieces[0].layer for share in self._shares_at[self._checked(root)])
 
     def shares(self, layer: int) -> tuple[Share, ...]:

@@ -30,7 +30,7 @@ class LinkCurve:
 
     @classmethod
     def of(cls, measured: Mapping[int, float]) -> Self:
-        """From bytes -> seconds."""
+        """The curve of bytes -> seconds."""
         return cls(tuple(sorted(measured.items())))
 
     @classmethod

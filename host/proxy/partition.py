@@ -1,4 +1,4 @@
-"""Into how many shards a tensor is cut (COARSE, III-E): as small as the link still runs at its full rate."""
+"""The shards of a tensor (COARSE, III-E): as small as the link still runs at its full rate."""
 
 from __future__ import annotations
 

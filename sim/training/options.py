@@ -112,7 +112,7 @@ class TrainingOptions:
 
     @property
     def group_folder(self) -> Path | None:
-        """Where several stores agree on a step; None for one."""
+        """The folder in which several stores agree on a step; None for one."""
         return self.output / "optimizers" if self.roots > 1 and self.out_of_core else None
 
     @property
