@@ -28,7 +28,7 @@ from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobState
 from catchment.controlplane.deployment.store import JobStore
-from catchment.controlplane.jobs import Choice, JobError, JobRequest, TakenError
+from catchment.controlplane.jobs import Choice, JobError, JobRequest, SplitCall, TakenError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig, reconcile
@@ -312,7 +312,7 @@ class Controller:
         _log.info("job %s has new generations (epoch %d): %s", name, record.epoch, cause)
         self.audit.note(CONTROLLER, "renew generations", name, f"epoch {record.epoch}: {cause}")
 
-    async def split(self, watch: JobWatch, number: int, choices: Mapping[str, Choice]) -> None:
+    async def split(self, watch: JobWatch, call: SplitCall, choices: Mapping[str, Choice]) -> None:
         """Give a job a part for each color that its workers chose; hold its lock.
 
         Raises:
@@ -324,7 +324,7 @@ class Controller:
         async with self._locked(self.switches) as clients:
             try:
                 watch.record = await asyncio.to_thread(
-                    partial(lifecycle.split_job, number=number, choices=choices, undisturbed=self._is_undisturbed),
+                    partial(lifecycle.split_job, call=call, choices=choices, undisturbed=self._is_undisturbed),
                     self.store,
                     name,
                     self.topology,
@@ -333,7 +333,7 @@ class Controller:
             except SwitchError:
                 self._reconnect(self.switches)
                 raise
-        _log.info("job %s is split (%d): its parts are %s", name, number, ", ".join(watch.record.group.parts))
+        _log.info("job %s is split (%s): its parts are %s", name, call, ", ".join(watch.record.group.parts))
 
     async def _keep_generations_clean(self) -> None:
         if not await asyncio.to_thread(lifecycle.generations_run_out, self.store):

@@ -17,7 +17,7 @@ from catchment.controlplane.controller.roster import Presence, Seat
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS, Verdict, judge
 from catchment.controlplane.deployment.records import JobRecord
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import Choice
+from catchment.controlplane.jobs import Choice, SplitCall
 
 _log = logging.getLogger(__name__)
 
@@ -129,23 +129,25 @@ class Members:
         return Verdict(verdict.missing, said)
 
     async def split(
-        self, watch: JobWatch, seat: Seat, choice: Choice, *, epoch: int, number: int, timeout: float
+        self, watch: JobWatch, seat: Seat, choice: Choice, *, epoch: int, call: SplitCall, timeout: float
     ) -> JobRecord:
-        """A worker calls a split: waits until every worker has, then until the parts are on their switches.
+        """A worker calls a split: waits until all who take part have, then until the parts are on their switches.
 
         Raises:
-            ControllerError: the host is no worker, not all call in `timeout` seconds (names them), the epoch is over,
-                or the parts cannot be made.
+            ControlPlaneError: the host takes no part, not all call in `timeout` seconds (names them), the epoch is
+                over, or the parts cannot be made.
         """
-        name, workers = watch.record.group.name, watch.record.group.first.workers
+        name, everybody = watch.record.group.name, watch.record.group.first.workers
+        workers = call.workers(everybody)
         if seat.host not in workers:
-            raise ControllerError(f"{seat.host} is no worker of job {name}: only workers split it")
+            whose = f"one of {', '.join(workers)}" if call.among else f"a worker of job {name}"
+            raise ControllerError(f"{call} of job {name}: {seat.host} is not {whose}, and only they split it")
         if epoch != watch.record.epoch:
-            raise ControllerError(f"split {number}: epoch {epoch} of job {name} is over: split in the next one")
-        gathering = watch.splits.choose(number, seat.host, choice)
+            raise ControllerError(f"{call}: epoch {epoch} of job {name} is over: split in the next one")
+        gathering = watch.splits.choose(call, seat.host, choice)
         if len(gathering.choices) == len(workers):
-            choices = watch.splits.close(number)
-            task = asyncio.create_task(self._split(watch, epoch, number, choices, gathering.outcome))
+            choices = watch.splits.close(call)
+            task = asyncio.create_task(self._split(watch, epoch, call, choices, gathering.outcome))
             self._splitting.add(task)
             task.add_done_callback(self._splitting.discard)
         try:
@@ -154,25 +156,25 @@ class Members:
         except TimeoutError:
             silent = ", ".join(worker for worker in workers if worker not in gathering.choices)
             raise ControllerError(
-                f"split {number} of job {name} is not complete after {timeout:g} s"
+                f"{call} of job {name} is not complete after {timeout:g} s"
                 + (f": not called by {silent}" if silent else "")
             ) from None
         finally:
-            watch.splits.withdraw(number, seat.host, gathering)
+            watch.splits.withdraw(call, seat.host, gathering)
 
     async def _split(
         self,
         watch: JobWatch,
         epoch: int,
-        number: int,
+        call: SplitCall,
         choices: Mapping[str, Choice],
         outcome: asyncio.Future[JobRecord],
     ) -> None:
         async with watch.lock:
             try:
                 if watch.removed or watch.record.epoch != epoch:
-                    raise ControllerError(f"split {number}: epoch {epoch} is over")
-                await self._controller.split(watch, number, choices)
+                    raise ControllerError(f"{call}: epoch {epoch} is over")
+                await self._controller.split(watch, call, choices)
                 outcome.set_result(watch.record)
             except ControlPlaneError as error:
                 outcome.set_exception(error)

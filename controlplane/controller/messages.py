@@ -7,7 +7,7 @@ from typing import Any
 
 from catchment.controlplane.controller.job_watch import JobWatch, State
 from catchment.controlplane.controller.switches import SwitchAgent
-from catchment.controlplane.jobs import JobGroup
+from catchment.controlplane.jobs import JobGroup, SplitCall
 from catchment.wire.generated import controller_pb2 as pb
 
 _PARTS = "parts"
@@ -69,10 +69,9 @@ def described(message: Any) -> dict[str, Any]:
     }
 
 
-def split_reply(group: JobGroup, host: str, number: int) -> Any:
+def split_reply(group: JobGroup, host: str, call: SplitCall) -> Any:
     """The answer to a worker that called a split: all that its host is in, and which of it the split gave."""
-    made = (label for label, by in group.splits.items() if by == number)
-    parts = [label for label in made if host in group.parts[label].ports]
+    parts = [label for label in group.made_by(call) if host in group.parts[label].ports]
     return pb.SplitReply(description=description(group, host), parts=parts)
 
 

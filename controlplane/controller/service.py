@@ -19,7 +19,7 @@ from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.roster import Presence
 from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.errors import ControlPlaneError
-from catchment.controlplane.jobs import Choice, JobRequest
+from catchment.controlplane.jobs import Choice, JobRequest, SplitCall
 from catchment.controlplane.jobs.kind import kind_of
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
@@ -228,14 +228,15 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         watch, seat = self._members.find(_short(request.session, "the session"))
         require_host(context, seat.host)
         if not 0 <= request.number < _MAX_SPLITS:
-            raise ControllerError(f"split {request.number}: a job may be split {_MAX_SPLITS} times")
+            raise ControllerError(
+                f"split {request.number}: a job may be split {_MAX_SPLITS} times among the same workers"
+            )
         if not 0 < request.timeout <= _MAX_WAIT_SECONDS:
             raise ControllerError(f"a timeout of {request.timeout:g} s: give up to {_MAX_WAIT_SECONDS:g}")
+        call = SplitCall(request.number, tuple(request.among))
         choice = Choice(request.color if request.HasField("color") else None, request.key)
-        record = await self._members.split(
-            watch, seat, choice, epoch=request.epoch, number=request.number, timeout=request.timeout
-        )
-        return messages.split_reply(record.group, seat.host, request.number)
+        record = await self._members.split(watch, seat, choice, epoch=request.epoch, call=call, timeout=request.timeout)
+        return messages.split_reply(record.group, seat.host, call)
 
     @_answers
     async def Leave(self, request: Any, context: Any) -> Any:  # noqa: N802

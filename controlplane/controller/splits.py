@@ -1,4 +1,4 @@
-"""The splits of jobs under the controller: every worker calls, then all get their part (MPI_Comm_split)."""
+"""The splits of jobs under the controller: every worker that takes part calls, then all get theirs (MPI_Comm_split)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.deployment.records import JobRecord
-from catchment.controlplane.jobs import Choice
+from catchment.controlplane.jobs import Choice, SplitCall
 
 
 @dataclass(slots=True)
 class Gathering:
-    """The choices of a job's workers for one split, until every worker has made its own.
+    """The choices of workers for one split, until every one that takes part has made its own.
 
     Attributes:
         choices: host -> what it chose.
@@ -28,35 +28,35 @@ class Gathering:
 
 
 class Splits:
-    """The splits of one job that are under way, by their numbers."""
+    """The splits of one job that are under way."""
 
     def __init__(self) -> None:
-        self._gatherings: dict[int, Gathering] = {}
+        self._gatherings: dict[SplitCall, Gathering] = {}
 
-    def choose(self, number: int, host: str, choice: Choice) -> Gathering:
+    def choose(self, call: SplitCall, host: str, choice: Choice) -> Gathering:
         """Note a worker's choice.
 
         Raises:
             ControllerError: it has chosen otherwise in this split, which is still under way.
         """
-        gathering = self._gatherings.setdefault(number, Gathering())
+        gathering = self._gatherings.setdefault(call, Gathering())
         before = gathering.choices.setdefault(host, choice)
         if before != choice:
-            raise ControllerError(f"{host} has called split {number} already, with color {before.color}")
+            raise ControllerError(f"{host} has called {call} already, with color {before.color}")
         return gathering
 
-    def withdraw(self, number: int, host: str, gathering: Gathering) -> None:
+    def withdraw(self, call: SplitCall, host: str, gathering: Gathering) -> None:
         """Take a choice back whose worker waits no longer; too late once every worker has chosen."""
-        if self._gatherings.get(number) is gathering:
+        if self._gatherings.get(call) is gathering:
             gathering.choices.pop(host, None)
 
-    def close(self, number: int) -> Mapping[str, Choice]:
-        """The choices of a split that every worker has called; calls from here on belong to the next of its number."""
-        return self._gatherings.pop(number).choices
+    def close(self, call: SplitCall) -> Mapping[str, Choice]:
+        """The choices of a split that everybody has called; who calls it from here on begins it anew."""
+        return self._gatherings.pop(call).choices
 
     def fail(self, cause: str) -> None:
         """End every split that is under way."""
-        for number, gathering in self._gatherings.items():
+        for call, gathering in self._gatherings.items():
             if not gathering.outcome.done():
-                gathering.outcome.set_exception(ControllerError(f"split {number} was broken off: {cause}"))
+                gathering.outcome.set_exception(ControllerError(f"{call} was broken off: {cause}"))
         self._gatherings.clear()

@@ -16,7 +16,7 @@ from catchment.controlplane.deployment.records import Contents, Holding, JobReco
 from catchment.controlplane.jobs import JobError, JobGroup
 from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, GenerationOrder
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _PATIENCE = 10.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGED = (
@@ -38,7 +38,8 @@ CREATE TABLE members (
 _KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
 """Since version 2; since version 3 the settings have `generation_key`."""
 _FOREIGN = "CREATE TABLE foreign_jobs (switch TEXT PRIMARY KEY, holdings TEXT NOT NULL) STRICT"
-"""Since version 4, as the setting `owner`; since version 5 a plan is that of a group."""
+"""Since version 4, as the setting `owner`; since version 5 a plan is that of a group, since version 6 its splits
+say among which workers."""
 
 
 class DamagedError(JobError):
@@ -232,8 +233,10 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         database.execute(_KEPT)
     if version < 4:
         database.execute(_FOREIGN)
-    if version > 0:
+    if 0 < version < 5:
         _make_groups(database)
+    if version == 5:
+        _say_who_splits(database)
     if version == 0:
         for statement in _SCHEMA.strip().split(";\n"):
             if statement:
@@ -246,6 +249,14 @@ def _migrate(database: sqlite3.Connection, path: Path) -> None:
         settings = {"owner": settings["owner"]} if version < 4 else {}
     database.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
     database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _say_who_splits(database: sqlite3.Connection) -> None:
+    """Write every split as one among all workers."""
+    for name, plan in database.execute("SELECT name, plan FROM jobs").fetchall():
+        group = json.loads(plan)
+        group["splits"] = {label: {"number": number, "among": []} for label, number in group["splits"].items()}
+        database.execute("UPDATE jobs SET plan = ? WHERE name = ?", (json.dumps(group), name))
 
 
 def _make_groups(database: sqlite3.Connection) -> None:

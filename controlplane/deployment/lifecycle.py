@@ -16,6 +16,7 @@ from catchment.controlplane.jobs import (
     Choice,
     JobError,
     JobRequest,
+    SplitCall,
     deploy,
     remove,
     remove_where_possible,
@@ -134,14 +135,14 @@ def split_job(
     topology: Topology,
     clients: Clients,
     *,
-    number: int,
+    call: SplitCall,
     choices: Mapping[str, Choice],
     undisturbed: Callable[[str], bool] = somebody_may_have_written,
 ) -> JobRecord:
     """Give a job a part for each color that its workers chose (`jobs.request.extended`), in the present epoch.
 
     Returns:
-        The job with these parts; with those that it had, when the split of this number has the same workers already.
+        The job with these parts; with those that it had, when this split gave the same workers before.
 
     Raises:
         JobError: there is no such job, a choice is missing, a switch is full, or there is no client for one.
@@ -149,7 +150,7 @@ def split_job(
     """
     with store() as jobs:
         old = jobs.record(name)
-        group = extended(old.group, number, choices, topology, jobs.allocator)
+        group = extended(old.group, call, choices, topology, jobs.allocator)
         record = replace(old, group=group)
         jobs.put(record)
     added, gone = (

@@ -3,7 +3,7 @@
 from catchment.controlplane.jobs import kinds  # noqa: F401  registers them
 from catchment.controlplane.jobs.allocation import Allocator, Share
 from catchment.controlplane.jobs.deploy import deploy, remove, remove_where_possible, renew, somebody_may_have_written
-from catchment.controlplane.jobs.division import Choice
+from catchment.controlplane.jobs.division import Choice, SplitCall
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
@@ -18,6 +18,7 @@ __all__ = [
     "JobPlan",
     "JobRequest",
     "Share",
+    "SplitCall",
     "StreamPlan",
     "TakenError",
     "deploy",

@@ -9,6 +9,8 @@ from catchment.controlplane.jobs.errors import JobError
 
 ACROSS = "across-"
 """Begins the name of the jobs that join workers at equal places of all blocks."""
+SPLIT = "split"
+"""Begins the labels of the jobs that a split makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,36 @@ class Choice:
 
     color: int | None
     key: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitCall:
+    """Which split of a job it is: what every worker that takes part calls alike.
+
+    Attributes:
+        number: of the splits among the same workers, from 0.
+        among: indices of the workers that take part, in ascending order; empty for every worker.
+    """
+
+    number: int
+    among: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """In labels and messages: ``split0`` of all workers, ``split0-of-1-3`` of two."""
+        return f"{SPLIT}{self.number}" + "".join(f"-{word}" for word in (("of", *self.among) if self.among else ()))
+
+    def workers(self, everybody: Sequence[str]) -> tuple[str, ...]:
+        """Names of the workers that take part, of all names in the order of the indices.
+
+        Raises:
+            JobError: indices that are not in ascending order, or of no worker.
+        """
+        if list(self.among) != sorted(set(self.among)) or (self.among and self.among[-1] >= len(everybody)):
+            raise JobError(
+                f"a split among workers {', '.join(map(str, self.among))}: give indices of the {len(everybody)} "
+                "workers, in ascending order, each once"
+            )
+        return tuple(everybody[index] for index in self.among) if self.among else tuple(everybody)
 
 
 def split(workers: Sequence[str], choices: Mapping[str, Choice]) -> dict[int, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from catchment.controlplane.jobs.allocation import Allocator
+from catchment.controlplane.jobs.division import SplitCall
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.plan import JobPlan
@@ -25,12 +26,12 @@ class JobGroup:
         name: of the group.
         parts: label -> job, which has the name NAME/LABEL, and the group's own name for the label ALONE. Equal or
             different members, roots and rails; at least one.
-        splits: label -> number of the split that made this part; the others were planned with the group.
+        splits: label -> the split that made this part; the others were planned with the group.
     """
 
     name: str
     parts: Mapping[str, JobPlan]
-    splits: Mapping[str, int] = field(default_factory=dict)
+    splits: Mapping[str, SplitCall] = field(default_factory=dict)
 
     @classmethod
     def alone(cls, job: JobPlan) -> Self:
@@ -66,6 +67,10 @@ class JobGroup:
     def switches(self) -> tuple[str, ...]:
         """Every switch of any job, each once."""
         return tuple(dict.fromkeys(branch.switch for plan in self.plans for branch in plan.tree))
+
+    def made_by(self, call: SplitCall) -> list[str]:
+        """Labels of the parts that a split made."""
+        return [label for label, made_by in self.splits.items() if made_by == call]
 
     def whole(self) -> dict[str, JobPlan]:
         """The parts that were planned with the group and that every worker of it is in, by label."""
@@ -150,7 +155,9 @@ class JobGroup:
         return {
             "name": self.name,
             "parts": {label: plan.to_json() for label, plan in self.parts.items()},
-            "splits": dict(self.splits),
+            "splits": {
+                label: {"number": call.number, "among": list(call.among)} for label, call in self.splits.items()
+            },
         }
 
     @classmethod
@@ -164,7 +171,11 @@ class JobGroup:
             parts = {str(label): JobPlan.from_json(plan) for label, plan in data["parts"].items()}
             if not parts:
                 raise JobError("not a stored job: it has no parts")
-            return cls(str(data["name"]), parts, {str(label): int(number) for label, number in data["splits"].items()})
+            splits = {
+                str(label): SplitCall(int(call["number"]), tuple(map(int, call["among"])))
+                for label, call in data["splits"].items()
+            }
+            return cls(str(data["name"]), parts, splits)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise JobError(f"not a stored job: {error!r}") from None
 

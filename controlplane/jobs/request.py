@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catchment.controlplane.jobs.allocation import Allocator
-from catchment.controlplane.jobs.division import Choice, grid, split
+from catchment.controlplane.jobs.division import SPLIT, Choice, SplitCall, grid, split
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.group import ALONE, JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
@@ -15,8 +15,6 @@ from catchment.controlplane.jobs.planning import plan_job
 from catchment.controlplane.topology import Topology
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-SPLIT = "split"
-"""Begins the labels of the jobs that a split makes."""
 MOST_GENERATIONS = 4096
 """Most that a group takes."""
 
@@ -105,26 +103,26 @@ def check_size(group: JobGroup) -> None:
 
 
 def extended(
-    group: JobGroup, number: int, choices: Mapping[str, Choice], topology: Topology, allocator: Allocator
+    group: JobGroup, call: SplitCall, choices: Mapping[str, Choice], topology: Topology, allocator: Allocator
 ) -> JobGroup:
     """The group with the jobs of a split beside its others: one for each color, on each rail and root that it has.
 
-    The jobs of an earlier split of this number give way, unless they are the same.
+    The jobs of an earlier split with this call give way, unless they are the same.
 
     Args:
         group: of jobs.
-        number: of the split, from 0.
-        choices: of every worker.
+        call: which split it is.
+        choices: of every worker that takes part.
         topology: where.
         allocator: of everything else on it.
 
     Raises:
         JobError: a choice is missing, or a switch is full.
     """
-    colors = split(group.first.workers, choices)
-    before = {label for label, made_by in group.splits.items() if made_by == number}
+    colors = split(call.workers(group.first.workers), choices)
+    before = set(group.made_by(call))
     wanted = {
-        ".".join(filter(None, (base, f"{SPLIT}{number}.{color}"))): (plan, workers)
+        ".".join(filter(None, (base, f"{call}.{color}"))): (plan, workers)
         for base, plan in group.whole().items()
         for color, workers in colors.items()
     }
@@ -143,7 +141,7 @@ def extended(
     larger = JobGroup(
         group.name,
         {**{label: plan for label, plan in group.parts.items() if label not in before}, **made},
-        {**{label: n for label, n in group.splits.items() if label not in before}, **dict.fromkeys(made, number)},
+        {**{label: n for label, n in group.splits.items() if label not in before}, **dict.fromkeys(made, call)},
     )
     check_size(larger)
     return larger

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, final
 
@@ -52,7 +53,7 @@ class Membership:
         self._interval: float = reply.interval
         self._description = Description.of(reply.description, reply.epoch)
         self._working = 0
-        self._splits = 0
+        self._splits: Counter[tuple[int, ...]] = Counter()
         self._complete = False
         self._trouble = ""
         self._cause = ""
@@ -209,15 +210,20 @@ class Membership:
         self._beat_now.set()
         return made
 
-    def split(self, color: int | None, key: int = 0, *, timeout: float = 10.0) -> tuple[Description, ...]:
+    def split(
+        self, color: int | None, key: int = 0, *, among: Iterable[int] = (), timeout: float = 10.0
+    ) -> tuple[Description, ...]:
         """Divide the job as MPI_Comm_split does: a job for each color, of the workers that gave it.
 
-        Every worker of the job calls, as often and in the same order as the others since the generations changed. The
-        new jobs belong to this one: they get new generations when it does (`superseded`), and are removed with it.
+        Every worker of the job calls, or every one that `among` names (as MPI_Comm_create_group does), as often and in
+        the same order as the others since the generations changed. The new jobs belong to this one: they get new
+        generations when it does (`superseded`), and are removed with it.
 
         Args:
             color: of the job that this worker is to be in; None for none.
             key: orders the workers of a color; equal keys keep the order of the ranks.
+            among: indices of the workers that call, this one among them; the same on all of them. Every worker unless
+                given.
             timeout: seconds to wait for the other workers.
 
         Returns:
@@ -231,19 +237,20 @@ class Membership:
         with self._news:
             if self._error is not None:
                 raise self._error
-            now = self._description
+            now, workers = self._description, tuple(sorted(set(among)))
             try:
                 request = pb.SplitRequest(
                     session=self._session,
                     epoch=now.epoch,
-                    number=self._splits,
+                    number=self._splits[workers],
                     color=color,
                     key=key,
                     timeout=timeout,
+                    among=workers,
                 )
             except (TypeError, ValueError) as error:
                 raise MembershipError(f"cannot split job {now.job} by color {color}, key {key}: {error}") from None
-            self._splits += 1
+            self._splits[workers] += 1
         try:
             reply = self._stub.Split(request, timeout=max(0.0, timeout) + _CALL_SECONDS)
         except grpc.RpcError as error:
@@ -320,7 +327,7 @@ class Membership:
             changed = notice.epoch != self._description.epoch
             if changed:
                 self._description = Description.of(notice.description, notice.epoch)
-                self._splits = 0
+                self._splits.clear()
             self._complete, self._trouble, self._cause = notice.complete, notice.trouble, notice.cause
             part = self._part
             self._news.notify_all()

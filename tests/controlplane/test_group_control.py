@@ -106,6 +106,33 @@ def test_a_split_gives_each_color_a_job(place: Place) -> None:
         assert {part.label for part in operator.job("train").parts} == {"", "split0.0", "split0.1", "split1.5"}
 
 
+def test_a_split_among_some_needs_no_others(place: Place) -> None:
+    """Workers 0 and 3, twice, then 0, 1 and 3; a number counts the calls of the same workers only."""
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+
+        def made(*hosts: str) -> list[Description]:
+            among = [int(host[1]) for host in hosts]
+            calls = at_once({h: lambda h=h: members[h].split(0, -int(h[1]), among=reversed(among)) for h in hosts})
+            return [call.result()[0] for call in calls.values()]
+
+        pairs = [*made("w0", "w3"), *made("w0", "w3")]
+        assert [part.label for part in pairs] == ["split0-of-0-3.0"] * 2 + ["split1-of-0-3.0"] * 2
+        assert [part.wid for part in pairs] == [1, 0, 1, 0]
+        three = made("w0", "w1", "w3")
+        assert {part.label for part in three} == {"split0-of-0-1-3.0"}
+        assert [part.streams["sums"].workers for part in three] == [3, 3, 3]
+        now = {stream.gen for part in (*pairs, *three) for stream in part.streams.values()}
+        assert len(now) == 3 and now <= on_switches(place)
+        with pytest.raises(MembershipError, match=r"split0-of-0-1 of job train: w2 is not one of w0, w1"):
+            members["w2"].split(0, among=(0, 1))
+        with pytest.raises(MembershipError, match="among workers 0, 9: give indices of the 4 workers"):
+            members["w0"].split(0, among=(0, 9))
+        early = at_once({"w0": lambda: members["w0"].split(0, among=(0, 2), timeout=0.5)})["w0"]
+        with pytest.raises(MembershipError, match=r"split0-of-0-2 of job train is not complete.*not called by w2"):
+            early.result()
+
+
 def test_a_split_comes_back_in_the_next_epoch(place: Place) -> None:
     with place.controller.operator() as operator, ExitStack() as exits:
         token = operator.create(group()).token
@@ -137,7 +164,7 @@ def test_who_does_not_call_a_split_is_named(place: Place) -> None:
         members = joined(place, operator.create(group()).token, exits)
         early = {h: lambda h=h: members[h].split(0, timeout=1.0) for h in ("w0", "w2")}
         for call in at_once(early).values():
-            with pytest.raises(MembershipError, match=r"split 0 of job train is not complete after 1 s: .*w1.*w3"):
+            with pytest.raises(MembershipError, match=r"split0 of job train is not complete after 1 s: .*w1.*w3"):
                 call.result()
         assert list(operator.job("train").parts) == []
 
@@ -147,7 +174,7 @@ def test_a_loss_breaks_a_split_off(place: Place) -> None:
         members = joined(place, operator.create(group()).token, exits)
         with ThreadPoolExecutor(1) as threads:
             waiting = threads.submit(lambda: members["w0"].split(0, timeout=120.0))
-            until(lambda: members["w0"]._splits == 1, "w0 has called")
+            until(lambda: members["w0"]._splits[()] == 1, "w0 has called")
             members["w3"]._end()
             with pytest.raises(MembershipError, match=r"split|epoch"):
                 waiting.result()
@@ -172,7 +199,7 @@ def test_bad_splits_are_refused(place: Place) -> None:
         token = operator.create(JobRequest("train", "luwu", WORKERS, "opt", 8)).token
         members = joined(place, token, exits)
         root = exits.enter_context(place.controller.join("train", "opt", token))
-        with pytest.raises(MembershipError, match="opt is no worker of job train"):
+        with pytest.raises(MembershipError, match="opt is not a worker of job train"):
             root.split(0)
         with pytest.raises(MembershipError, match="color"):
             members["w0"].split(1 << 70)

@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,17 @@ from catchment.controlplane.client import P4Info, SwitchClient, SwitchError
 from catchment.controlplane.client.entries import to_message
 from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.store import open_store
-from catchment.controlplane.jobs import Allocator, Choice, JobError, JobGroup, JobRequest, deploy, remove, renew
+from catchment.controlplane.jobs import (
+    Allocator,
+    Choice,
+    JobError,
+    JobGroup,
+    JobRequest,
+    SplitCall,
+    deploy,
+    remove,
+    renew,
+)
 from catchment.controlplane.jobs.division import grid, split
 from catchment.controlplane.jobs.request import extended
 from catchment.controlplane.topology import Topology, racks, star
@@ -150,19 +161,39 @@ def test_a_split_of_a_group_comes_again_with_the_same_workers_only() -> None:
     allocator = Allocator(STAR)
     group = JobRequest("train", "allreduce", WORKERS, None, 8).plan(STAR, allocator)
     halves = {w: Choice(rank // 4, -rank) for rank, w in enumerate(WORKERS)}
-    once = extended(group, 0, halves, STAR, allocator)
+    once = extended(group, SplitCall(0), halves, STAR, allocator)
     assert {label: plan.workers for label, plan in once.parts.items()} == {
         "": WORKERS, "split0.0": ("w3", "w2", "w1", "w0"), "split0.1": ("w7", "w6", "w5", "w4")
     }  # fmt: skip
-    assert extended(once, 0, halves, STAR, allocator) == once
-    more = extended(once, 1, {w: Choice(0 if rank < 2 else None) for rank, w in enumerate(WORKERS)}, STAR, allocator)
+    assert extended(once, SplitCall(0), halves, STAR, allocator) == once
+    more = extended(
+        once, SplitCall(1), {w: Choice(0 if rank < 2 else None) for rank, w in enumerate(WORKERS)}, STAR, allocator
+    )
     assert set(more.parts) == {*once.parts, "split1.0"}
-    other = extended(more, 0, {w: Choice(9) for w in WORKERS}, STAR, allocator)
+    other = extended(more, SplitCall(0), {w: Choice(9) for w in WORKERS}, STAR, allocator)
     assert set(other.parts) == {"", "split0.9", "split1.0"}
     assert other.parts["split1.0"] == more.parts["split1.0"]
     again = other.renewed(allocator)
     assert not {s.gen for p in again.plans for s in p.streams} & {s.gen for p in other.plans for s in p.streams}
     assert again.splits == other.splits
+
+
+def test_splits_among_some_workers_stand_beside_each_other() -> None:
+    allocator = Allocator(STAR)
+    group = JobRequest("train", "allreduce", WORKERS, None, 8).plan(STAR, allocator)
+    low, mixed = SplitCall(0, (1, 2)), SplitCall(0, (2, 5, 7))
+    once = extended(group, low, {"w1": Choice(0), "w2": Choice(0, -1)}, STAR, allocator)
+    both = extended(once, mixed, {w: Choice(int(w != "w5")) for w in ("w2", "w5", "w7")}, STAR, allocator)
+    assert {label: plan.workers for label, plan in both.parts.items() if label} == {
+        "split0-of-1-2.0": ("w2", "w1"), "split0-of-2-5-7.0": ("w5",), "split0-of-2-5-7.1": ("w2", "w7")
+    }  # fmt: skip
+    assert (both.made_by(low), len(both.made_by(mixed))) == (["split0-of-1-2.0"], 2)
+    assert JobGroup.from_json(json.loads(json.dumps(both.to_json()))) == both
+    with pytest.raises(JobError, match="only workers choose a color; no workers: w3"):
+        extended(both, low, {w: Choice(0) for w in ("w1", "w2", "w3")}, STAR, allocator)
+    for wrong in ((2, 1), (1, 1), (0, len(WORKERS))):
+        with pytest.raises(JobError, match="in ascending order, each once"):
+            extended(both, SplitCall(0, wrong), {}, STAR, allocator)
 
 
 # Switches
@@ -244,6 +275,22 @@ def test_a_file_of_before_groups_is_read(tmp_path: Path) -> None:
     with store() as stored:
         assert stored.record("old").group == record.group
         assert stored.allocator.order.key == key, "the order of the generations goes on"
+
+
+def test_splits_of_before_they_said_among_whom_are_read(tmp_path: Path) -> None:
+    store = partial(open_store, STAR, tmp_path)
+    lifecycle.reserve_job(store, JobRequest("old", "allreduce", WORKERS, None, 8), STAR)
+    with store() as stored:
+        record = stored.record("old")
+        choices = {w: Choice(0) for w in WORKERS}
+        record = replace(record, group=extended(record.group, SplitCall(1), choices, STAR, stored.allocator))
+        stored.put(record)
+    with sqlite3.connect(tmp_path / "lab.jobs.sqlite") as database:  # as version 5 wrote it
+        group = {**record.group.to_json(), "splits": {"split1.0": 1}}
+        database.execute("UPDATE jobs SET plan = ?", (json.dumps(group),))
+        database.execute("PRAGMA user_version = 5")
+    with store() as stored:
+        assert stored.record("old").group == record.group
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,12 @@ from catchment.controlplane.controller import messages
 
 CASES = ROOT / "tests" / "host" / "torch" / "distributed"
 PATIENCE = 480.0
-# What needs no second switch: with a job that exists, groups of some of the ranks are gloo's.
+MESH = (
+    "case_a_mesh_goes_through_the_switch",
+    "case_a_controller_makes_every_group",
+    "case_a_groups_own_settings_do_not_lose_the_job",
+    "case_a_group_that_a_switch_has_no_room_for_goes_by_gloo",
+)
 CHOSEN = (
     "case_all_reduce_sums_floats",
     "case_broadcast_carries_any_bytes",
@@ -114,10 +119,30 @@ def test_a_job_file_with_ranks_in_another_order(controlled: ControlledLab, tmp_p
             for rank, host in enumerate(reversed(hosts))
         }  # fmt: skip
         ended = run_on(controlled, commands, {host: {"CATCHMENT_JOB": str(job)} for host in hosts})
+    check_cases(ended, CHOSEN)
+
+
+def check_cases(ended: Mapping[str, tuple[int, str, str]], cases: Sequence[str]) -> None:
+    """Every case went well on every host."""
     for host, (code, output, complaint) in ended.items():
         said = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        assert code == 0 and len(said) == len(CHOSEN), f"{host}: {output}{complaint}"
+        assert code == 0 and len(said) == len(cases), f"{host}: {output}{complaint}"
         assert not [one for one in said if "error" in one], f"{host}: {said}"
+
+
+def test_groups_of_some_ranks_go_through_the_switches(controlled: ControlledLab, tmp_path: Path) -> None:
+    """A mesh of 2 x 2 over two racks, its ranks in another order than the job's workers; then groups as they come."""
+    skip_on(controlled)
+    hosts = ["w0", "w1", "w2", "w3"]
+    with controlled.job("torch", ["w2", "w0", "w3", "w1"], root=None, slots=64) as token:
+        commands = {
+            host: [
+                str(CASES / "member.py"), str(CASES / "mesh_cases.py"), str(rank), "4", str(tmp_path / "store"), "120",
+                ",".join(MESH),
+            ]
+            for rank, host in enumerate(hosts)
+        }  # fmt: skip
+        check_cases(run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts}), MESH)
 
 
 def describe(lab: ControlledLab) -> dict[str, object]:

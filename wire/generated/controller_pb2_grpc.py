@@ -166,7 +166,8 @@ class ControllerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Split(self, request, context):
-        """Every worker calls; then each gets the jobs of its color (MPI_Comm_split). They belong to the job from here on.
+        """Every worker calls, or every one of those that are named (MPI_Comm_create_group); then each gets the jobs of its
+        color (MPI_Comm_split). They belong to the job from here on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

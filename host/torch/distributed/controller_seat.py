@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from typing import Final, final
 
 from catchment.host.collectives import ABSENT, CollectiveError, Communicator, Scaling
-from catchment.host.membership import Credentials, Membership, MembershipError
+from catchment.host.membership import Credentials, Description, Membership, MembershipError
+from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.seat import Loss
 from catchment.host.torch.distributed.settings import ControllerAccess
 
+_LOG: Final = logging.getLogger("catchment.torch")
 _POLL_SECONDS: Final = 0.5
 
 
@@ -76,7 +79,7 @@ class ControllerSeat:
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""
-        threading.Thread(target=self._listen, args=(lost,), name="catchment-peers", daemon=True).start()
+        _watch(self._member, self._left, lost)
 
     def leave(self) -> None:
         """See `Seat`."""
@@ -84,14 +87,73 @@ class ControllerSeat:
             self._left.set()
             self._member.leave()
 
-    def _listen(self, lost: Callable[[Loss], None]) -> None:
+    def part(self, agreement: Agreement) -> PartSeat | None:
+        """See `Seat`: the controller makes a job of these workers."""
+        workers = agreement.of_all("workers", self._member.description.wid)
         try:
-            while not self._left.is_set():
-                if self._member.superseded(_POLL_SECONDS):
-                    lost(Loss(self._member.cause or "the controller has replaced the generations of the job"))
+            (part,) = self._member.split(0, agreement.rank, among=workers, timeout=self._timeout)
+            failure = ""
+        except MembershipError as error:
+            part, failure = None, str(error)
+        failures = [said for said in agreement.of_all("splits", failure) if said]
+        if failures:
+            _LOG.warning("a group of workers %s goes by gloo: %s", sorted(workers), failures[0])
+        if part is None or failures:
+            return None
+        return PartSeat(self, self._member, part, self._absent)
+
+
+@final
+class PartSeat:
+    """A place in a job that the controller made for some of the workers; it ends with the job of all.
+
+    Args:
+        whole: the place in the job of all.
+        member: of the job.
+        part: what this host needs.
+        absent: seconds for which the part's switch may be gone or silent.
+    """
+
+    def __init__(self, whole: ControllerSeat, member: Membership, part: Description, absent: float) -> None:
+        self.name = f"{whole.name}/{part.label}"
+        self.address = part.local[0]
+        self._whole = whole
+        self._member = member
+        self._part = part
+        self._absent = absent
+        self._left = threading.Event()
+
+    def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
+        """See `Seat`."""
+        return Communicator.of_description(self._part, timeout=timeout, scaling=scaling, absent=self._absent)
+
+    def watch(self, lost: Callable[[Loss], None]) -> None:
+        """See `Seat`."""
+        _watch(self._member, self._left, lost)
+
+    def leave(self) -> None:
+        """See `Seat`."""
+        self._left.set()
+
+    def part(self, agreement: Agreement) -> PartSeat | None:
+        """See `Seat`."""
+        return self._whole.part(agreement)
+
+
+def _watch(member: Membership, left: threading.Event, lost: Callable[[Loss], None]) -> None:
+    """Call `lost`, from a thread, when the generations that `member` works in are replaced; until `left` is set."""
+
+    def listen() -> None:
+        try:
+            while not left.is_set():
+                if member.superseded(_POLL_SECONDS):
+                    lost(Loss(member.cause or "the controller has replaced the generations of the job"))
                     return
         except MembershipError as error:
-            lost(Loss(str(error)))
+            if not left.is_set():
+                lost(Loss(str(error)))
+
+    threading.Thread(target=listen, name="catchment-peers", daemon=True).start()
 
 
 def _unavailable(error: MembershipError) -> CollectiveError:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 import torch.distributed as dist
@@ -30,16 +32,16 @@ _JOIN_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """Who has the job, and this host's address in its network."""
+    """The group of all ranks, and this host's address in its network."""
 
     group: weakref.ref[SwitchGroup]
     address: str | None
 
     @property
-    def now(self) -> bool:
-        """Whether it still has it."""
+    def now(self) -> SwitchGroup | None:
+        """The group, until it is left."""
         group = self.group()
-        return group is not None and not group.closed
+        return None if group is None or group.closed else group
 
 
 _JOB: Final[deque[_Taken]] = deque(maxlen=1)
@@ -62,51 +64,55 @@ def create(place: Any, options: Any) -> Any:
     settings = options or Settings.of_environment()
     rank, size, timeout = int(place.group_rank), int(place.group_size), place.timeout
     agreement = Agreement(place.store, rank, size, timeout)
-    switch, address = None, None
+    ranks = list(place.global_ranks_in_group)
+    everybody = not ranks or len(ranks) == dist.get_world_size()
     own = options is not None and (options.job is not None or options.controller is not None)
-    if size > 1 and (own or _has_job(settings, list(place.global_ranks_in_group))):
-        switch, address = _open(agreement, settings, timeout)
-        if not any(taken.now for taken in _JOB):
-            _JOB.append(_Taken(weakref.ref(switch), address))
-    else:
-        address = _JOB[0].address if _JOB else None
+    whole = None if own else next(filter(None, (taken.now for taken in _JOB)), None)
+    opened = None
+    if size > 1 and whole is not None:
+        opened = _open(agreement, settings, timeout, partial(whole.seat.part, agreement))
+    elif size > 1 and (own or everybody or (settings.job is None and settings.controller is None)):
+        opened = _open(agreement, settings, timeout, partial(_seat, agreement, settings))
+    switch, address = opened or (None, _JOB[0].address if _JOB else None)
+    if switch is None:
         _LOG.info("group %s of %d ranks has no job of its own: gloo carries it", place.group_id, size)
+    elif everybody and whole is None:
+        _JOB.append(_Taken(weakref.ref(switch), address))
     companion = Companion(agreement.store, rank, size, timeout, address, wanted=settings.companion or switch is None)
     group = SwitchProcessGroup(agreement.store, rank, size, switch, companion)
     return in_native(group, settings.scaling, settings.native)
 
 
-def _has_job(settings: Settings, global_ranks: list[int]) -> bool:
-    """A job of the environment is one, for the first group of all ranks; others have none."""
-    if settings.job is None and settings.controller is None:
-        return True
-    return not any(taken.now for taken in _JOB) and (not global_ranks or len(global_ranks) == dist.get_world_size())
-
-
-def _open(agreement: Agreement, settings: Settings, timeout: timedelta) -> tuple[SwitchGroup, str | None]:
-    """The group's switch, and this host's address in its network; None: one machine."""
+def _open(
+    agreement: Agreement, settings: Settings, timeout: timedelta, take: Callable[[], Seat | None]
+) -> tuple[SwitchGroup, str | None] | None:
+    """The group's switch, and this host's address in its network (None: one machine); None: `take` finds no place."""
     failure: CollectiveError | None = None
     place: dict[str, Any] = {}
     seat = communicator = None
     try:
-        seat = _seat(agreement, settings)
-        communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
-        place = {"worker": communicator.rank}
+        seat = take()
+        if seat is not None:
+            communicator = seat.open(timeout=timeout.total_seconds(), scaling=settings.scaling)
+            place = {"worker": communicator.rank}
     except CollectiveError as error:
         failure = error
         place = {"failed": str(error)}
     everybody = agreement.of_all("places", place)
-    if seat is None or communicator is None or failure is not None:
+    if failure is not None:
         agreement.await_readers("places")
-        raise failure or AssertionError
+        raise failure
     failed = {rank: said["failed"] for rank, said in enumerate(everybody) if "failed" in said}
     if failed:
-        communicator.close(0.0)
-        seat.leave()
+        if seat is not None and communicator is not None:
+            communicator.close(0.0)
+            seat.leave()
         first = min(failed)
         raise CollectiveError(
             f"rank {first} has no way to the switch: {failed[first]}", kind="system", peers=tuple(failed)
         )
+    if seat is None or communicator is None:
+        return None
     order = RankOrder([said["worker"] for said in everybody])
     return SwitchGroup(seat, communicator, order, agreement.rank), seat.address
 
@@ -115,7 +121,7 @@ def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
         return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
     if settings.job is not None:
-        return FileSeat(
+        return FileSeat.of(
             settings.job, rank=agreement.rank, size=agreement.size, host=settings.host, absent=settings.absent
         )
     return local_seat.take(agreement, settings.local_switch)

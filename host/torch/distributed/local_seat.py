@@ -52,7 +52,7 @@ def take(agreement: Agreement, command: str | None) -> LocalSeat:
         place = agreement.of_first("switch", lambda: _make(switches, command))
         path, ranks = place["path"], place["ranks"]
         switch = _SWITCHES.get(path) or _connect(path, ranks[agreement.rank])
-        return LocalSeat(switch, place["name"], place["members"][agreement.rank], ranks)
+        return LocalSeat(switch, place["name"], place["members"][agreement.rank], ranks, command)
     except CollectiveError:
         for switch in _SWITCHES.values():
             switch.end_unless_used()
@@ -92,15 +92,19 @@ class LocalSeat:
         group: the group's name there.
         member: what this rank needs.
         ranks: of the switch, in the order of the group's.
+        command: starts a switch; the installed one unless given.
     """
 
-    def __init__(self, switch: LocalSwitch, group: str, member: Member, ranks: Sequence[int]) -> None:
+    def __init__(
+        self, switch: LocalSwitch, group: str, member: Member, ranks: Sequence[int], command: str | None = None
+    ) -> None:
         self.name = "torch"
         self.address = None
         self._switch = switch
         self._group = group
         self._member = dict(member)
         self._ranks = list(ranks)
+        self._command = command
         switch.join(group)
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
@@ -129,6 +133,10 @@ class LocalSeat:
                 lost(Loss(f"the process of rank {ranks[0]} has ended", ranks))
 
         self._switch.watch(self._group, own)
+
+    def part(self, agreement: Agreement) -> LocalSeat:
+        """See `Seat`: a group of its own on the same switch, or on another where that has no room."""
+        return take(agreement, self._command)
 
     def leave(self) -> None:
         """See `Seat`."""

@@ -1,4 +1,4 @@
-"""A rank's place in a job: what its communicator needs to know, and the notice that another rank is gone."""
+"""A rank's place in a job: what its communicator needs to know, places in its parts, and who is gone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from catchment.host.collectives import Communicator, Scaling
+from catchment.host.torch.distributed.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,16 @@ class Seat(Protocol):
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Call `lost`, from a thread of the seat, when a member is gone."""
+
+    def part(self, agreement: Agreement) -> Seat | None:
+        """A place in a job for some of this job's ranks, all of which call this; None on all: the log says why.
+
+        Args:
+            agreement: of these ranks.
+
+        Raises:
+            CollectiveError: a rank is gone.
+        """
 
     def leave(self) -> None:
         """Give the place up in order; again: nothing happens."""

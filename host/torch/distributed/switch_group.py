@@ -68,6 +68,11 @@ class SwitchGroup:
         return self._order
 
     @property
+    def seat(self) -> Seat:
+        """Where it came from."""
+        return self._seat
+
+    @property
     def closed(self) -> bool:
         """Whether it was left."""
         return self._closing.is_set()

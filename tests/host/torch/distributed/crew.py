@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,14 +66,21 @@ def run_ranks(
 
 
 def run_cases(
-    module: Path, size: int, store: Path, timeout: float = 60.0, *, group: str, cases: Sequence[str] = ()
+    module: Path,
+    size: int,
+    store: Path,
+    timeout: float = 60.0,
+    *,
+    group: str,
+    cases: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> dict[str, list[str]]:
     """What went wrong in each case, of all unless some are given: one text per rank that failed."""
     chosen = [",".join(cases)] if cases else []
     script = str(FOLDER / "member.py")
     commands = [[script, str(module), str(rank), str(size), str(store), str(timeout), *chosen] for rank in range(size)]
     failures: dict[str, list[str]] = {"end": []}
-    for ended in run_ranks(commands, {"CATCHMENT_PROCESS_GROUP": group}):
+    for ended in run_ranks(commands, {"CATCHMENT_PROCESS_GROUP": group, **(settings or {})}):
         for said in ended.said:
             problem = [f"rank {ended.rank}: {said['error']}"] if "error" in said else []
             failures.setdefault(said["case"], []).extend(problem)

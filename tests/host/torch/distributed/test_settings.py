@@ -89,8 +89,8 @@ def job(tmp_path: Path, **changes: object) -> Path:
 
 
 def test_a_rank_finds_itself_in_a_job_file(tmp_path: Path) -> None:
-    assert FileSeat(job(tmp_path), rank=0, size=2, host=None).address == "127.0.0.1"  # the only one of this machine
-    assert FileSeat(job(tmp_path), rank=1, size=2, host="w0").address == "192.0.2.1"
+    assert FileSeat.of(job(tmp_path), rank=0, size=2, host=None).address == "127.0.0.1"  # the only one of this machine
+    assert FileSeat.of(job(tmp_path), rank=1, size=2, host="w0").address == "192.0.2.1"
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_job_file_that_does_not_fit_is_refused(
     tmp_path: Path, changes: dict[str, object], host: str | None, size: int, said: str
 ) -> None:
     with pytest.raises(CollectiveError, match=said):
-        FileSeat(job(tmp_path, **changes), rank=0, size=size, host=host)
+        FileSeat.of(job(tmp_path, **changes), rank=0, size=size, host=host)

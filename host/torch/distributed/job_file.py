@@ -1,0 +1,141 @@
+"""The file that `catchment job show NAME --json` writes: which member this host is, and which part a group takes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+from catchment.host.collectives import CollectiveError
+from catchment.host.collectives.ports import is_socket
+
+_LOG: Final = logging.getLogger("catchment.torch")
+
+Member = Mapping[str, Any]
+"""What `Communicator.of_job` needs."""
+
+
+@final
+class JobFile:
+    """A job of kind allreduce for all ranks, and with it, in a group of jobs, its parts.
+
+    Attributes:
+        name: of the job.
+
+    Raises:
+        CollectiveError: kind ``argument``: the file is no such job.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        """`size`: how many ranks there are."""
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            self._members: dict[str, Member] = document["members"]
+            self._workers: list[str] = list(document["workers"])
+            workers = [self._members[name] for name in self._workers]
+            self._parts: dict[str, frozenset[str]] = {
+                label: frozenset(part["workers"])
+                for label, part in document.get("parts", {}).items()
+                if label  # the job of all workers has an empty one
+            }
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _wrong(
+                f"{path} describes no job ({type(error).__name__}: {error})",
+                "write it with `catchment job show --json`",
+            ) from None
+        if len(workers) != size or any(member.get("role") != "peer" for member in workers):
+            raise _wrong(
+                f"the job of {path} has {len(workers)} workers of kind {document.get('kind')}, the group {size} ranks",
+                f"create it with --kind allreduce and {size} workers",
+            )
+        self.name = str(document.get("name", path))
+        self._path = path
+        self._said: set[frozenset[str]] = set()
+
+    def own(self, rank: int, host: str | None) -> tuple[str, Member]:
+        """This host's name and what it needs: `host`'s, or what the only member with an address of this machine needs.
+
+        Where several are (a machine that plays many), the one with the index `rank`.
+
+        Raises:
+            CollectiveError: kind ``argument``: this host is not in the job.
+        """
+        if host is not None:
+            if host not in self._members:
+                raise _wrong(f"host {host} is not in the job of {self._path}", f"in it are: {', '.join(self._members)}")
+            return host, self._members[host]
+        ours = [name for name in self._workers if _is_here(self._members[name])]
+        if not ours:
+            raise _wrong(
+                f"no member of the job of {self._path} has an address of this host", "set CATCHMENT_HOST to its name"
+            )
+        name = ours[0] if len(ours) == 1 else self._workers[rank]
+        return name, self._members[name]
+
+    def take_part(self, hosts: Sequence[str]) -> str | None:
+        """Label of the part that has exactly these workers, which is given once; None: there is none, as the log says.
+
+        A job serves one process group, and so does a part of it: generations are not used again.
+        """
+        wanted = frozenset(hosts)
+        label = next((label for label, workers in self._parts.items() if workers == wanted), None)
+        if label is not None:
+            del self._parts[label]
+        elif wanted not in self._said:
+            self._said.add(wanted)
+            _LOG.warning(
+                "job %s has no part left for the group of %s, which goes by gloo; %s",
+                self.name,
+                ", ".join(host for host in self._workers if host in wanted),
+                self._advice([index for index, host in enumerate(self._workers) if host in wanted]),
+            )
+        return label
+
+    def part(self, host: str, label: str) -> Member:
+        """What a host needs in a part."""
+        return dict(self._members[host]["parts"][label])
+
+    def _advice(self, indices: Sequence[int]) -> str:
+        levels = grid_with(indices, len(self._workers))
+        if levels is None:
+            return "no --grid has such a part: a controller makes it when it is asked for (CATCHMENT_CONTROLLER)"
+        sizes = ",".join(f"{name}={size}" for name, size in zip(("outer", "inner"), levels, strict=False))
+        return f"create it with `catchment job create ... --grid {sizes}`"
+
+
+def grid_with(workers: Sequence[int], everybody: int) -> tuple[int, ...] | None:
+    """Sizes of the blocks of a grid that has a part of exactly these workers, from the outermost; None: none has.
+
+    Args:
+        workers: their indices in ascending order, two or more.
+        everybody: how many workers there are.
+    """
+    step = workers[1] - workers[0]
+    block = step * len(workers)
+    first = workers[0] // block * block + workers[0] % step
+    if list(workers) != list(range(first, first + block, step)) or everybody % block:
+        return None
+    sizes = (block, step) if step > 1 else (block,)
+    return sizes[1:] if step > 1 and block == everybody else sizes
+
+
+def _is_here(member: Member) -> bool:
+    """Whether a member is this host: its switch shares memory with this machine, or its address is of this machine."""
+    kind, _, path = str(member.get("port", "")).partition(":")
+    return (kind == "shm" and is_socket(Path(path))) or _is_own(member["local"][0])
+
+
+def _is_own(address: str) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+        return True
+
+
+def _wrong(message: str, hint: str) -> CollectiveError:
+    return CollectiveError(message, kind="argument", hint=hint)
