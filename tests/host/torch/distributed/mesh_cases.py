@@ -108,7 +108,7 @@ def case_a_controller_makes_every_group(rank: int, size: int) -> None:
 
 
 def case_a_group_that_a_switch_has_no_room_for_goes_by_gloo(rank: int, size: int) -> None:
-    """The last one: slots for each until the switch has none; then gloo's, on both ranks alike."""
+    """The last one: slots for each until the switch has none; then gloo carries it.  Ranks 0, 1 are workers 1, 3."""
     made = []
     with Said() as texts:
         while not texts and len(made) < 100:
@@ -117,7 +117,7 @@ def case_a_group_that_a_switch_has_no_room_for_goes_by_gloo(rank: int, size: int
                 break
     if rank < 2:
         assert generation(made[-2]) is not None and generation(made[-1]) is None
-        assert "a group of workers [0, 1] goes by gloo: " in texts[0] and "slots in a row" in texts[0], texts
+        assert "a group of workers [1, 3] goes by gloo: " in texts[0] and "slots in a row" in texts[0], texts
         assert [total(group, rank) for group in made[-2:]] == [1, 1]
 
 
