@@ -5,6 +5,10 @@
 starts an embedded switch with a shared-memory port for each rank, prints a line of JSON that names its socket, and
 makes jobs for the groups that ranks ask for there (rank_service.py).  The switch ends with the last connection, or when
 nobody comes.
+
+    catchment-local-switch --ranks 4 --below '{"job": "train", "wid": 0, ...}'
+
+takes the place of a job's worker with it (leaf.py): what the four ranks push goes on as one.
 """
 
 from __future__ import annotations
@@ -13,12 +17,13 @@ import asyncio
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from catchment.controlplane.programs.cache import is_compiled, programs_of
 from catchment.program import one_of, run_program
+from catchment.sim.lab.leaf import deploy_leaf, uplink_of
 from catchment.sim.lab.rank_service import RankService
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
@@ -47,6 +52,9 @@ def local_switch(
             help="Elements of a vector.", metavar="|".join(map(str, SUPPORTED_LANES)), callback=one_of(SUPPORTED_LANES)
         ),
     ] = LANES,
+    below: Annotated[
+        str, typer.Option(help="Take a worker's place in a job: what `job show --json` says of it.", metavar="JSON")
+    ] = "",
     patience: Annotated[float, typer.Option(help="Seconds to wait for the first rank.")] = PATIENCE,
     compile_only: Annotated[
         bool, typer.Option("--compile", help="Only compile its program, unless that was done before.")
@@ -54,7 +62,16 @@ def local_switch(
 ) -> None:
     """Serve a switch to the processes of one machine."""
     hosts = [f"w{rank}" for rank in range(ranks)]
-    planned = ShmLab(hosts, lanes=lanes, slots=GROUPS * slots, mtu=_MTU, options=rings(lanes, slots))
+    place = _place(below)
+    lanes = int(place["sums"]["lanes"]) if place else lanes
+    planned = ShmLab(
+        hosts,
+        lanes=lanes,
+        slots=GROUPS * slots,
+        mtu=_MTU,
+        options=rings(lanes, slots),
+        uplink=uplink_of(place) if place else "",
+    )
     for switch in planned.topology.switches.values():
         if not is_compiled(switch):
             print(json.dumps({"compiling": switch.program.name}), flush=True)
@@ -64,7 +81,22 @@ def local_switch(
     with tempfile.TemporaryDirectory(prefix="catchment-") as folder, planned as lab:
         path = Path(folder) / "socket"
         service = RankService(lab, hosts, slots=slots, path=path, patience=patience)
-        asyncio.run(service.serve(json.dumps({"socket": str(path), "ranks": ranks})))
+        ready: dict[str, Any] = {"socket": str(path), "ranks": ranks}
+        if place:
+            ready["members"] = deploy_leaf(lab, place, hosts)
+        asyncio.run(service.serve(json.dumps(ready)))
+
+
+def _place(text: str) -> dict[str, Any]:
+    try:
+        place = json.loads(text or "{}")
+    except ValueError:
+        place = None
+    if not isinstance(place, dict) or (place and not {"job", "wid", "local", "switch", "sums"} <= place.keys()):
+        raise typer.BadParameter(
+            "not what `catchment job show --json` says of a worker of an all-reduce", param_hint="--below"
+        )
+    return place
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ from catchment.host import AllReducer, Endpoint, Stream
 from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
 from catchment.softswitch.shm import Port
+from catchment.wire.generated.constants import UDP_PORT
 
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
@@ -48,11 +49,13 @@ class ShmLab:
         mtu: of the plans; bounds the parameters' payload.
         options: of every port, as after shm:PATH ("cells=256,bytes=2112").
         extra: more arguments for the switch.
+        uplink: LOCAL,PEER, each IP:PORT, of a port behind the hosts', where there is one (`catchment.sim.lab.leaf`).
 
     Attributes:
         topology: what the control plane plans on.
         switch: the switch's process.
         fabric: the control plane's connection to it.
+        allocator: of what jobs hold there.
     """
 
     def __init__(
@@ -65,11 +68,13 @@ class ShmLab:
         mtu: int = 1500,
         options: str = "",
         extra: tuple[str, ...] = (),
+        uplink: str = "",
     ) -> None:
         self.topology = star(hosts, program=program, name="shm-lab", lanes=lanes, slots=slots, mtu=mtu)
         self._options = f",{options}" if options else ""
         self._extra = extra
-        self._allocator = Allocator(self.topology)
+        self._uplink = uplink
+        self.allocator = Allocator(self.topology)
         self._jobs: list[JobPlan] = []
         self._exits = ExitStack()
 
@@ -103,31 +108,31 @@ class ShmLab:
         """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
             plan_job(
-                "luwu", self.topology, workers=workers, root=root, allocator=self._allocator, **{"name": "job", **plan}
+                "luwu", self.topology, workers=workers, root=root, allocator=self.allocator, **{"name": "job", **plan}
             )
         )
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
         """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
-            plan_job("allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+            plan_job("allreduce", self.topology, workers=workers, allocator=self.allocator, **{"name": "job", **plan})
         )
 
     @property
     def free_slots(self) -> int:
         """The slots of the switch that no job has."""
-        return self.topology.switch(SWITCH).slots - self._allocator.load(SWITCH)[1]
+        return self.topology.switch(SWITCH).slots - self.allocator.load(SWITCH)[1]
 
     def remove(self, job: JobPlan) -> None:
         """Take a deployed job off the switch; what it held can be given to others."""
         remove(job, self.topology, self.fabric.clients)
         self._jobs.remove(job)
-        job.release(self._allocator)
+        job.release(self.allocator)
 
     def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
         """Plan and deploy a job; further arguments as for `plan_job`."""
         return self._deploy(
-            plan_job("slots", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
+            plan_job("slots", self.topology, workers=workers, allocator=self.allocator, **{"name": "job", **plan})
         )
 
     def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
@@ -178,6 +183,8 @@ class ShmLab:
 
     def _start(self) -> SwitchProcess:
         ports = {host.link.port: f"shm:{self.path(name)}{self._options}" for name, host in self.topology.hosts.items()}
+        if self._uplink:
+            ports[len(ports) + 1] = f"udp:{self._uplink},as={self.topology.switch(SWITCH).ip}:{UDP_PORT}"
         return SwitchProcess(ports=ports, grpc=self._address, program_dir=cache_folder(), extra=self._extra)
 
     def _stop(self) -> None:

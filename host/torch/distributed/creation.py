@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch.distributed import local_seat
+from catchment.host.torch.distributed import local_seat, shared_host
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.controller_seat import ControllerSeat
@@ -121,7 +121,9 @@ def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
         return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
     if settings.job is not None:
-        return FileSeat.of(
+        seat = FileSeat.of(
             settings.job, rank=agreement.rank, size=agreement.size, host=settings.host, absent=settings.absent
         )
+        whole = len(seat.workers) == agreement.size
+        return seat if whole else shared_host.take(agreement, seat, settings.local_switch)
     return local_seat.take(agreement, settings.local_switch)

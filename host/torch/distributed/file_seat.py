@@ -18,6 +18,10 @@ class FileSeat:
 
     A member may have an entry `port` ("shm:PATH"), which is taken if a switch of this machine has a socket there.
 
+    Attributes:
+        host: this host's name in the job.
+        member: what it needs.
+
     Args:
         job: of the file.
         host: this host's name there.
@@ -28,9 +32,9 @@ class FileSeat:
     def __init__(self, job: JobFile, host: str, member: Member, absent: float = ABSENT) -> None:
         self.name = job.name
         self.address = str(member["local"][0])
+        self.host = host
+        self.member = member
         self._job = job
-        self._host = host
-        self._member = member
         self._absent = absent
 
     @classmethod
@@ -43,9 +47,18 @@ class FileSeat:
         job = JobFile(path, size)
         return cls(job, *job.own(rank, host), absent)
 
+    @property
+    def workers(self) -> list[str]:
+        """The hosts of the job."""
+        return self._job.workers
+
+    def with_member(self, member: Member) -> Self:
+        """The same place for who needs something else."""
+        return type(self)(self._job, self.host, member, self._absent)
+
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        return Communicator.of_job(self._member, timeout=timeout, scaling=scaling, absent=self._absent)
+        return Communicator.of_job(self.member, timeout=timeout, scaling=scaling, absent=self._absent)
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Nobody watches over such a job: a rank that is gone is noticed when an operation times out."""
@@ -55,7 +68,7 @@ class FileSeat:
 
     def part(self, agreement: Agreement) -> FileSeat | None:
         """See `Seat`: a part of the job that has exactly the workers of the ranks, such as `--grid` makes."""
-        label = self._job.take_part(agreement.of_all("hosts", self._host))
+        label = self._job.take_part(agreement.of_all("hosts", self.host))
         if any(other != label for other in agreement.of_all("labels", label)) or label is None:
             return None
-        return FileSeat(self._job, self._host, self._job.part(self._host, label), self._absent)
+        return FileSeat(self._job, self.host, self._job.part(self.host, label), self._absent)

@@ -24,6 +24,7 @@ class JobFile:
 
     Attributes:
         name: of the job.
+        workers: the names of its hosts.
 
     Raises:
         CollectiveError: kind ``argument``: the file is no such job.
@@ -34,8 +35,8 @@ class JobFile:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             self._members: dict[str, Member] = document["members"]
-            self._workers: list[str] = list(document["workers"])
-            workers = [self._members[name] for name in self._workers]
+            self.workers: list[str] = list(document["workers"])
+            workers = [self._members[name] for name in self.workers]
             self._parts: dict[str, frozenset[str]] = {
                 label: frozenset(part["workers"])
                 for label, part in document.get("parts", {}).items()
@@ -46,19 +47,20 @@ class JobFile:
                 f"{path} describes no job ({type(error).__name__}: {error})",
                 "write it with `catchment job show --json`",
             ) from None
-        if len(workers) != size or any(member.get("role") != "peer" for member in workers):
+        if not 0 < len(workers) <= size or any(member.get("role") != "peer" for member in workers):
             raise _wrong(
                 f"the job of {path} has {len(workers)} workers of kind {document.get('kind')}, the group {size} ranks",
-                f"create it with --kind allreduce and {size} workers",
+                f"create it with --kind allreduce and a worker for each host, {size} at most",
             )
         self.name = str(document.get("name", path))
         self._path = path
+        self._size = size
         self._said: set[frozenset[str]] = set()
 
     def own(self, rank: int, host: str | None) -> tuple[str, Member]:
         """This host's name and what it needs: `host`'s, or what the only member with an address of this machine needs.
 
-        Where several are (a machine that plays many), the one with the index `rank`.
+        Where several are (a machine that plays many), ranks take them in order, equally many each.
 
         Raises:
             CollectiveError: kind ``argument``: this host is not in the job.
@@ -67,12 +69,12 @@ class JobFile:
             if host not in self._members:
                 raise _wrong(f"host {host} is not in the job of {self._path}", f"in it are: {', '.join(self._members)}")
             return host, self._members[host]
-        ours = [name for name in self._workers if _is_here(self._members[name])]
+        ours = [name for name in self.workers if _is_here(self._members[name])]
         if not ours:
             raise _wrong(
                 f"no member of the job of {self._path} has an address of this host", "set CATCHMENT_HOST to its name"
             )
-        name = ours[0] if len(ours) == 1 else self._workers[rank]
+        name = ours[0] if len(ours) == 1 else self.workers[rank * len(self.workers) // self._size]
         return name, self._members[name]
 
     def take_part(self, hosts: Sequence[str]) -> str | None:
@@ -89,8 +91,8 @@ class JobFile:
             _LOG.warning(
                 "job %s has no part left for the group of %s, which goes by gloo; %s",
                 self.name,
-                ", ".join(host for host in self._workers if host in wanted),
-                self._advice([index for index, host in enumerate(self._workers) if host in wanted]),
+                ", ".join(host for host in self.workers if host in wanted),
+                self._advice([index for index, host in enumerate(self.workers) if host in wanted]),
             )
         return label
 
@@ -99,7 +101,7 @@ class JobFile:
         return dict(self._members[host]["parts"][label])
 
     def _advice(self, indices: Sequence[int]) -> str:
-        levels = grid_with(indices, len(self._workers))
+        levels = grid_with(indices, len(self.workers))
         if levels is None:
             return "no --grid has such a part: a controller makes it when it is asked for (CATCHMENT_CONTROLLER)"
         sizes = ",".join(f"{name}={size}" for name, size in zip(("outer", "inner"), levels, strict=False))

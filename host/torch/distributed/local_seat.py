@@ -51,7 +51,7 @@ def take(agreement: Agreement, command: str | None) -> LocalSeat:
     try:
         place = agreement.of_first("switch", lambda: _make(switches, command))
         path, ranks = place["path"], place["ranks"]
-        switch = _SWITCHES.get(path) or _connect(path, ranks[agreement.rank])
+        switch = _SWITCHES.get(path) or connect(path, ranks[agreement.rank])
         return LocalSeat(switch, place["name"], place["members"][agreement.rank], ranks, command)
     except CollectiveError:
         for switch in _SWITCHES.values():
@@ -70,15 +70,20 @@ def _make(switches: Sequence[dict[str, int]], command: str | None) -> dict[str, 
             return _place(path, name, ranks, _SWITCHES[path].make_group(name, ranks))
         except CollectiveError:  # it is full, or has ended
             continue
-    path, ranks = switch_command.start(len(switches), command), list(range(len(switches)))
-    return _place(path, name, ranks, _connect(path, 0).make_group(name, ranks))
+    path, ranks = switch_command.start(len(switches), command).socket, list(range(len(switches)))
+    return _place(path, name, ranks, connect(path, 0).make_group(name, ranks))
 
 
 def _place(path: str, name: str, ranks: list[int], members: list[Member]) -> dict[str, Any]:
     return {"path": path, "name": name, "ranks": ranks, "members": members}
 
 
-def _connect(path: str, rank: int) -> LocalSwitch:
+def connect(path: str, rank: int) -> LocalSwitch:
+    """Connect this process, `rank` among those of the switch.
+
+    Raises:
+        CollectiveError: kind ``system``: the switch does not answer, or refuses.
+    """
     switch = _SWITCHES[path] = LocalSwitch(path, rank)
     return switch
 
@@ -91,7 +96,7 @@ class LocalSeat:
         switch: this process's connection to it.
         group: the group's name there.
         member: what this rank needs.
-        ranks: of the switch, in the order of the group's.
+        ranks: of the switch, in the order of the group's; -1 for a rank of the group that is on another host.
         command: starts a switch; the installed one unless given.
     """
 

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed.settings import LOCAL_SWITCH
@@ -36,19 +38,33 @@ def find(given: str | None) -> list[str]:
     return [found, *words[1:]]
 
 
-def start(ranks: int, given: str | None = None) -> str:
-    """Start a switch for so many ranks and give the path of its socket; it ends with the last rank's process.
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A switch that was started.
+
+    Attributes:
+        socket: the path that ranks connect to.
+        members: what each rank needs in the job that the switch is below, in the ranks' order.
+    """
+
+    socket: str
+    members: Sequence[Mapping[str, Any]]
+
+
+def start(ranks: int, given: str | None = None, below: Mapping[str, Any] | None = None) -> Started:
+    """Start a switch for so many ranks; it ends with the last rank's process.
 
     The command compiles the switch program first, if nobody has yet.
 
     Args:
         ranks: how many processes will connect.
         given: the command and its first arguments as one line, instead of the installed one.
+        below: what a host needs in a job, whose place the switch takes.
 
     Raises:
         CollectiveError: kind ``system``: there is no such command, or it does not start; quotes what it said.
     """
-    command = [*find(given), "--ranks", str(ranks)]
+    command = [*find(given), "--ranks", str(ranks), *(["--below", json.dumps(below)] if below else [])]
     log = tempfile.TemporaryFile()  # noqa: SIM115  the switch keeps it
     # A session of its own: the switch must outlive a rank that dies of Ctrl-C.
     try:
@@ -63,12 +79,12 @@ def start(ranks: int, given: str | None = None) -> str:
         with process.stdout as output:
             while "compiling" in (message := json.loads(line := output.readline())):
                 _LOG.warning("compiling %s for the switch, once: this may take a minute or two", message["compiling"])
-        socket = str(message["socket"])
+        started = Started(str(message["socket"]), message.get("members", ()))
     except (ValueError, KeyError, TypeError):
         process.kill()
         raise _does_not_start(ranks, command, _said(process, log, line)) from None
     threading.Thread(target=process.wait, name="end of the switch", daemon=True).start()
-    return socket
+    return started
 
 
 def _said(process: subprocess.Popen[bytes], log: IO[bytes], line: bytes) -> str:

@@ -1,5 +1,6 @@
 #include "open_port.hpp"
 
+#include "datagram_port.hpp"
 #include "ethernet_port.hpp"
 #include "shm_port.hpp"
 
@@ -11,6 +12,8 @@ Result<std::unique_ptr<Port>> open_port(const PortSpec& spec, const PortContext&
       return EthernetPort::open(spec.target, context);
     case PortKind::shared_memory:
       return ShmPort::open(spec.target, context);
+    case PortKind::datagrams:
+      return DatagramPort::open(spec.target, context);
   }
   return Status(StatusCode::invalid_argument, spec.text() + ": no such kind of port");
 }

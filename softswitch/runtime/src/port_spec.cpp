@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kEthernet = "eth:";
 constexpr std::string_view kSharedMemory = "shm:";
+constexpr std::string_view kDatagrams = "udp:";
 
 }  // namespace
 
@@ -19,6 +20,9 @@ Result<PortSpec> PortSpec::parse(std::string_view text) {
     }
     return PortSpec{PortKind::shared_memory, std::string(path)};
   }
+  if (text.starts_with(kDatagrams)) {
+    return PortSpec{PortKind::datagrams, std::string(text.substr(kDatagrams.size()))};
+  }
   std::string_view interface = text;
   if (interface.starts_with(kEthernet)) {
     interface.remove_prefix(kEthernet.size());
@@ -28,15 +32,21 @@ Result<PortSpec> PortSpec::parse(std::string_view text) {
     return Status(StatusCode::invalid_argument,
                   std::string("'").append(text) +
                       "' is not a network interface (IFACE or eth:IFACE, 1 to " +
-                      std::to_string(IFNAMSIZ - 1) + " characters) nor shm:PATH");
+                      std::to_string(IFNAMSIZ - 1) + " characters), shm:PATH nor udp:LOCAL,PEER");
   }
   return PortSpec{PortKind::ethernet, std::string(interface)};
 }
 
 std::string PortSpec::text() const {
-  std::string text(kind == PortKind::shared_memory ? kSharedMemory : std::string_view());
-  text += target;
-  return text;
+  switch (kind) {
+    case PortKind::shared_memory:
+      return std::string(kSharedMemory) + target;
+    case PortKind::datagrams:
+      return std::string(kDatagrams) + target;
+    case PortKind::ethernet:
+      break;
+  }
+  return target;
 }
 
 }  // namespace catchment::softswitch

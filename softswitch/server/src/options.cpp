@@ -34,7 +34,8 @@ CLI::Validator number_from(Number least, Number most) {
 void add_port(const std::string& text, Options& options) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals + 1 == text.size()) {
-    throw UsageError("--port: '" + text + "' is not NUMBER=INTERFACE or NUMBER=shm:PATH");
+    throw UsageError("--port: '" + text +
+                     "' is not NUMBER=INTERFACE, NUMBER=shm:PATH or NUMBER=udp:LOCAL,PEER");
   }
   std::string number = text.substr(0, equals);
   if (const std::string wrong = number_from<std::uint32_t>(0, kHighestPort)(number);
@@ -107,8 +108,10 @@ void declare_ports(CLI::App& app, Options& options) {
         ->type_name(form);
   };
   each("--port", "N=SPEC",
-       "binds port N; once per port. SPEC: a network interface (IFACE or eth:IFACE), or shm:PATH, "
-       "memory shared with a process of this machine",
+       "binds port N; once per port. SPEC: a network interface (IFACE or eth:IFACE), shm:PATH, "
+       "memory shared with a process of this machine, or udp:LOCAL,PEER[,as=ADDRESS][,shared], "
+       "datagrams "
+       "between two IP:PORT (the program sees them as sent to ADDRESS)",
        add_port);
   each("--fault", "N:SPEC",
        "faults of port N, below the program: loss=P,dup=P,reorder=P (0 to 1), delay=T,jitter=T "

@@ -15,6 +15,7 @@ from catchment.checkout import ROOT
 from catchment.controlplane.jobs import JobPlan
 from catchment.host.collectives import Communicator
 from catchment.sim.lab.shm_lab import ShmLab
+from catchment.sim.lab.tree_lab import TreeLab
 
 MEMBER = Path(__file__).with_name("collective_member.py")
 PATIENCE = 300.0
@@ -60,7 +61,7 @@ def all_exact(said: dict[str, dict[str, Any]]) -> None:
 
 
 @contextmanager
-def communicators(lab: ShmLab, job: JobPlan, **options: Any) -> Iterator[list[Communicator]]:
+def communicators(lab: ShmLab | TreeLab, job: JobPlan, **options: Any) -> Iterator[list[Communicator]]:
     """All ranks in this process."""
     ranks = [lab.communicator(job, name, **{"timeout": 100.0, **options}) for name in job.workers]
     try:

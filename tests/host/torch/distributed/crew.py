@@ -43,15 +43,23 @@ def environment(more: dict[str, str]) -> dict[str, str]:
 
 
 def run_ranks(
-    commands: Sequence[Sequence[str]], settings: dict[str, str] | None = None, patience: float = PATIENCE
+    commands: Sequence[Sequence[str]],
+    settings: dict[str, str] | None = None,
+    patience: float = PATIENCE,
+    each: Sequence[Mapping[str, str]] = (),
 ) -> list[Ended]:
-    """Run a process for each rank to its end, which may take `patience` seconds."""
+    """Run a process for each rank to its end, which may take `patience` seconds; `each`: settings of every rank."""
     own = environment(settings or {})
     processes = [
         subprocess.Popen(
-            [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=own
+            [sys.executable, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**own, **(each[rank] if each else {})},
         )
-        for command in commands
+        for rank, command in enumerate(commands)
     ]
     ended = []
     try:

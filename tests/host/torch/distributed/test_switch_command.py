@@ -47,7 +47,8 @@ def test_a_given_command_that_is_none_does_not_fall_back_to_the_installed_one() 
 
 def test_a_given_command_keeps_its_arguments_and_is_told_the_ranks(tmp_path: Path) -> None:
     given = command(tmp_path / "a switch", 'print(json.dumps({"socket": " ".join(sys.argv[1:])}))')
-    assert switch_command.start(3, f"{shlex.quote(str(given))} --slots 4") == "--slots 4 --ranks 3"
+    started = switch_command.start(3, f"{shlex.quote(str(given))} --slots 4", below={"job": "train"})
+    assert started == switch_command.Started('--slots 4 --ranks 3 --below {"job": "train"}', ())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_file_that_cannot_be_run_is_named(tmp_path: Path) -> None:
 
 def test_a_command_that_compiles_first_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     body = "print(json.dumps({'compiling': 'luwu.p4'}), flush=True)\nprint(json.dumps({'socket': 'here'}))"
-    assert switch_command.start(2, str(command(tmp_path / "switch", body))) == "here"
+    assert switch_command.start(2, str(command(tmp_path / "switch", body))).socket == "here"
     assert [record.getMessage() for record in caplog.records] == [
         "compiling luwu.p4 for the switch, once: this may take a minute or two"
     ]

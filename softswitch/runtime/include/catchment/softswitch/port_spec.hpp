@@ -9,16 +9,16 @@
 
 namespace catchment::softswitch {
 
-enum class PortKind : std::uint8_t { ethernet, shared_memory };
+enum class PortKind : std::uint8_t { ethernet, shared_memory, datagrams };
 
 struct PortSpec {
   PortKind kind = PortKind::ethernet;
-  std::string target;  // ethernet: the interface; shared_memory: the path
+  std::string target;  // ethernet: the interface; shared_memory: the path; datagrams: addresses
 
-  /// Reads `IFACE` or `eth:IFACE` (a network interface) or `shm:PATH` (memory shared with a process
-  /// of this machine).
+  /// Reads `IFACE` or `eth:IFACE` (a network interface), `shm:PATH` (memory shared with a process
+  /// of this machine) or `udp:LOCAL,PEER` (datagrams of this host).
   static Result<PortSpec> parse(std::string_view text);
-  /// The interface, or shm:PATH.
+  /// The interface, shm:PATH or udp:LOCAL,PEER.
   [[nodiscard]] std::string text() const;
 };
 

@@ -1,0 +1,97 @@
+"""Switches of any topology on this machine without Mininet or root: hosts on shared memory, UDP between the switches.
+
+with TreeLab(racks([["w0", "w1"], ["w2", "w3"]], program=LUWU)) as lab:
+    job = lab.allreduce(["w0", "w1", "w2", "w3"])
+    with lab.communicator(job, "w0") as rank: ...
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from ipaddress import IPv4Address
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from catchment.controlplane.deployment.fabric import Fabric
+from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
+from catchment.controlplane.programs.cache import cache_folder, programs_of
+from catchment.controlplane.topology import Topology
+from catchment.host.collectives import Communicator
+from catchment.softswitch.process import SwitchProcess
+from catchment.wire.generated.constants import UDP_PORT
+
+_PATIENCE = 240.0
+_FIRST = IPv4Address("127.77.0.1")
+
+
+class TreeLab:
+    """Every switch of a topology as a process, its program loaded; a context manager.
+
+    Attributes:
+        topology: the one given, the switches on addresses of this machine's loopback network.
+        fabric: the control plane's connection to them.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        switches = {
+            name: replace(switch, ip=_FIRST + number) for number, (name, switch) in enumerate(topology.switches.items())
+        }
+        self.topology = replace(topology, switches=switches)
+        self._allocator = Allocator(self.topology)
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as exits:
+            self._folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="catchment-")))
+            programs = programs_of(self.topology)
+            addresses = {name: f"unix:{self._folder}/{name}.grpc" for name in self.topology.switches}
+            for name, switch in self.topology.switches.items():
+                exits.enter_context(
+                    SwitchProcess(
+                        ports=self._ports(name),
+                        grpc=addresses[name],
+                        device_id=switch.device_id,
+                        program_dir=cache_folder(),
+                    )
+                )
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, addresses, timeout=_PATIENCE))
+            self.fabric.push(programs)
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exits.close()
+
+    def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """Plan and deploy a job; further arguments as for `plan_job`."""
+        job = plan_job(
+            "allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan}
+        )
+        deploy(job, self.topology, self.fabric.clients, reconciled=True)
+        return job
+
+    def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
+        """A rank of an all-reduce job on its port; `options` as for `catchment.host.collectives.Communicator`."""
+        return Communicator.of_job(job.describe(host), **{"port": f"shm:{self._path(host)}", **options})
+
+    def _path(self, host: str) -> Path:
+        return self._folder / host
+
+    def _ports(self, switch: str) -> dict[int, str]:
+        own = self.topology.switch(switch).ip
+        hosts = {
+            host.link.port: f"shm:{self._path(name)}"
+            for name, host in self.topology.hosts.items()
+            if host.link.switch == switch
+        }
+        trunks = {
+            port: f"udp:{own}:{UDP_PORT},{self.topology.switch(peer.switch).ip}:{UDP_PORT},shared"
+            for port, peer in self.topology.wiring.trunks[switch].items()
+        }
+        return hosts | trunks
