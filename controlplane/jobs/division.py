@@ -39,7 +39,7 @@ class SplitCall:
     among: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """In labels and messages: ``split0`` of all workers, ``split0-of-1-3`` of two."""
+        """Name it in labels and messages: ``split0`` of all workers, ``split0-of-1-3`` of two."""
         return f"{SPLIT}{self.number}" + "".join(f"-{word}" for word in (("of", *self.among) if self.among else ()))
 
     def workers(self, everybody: Sequence[str]) -> tuple[str, ...]:

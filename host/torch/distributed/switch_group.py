@@ -69,7 +69,7 @@ class SwitchGroup:
 
     @property
     def seat(self) -> Seat:
-        """Where it came from."""
+        """The place that the communicator came from."""
         return self._seat
 
     @property
