@@ -97,9 +97,9 @@ def test_a_rank_finds_itself_in_a_job_file(tmp_path: Path) -> None:
     ("changes", "host", "size", "said"),
     [
         ({"members": {}}, None, 2, "describes no job"),
-        ({"workers": ["w0"]}, None, 2, "1 workers"),
+        ({"workers": []}, None, 2, "0 workers"),
         ({}, "w9", 2, "host w9 is not in the job"),
-        ({}, None, 3, "the group 3 ranks"),
+        ({}, None, 1, "2 workers of kind allreduce, the group 1 ranks"),
     ],
 )
 def test_a_job_file_that_does_not_fit_is_refused(
