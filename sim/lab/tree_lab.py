@@ -73,7 +73,7 @@ class TreeLab:
         job = plan_job(
             "allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan}
         )
-        deploy(job, self.topology, self.fabric.clients, reconciled=True)
+        deploy(job, self.topology, self.fabric.clients)
         return job
 
     def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
