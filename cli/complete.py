@@ -15,7 +15,7 @@ from catchment.cli.target import connect
 from catchment.controlplane.client import P4Info
 from catchment.controlplane.errors import ControlPlaneError
 
-_PATIENCE = 1.0  # seconds
+_TIMEOUT = 1.0  # seconds
 _MATCH_HINTS = {2: "exact", 3: "lpm: VALUE/LENGTH", 4: "ternary: VALUE&&&MASK", 5: "range: LOW..HIGH", 6: "optional"}
 
 Offers = list[tuple[str, str]]
@@ -93,7 +93,7 @@ def _p4info(ctx: typer.Context) -> P4Info | None:
     topology: Path | None = ctx.params.get("topology")
     try:
         device = ctx.params.get("device_id") or 1
-        with connect(switch, topology, device, read_only=True, timeout=_PATIENCE) as client:
+        with connect(switch, topology, device, read_only=True, timeout=_TIMEOUT) as client:
             return client.p4info
     except ControlPlaneError:
         return None

@@ -35,7 +35,8 @@ class GlmCommandError(ControlPlaneError):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _glm_errors() -> Iterator[None]:
+    """Errors of the training become errors of the command."""
     from catchment.host.glm import GlmError  # noqa: PLC0415  scipy takes a moment to import
 
     try:
@@ -101,7 +102,7 @@ def train(  # noqa: PLR0917
     from catchment.sim.glm.plot import check_plot, save_plot  # noqa: PLC0415
     from catchment.sim.glm.runners import WorkerKind, default_lab, make_runner  # noqa: PLC0415
 
-    with _told():
+    with _glm_errors():
         training = glm.Training(
             loss=_choice(glm.Loss, loss, "--loss"),
             workers=workers,
@@ -177,7 +178,7 @@ def predict(  # noqa: PLR0917
     """Predict DATA's labels, one a line; says how many agree with those that DATA has."""
     from catchment.host import glm  # noqa: PLC0415
 
-    with _told():
+    with _glm_errors():
         trained = glm.Model.load(model)
         features = trained.normaliser.features
         samples = glm.read_samples(data, labels=labels, features=features, zero_based=zero_based, unlabelled=True)

@@ -33,7 +33,8 @@ class OptimizerError(ControlPlaneError):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _store_errors() -> Iterator[None]:
+    """Errors of the store become errors of the command."""
     from catchment.host.layers import TrainingError  # noqa: PLC0415  torch takes seconds to import
     from catchment.host.optimizer.store import StoreError  # noqa: PLC0415
 
@@ -47,7 +48,7 @@ def _told() -> Iterator[None]:
 def _opened(places: list[Path]) -> Iterator[Store]:
     from catchment.host.optimizer.store import Store  # noqa: PLC0415
 
-    with _told(), Store.open(places) as store:
+    with _store_errors(), Store.open(places) as store:
         yield store
 
 
@@ -167,7 +168,7 @@ def import_safetensors(  # noqa: PLR0917
     from catchment.host.optimizer.store.importing import import_model  # noqa: PLC0415
     from catchment.host.optimizer.store.interchange import look_at  # noqa: PLC0415
 
-    with _told():
+    with _store_errors():
         try:
             kinds = Rule(optimizer), Precision(parameters), Precision(moments)
         except ValueError as error:

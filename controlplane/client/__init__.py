@@ -2,19 +2,24 @@
 
 from catchment.controlplane.client.aio import AsyncSwitchClient
 from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, MeterCell, RegisterCell
+from catchment.controlplane.client.digests import Digest, DigestList
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import Choice, TableEntry
 from catchment.controlplane.client.errors import SwitchError, UpdateFailure
 from catchment.controlplane.client.p4info import P4Info
+from catchment.controlplane.client.packets import PacketIn, PacketOut
 from catchment.controlplane.client.profiles import GroupMember, Member, MemberGroup
 from catchment.controlplane.client.replication import CloneSession, MulticastGroup, Replica
 from catchment.controlplane.client.switch import SwitchClient
+from catchment.controlplane.client.value_sets import ValueSet
 
 __all__ = [
     "AsyncSwitchClient",
     "Choice",
     "CloneSession",
     "CounterCell",
+    "Digest",
+    "DigestList",
     "DirectCounterCell",
     "Entity",
     "GroupMember",
@@ -23,6 +28,8 @@ __all__ = [
     "MeterCell",
     "MulticastGroup",
     "P4Info",
+    "PacketIn",
+    "PacketOut",
     "RegisterCell",
     "Replica",
     "SwitchClient",
@@ -30,4 +37,5 @@ __all__ = [
     "TableEntry",
     "Update",
     "UpdateFailure",
+    "ValueSet",
 ]

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Self, TypeVar
 
 import grpc
-from google.rpc import code_pb2
 
-from catchment.controlplane.client import election
 from catchment.controlplane.client.channel import open_async_channel
+from catchment.controlplane.client.digests import DigestList
+from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
-from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
+from catchment.controlplane.client.errors import SwitchError, from_rpc, from_stream
+from catchment.controlplane.client.exchanges import Call, Exchange, Exchanges, TakeOver
 from catchment.controlplane.client.p4info import P4Info
-from catchment.controlplane.client.requests import WRITE, Batch, batches, selection, write_request
+from catchment.controlplane.client.packets import PacketIn, PacketOut
+from catchment.controlplane.client.requests import WRITE, Selection
+from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _E = TypeVar("_E", bound=Entity)
+_T = TypeVar("_T")
+_NOTICES = ("packet", "digest", "idle_timeout_notification", "error")
 _KEPT = 1024  # notices of a kind that wait for the caller to take them; older ones are dropped
 
 
@@ -47,25 +52,28 @@ class AsyncSwitchClient:
     ) -> None:
         self.where = f"switch {name} ({address})" if name else f"switch at {address}"
         self.timeout = timeout
-        self._address = address
-        self._device_id = device_id
-        self._read_only = read_only
-        self._election_id = election.first_bid()
-        self._idle: asyncio.Queue[Any] = asyncio.Queue()
-        self._packets: asyncio.Queue[Any] = asyncio.Queue()
+        self.address = address
+        self._candidate = Candidate(device_id)
+        self._exchanges = Exchanges(self.where, self._candidate, read_only)
+        self._notices: dict[str, asyncio.Queue[Any]] = {kind: asyncio.Queue() for kind in _NOTICES}
+        self._heard = asyncio.Condition()
+        self._election = asyncio.Lock()
         self._stream: Any = None
+        self._stream_error: SwitchError | None = None
+        self._ended = False
         self._listener: asyncio.Task[None] | None = None
-        self._p4info: P4Info | None = None
 
     async def __aenter__(self) -> Self:
-        self._channel = open_async_channel(self._address)
+        self._channel = open_async_channel(self.address)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
         self._write = self._channel.unary_unary(WRITE, response_deserializer=p4runtime_pb2.WriteResponse.FromString)
         try:
             async with asyncio.timeout(self.timeout):
                 await self._channel.channel_ready()
-                if not self._read_only:
-                    await self._become_primary()
+            if not self._exchanges.read_only:
+                self._stream = self._stub.StreamChannel()
+                self._listener = asyncio.create_task(self._listen())
+                await self._become_primary(self._candidate.bid)
         except TimeoutError:
             await self.close()
             raise SwitchError(
@@ -87,16 +95,21 @@ class AsyncSwitchClient:
                 await self._listener
         await self._channel.close()
 
+    # The program
+
     async def p4info(self) -> P4Info:
         """The P4Info of the program; asked from the switch on first use."""
-        if self._p4info is None:
-            request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self._device_id)
-            try:
-                reply = await self._stub.GetForwardingPipelineConfig(request, timeout=self.timeout)
-            except grpc.aio.AioRpcError as error:
-                raise from_rpc(self.where, "reading its P4Info", error) from None
-            self._p4info = P4Info(reply.config.p4info, self.where)
-        return self._p4info
+        return await self._carry_out(self._exchanges.p4info())
+
+    async def push_pipeline(self, config: PipelineConfig) -> None:
+        """Load a compiled program; everything on the switch starts empty (see `Exchanges.push`)."""
+        await self._carry_out(self._exchanges.push(config))
+
+    async def runs(self, config: PipelineConfig) -> bool:
+        """Whether the switch runs this very program, as far as it was loaded by `push_pipeline`."""
+        return await self._carry_out(self._exchanges.runs(config))
+
+    # Any entity
 
     async def write(self, *updates: Update) -> None:
         """Make changes in their order: `await switch.write(+entry, ~group, -member)`.
@@ -107,76 +120,159 @@ class AsyncSwitchClient:
             SwitchError: a name or value that the program does not have, or, in `failures`, each update that the switch
                 refuses (the others stay).
         """
-        if self._read_only:
-            raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
-        for batch in list(batches(updates, await self.p4info())):
-            await self._write_batch(batch)
+        await self._carry_out(self._exchanges.write(updates))
 
-    async def each(self, pattern: _E) -> AsyncIterator[_E]:
+    async def insert(self, *new: Entity) -> None:
+        """Insert entities; errors as `write`."""
+        await self.write(*(+entity for entity in new))
+
+    async def modify(self, *changed: Entity) -> None:
+        """Change entities that exist; errors as `write`."""
+        await self.write(*(~entity for entity in changed))
+
+    async def delete(self, *old: Entity) -> None:
+        """Delete entities: entries by table, key and priority, others by number; errors as `write`."""
+        await self.write(*(-entity for entity in old))
+
+    async def each(self, *patterns: _E) -> AsyncIterator[_E]:
         """What the switch has, as it arrives: `async for entry in switch.each(TableEntry("l2"))`.
+
+        Several patterns of one kind are one request.
 
         Raises:
             SwitchError: the program has no such name, or the switch refuses.
         """
-        p4info = await self.p4info()
-        request = p4runtime_pb2.ReadRequest(device_id=self._device_id, entities=[selection(pattern, p4info)])
+        selection = Selection(self._candidate.device_id, await self.p4info(), *patterns)
         try:
-            async for reply in self._stub.Read(request, timeout=self.timeout):
-                for message in reply.entities:
-                    found = pattern.decode(message, p4info)
-                    if pattern.matches(found):
-                        yield found
+            async for reply in self._stub.Read(selection.request, timeout=self.timeout):
+                for found in selection.found(reply):
+                    yield found
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(self.where, f"reading {pattern.subject()}", error) from None
+            raise selection.failed(self.where, error) from None
 
-    async def packets(self) -> AsyncIterator[bytes]:
+    # What comes and goes on the control stream
+
+    async def send(self, *packets: PacketOut) -> None:
+        """Send packets through the program, in their order.
+
+        The switch answers none; what it says of one that it does not send comes from `refusals`.
+
+        Raises:
+            SwitchError: metadata that the program does not have or that do not fit, or the control stream has ended.
+        """
+        p4info = await self.p4info()
+        for request in [packet.request(p4info) for packet in packets]:
+            await self._tell(request)
+
+    async def packets(self) -> AsyncIterator[PacketIn]:
         """Packets that the program sends to its controller, until the switch ends the connection."""
-        while (message := await self._packets.get()) is not None:
-            yield message.packet.payload
+        async for message in self._taken("packet"):
+            yield PacketIn.decode(message.packet, await self.p4info())
+
+    async def digests(self) -> AsyncIterator[DigestList]:
+        """Lists of digests, until the switch ends the connection: of each `Digest` that was inserted.
+
+        A list is acknowledged when the caller comes back for the next one. One that the caller does not come back from
+        is not, and its data are sent again.
+        """
+        async for message in self._taken("digest"):
+            found = DigestList.decode(message.digest, await self.p4info())
+            yield found
+            with contextlib.suppress(SwitchError):  # the stream has ended: the loop ends, too
+                await self._tell(found.acknowledgement(await self.p4info()))
 
     async def idle_timeouts(self) -> AsyncIterator[TableEntry]:
         """Entries that nothing has hit for their `idle_timeout_ns`, until the switch ends the connection."""
-        while (message := await self._idle.get()) is not None:
+        async for message in self._taken("idle_timeout_notification"):
             p4info = await self.p4info()
             for entry in message.idle_timeout_notification.table_entry:
                 yield from_message(entry, p4info)
 
-    async def _write_batch(self, batch: Batch) -> None:
-        request = write_request(self._device_id, self._election_id, batch.serialized)
-        try:
-            await self._write(request, timeout=self.timeout)
-        except grpc.aio.AioRpcError as error:
-            raise from_write(self.where, batch.words(), error) from None
+    async def refusals(self) -> AsyncIterator[SwitchError]:
+        """What the switch says of packets and acknowledgements that it did not take, until it ends the connection."""
+        async for message in self._taken("error"):
+            yield from_stream(self.where, message.error)
 
-    async def _become_primary(self) -> None:
-        self._stream = self._stub.StreamChannel()
+    async def _taken(self, kind: str) -> AsyncIterator[Any]:
+        if self._stream is None:
+            raise SwitchError(
+                f"{self.where} was opened for reading, so that it tells nothing; connect without read_only"
+            )
+        waiting = self._notices[kind]
+        while (message := await waiting.get()) is not None:
+            yield message
+        waiting.put_nowait(None)  # for the next caller
+
+    async def _tell(self, request: Any) -> None:
+        if self._stream is None:
+            raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
         try:
-            await self._stream.write(election.bid(self._device_id, self._election_id))
-            while (reply := await self._stream.read()) is not grpc.aio.EOF:
-                if reply.arbitration.status.code == code_pb2.OK:
-                    self._listener = asyncio.create_task(self._listen())
-                    return
-                # An older notice about another client may still be on its way; the one about this client follows it.
-                if election.highest_in(reply) > self._election_id:
-                    self._election_id = election.outbid(election.highest_in(reply))
-                    await self._stream.write(election.bid(self._device_id, self._election_id))
-        except grpc.aio.AioRpcError as error:
-            if self._election_id != election.HIGHEST:
-                raise from_rpc(self.where, "the control stream", error) from None
-        if self._election_id == election.HIGHEST:
-            raise SwitchError(election.locked_out(self.where), code="PERMISSION_DENIED")
-        raise SwitchError(f"{self.where}: it ended the control stream", code="UNAVAILABLE")
+            await self._stream.write(request)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            raise self._stream_error or SwitchError(
+                f"{self.where}: it ended the control stream", code="UNAVAILABLE"
+            ) from None
 
     async def _listen(self) -> None:
-        kinds = {"packet": self._packets, "idle_timeout_notification": self._idle}
         try:
             while (message := await self._stream.read()) is not grpc.aio.EOF:
-                waiting = kinds.get(message.WhichOneof("update"))
-                if waiting is not None:
+                kind = message.WhichOneof("update")
+                if kind == "arbitration":
+                    await self._hear(message)
+                elif kind in self._notices:
+                    waiting = self._notices[kind]
                     if waiting.qsize() >= _KEPT:
                         waiting.get_nowait()
                     waiting.put_nowait(message)
-        except grpc.aio.AioRpcError:
-            pass  # the switch is gone; a caller that waits learns of it by the end of the notices
-        for waiting in kinds.values():
+        except grpc.aio.AioRpcError as error:
+            self._stream_error = from_rpc(self.where, "the control stream", error)
+        for waiting in self._notices.values():
             waiting.put_nowait(None)
+        async with self._heard:
+            self._ended = True
+            self._heard.notify_all()
+
+    async def _hear(self, message: Any) -> None:
+        async with self._heard:
+            answer = self._candidate.hear(message)
+            self._heard.notify_all()
+        if answer is not None:
+            await self._stream.write(answer)
+
+    async def _become_primary(self, bid: Callable[[], Any]) -> None:
+        async with self._election:
+            await self._tell(bid())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.timeout), self._heard:
+                    await self._heard.wait_for(lambda: self._candidate.elected or self._ended)
+        if self._ended or not self._candidate.elected:
+            refusal = self._candidate.not_elected(self.where, self.timeout)
+            raise refusal if refusal.code == "PERMISSION_DENIED" else self._stream_error or refusal
+
+    # Calls
+
+    async def _carry_out(self, exchange: Exchange[_T]) -> _T:
+        try:
+            step = next(exchange)
+            while True:
+                try:
+                    answer = await self._answer(step)
+                except (grpc.RpcError, SwitchError) as error:
+                    step = exchange.throw(error)
+                else:
+                    step = exchange.send(answer)
+        except StopIteration as end:
+            result: _T = end.value
+            return result
+
+    async def _answer(self, step: Call | TakeOver) -> Any:
+        if isinstance(step, TakeOver):
+            return await self._become_primary(self._candidate.bid_again)
+        timeout = max(self.timeout, step.seconds)
+        if step.method == "Write":
+            return await self._write(step.request, timeout=timeout)
+        if step.method == "Read":
+            return [
+                entity async for reply in self._stub.Read(step.request, timeout=timeout) for entity in reply.entities
+            ]
+        return await getattr(self._stub, step.method)(step.request, timeout=timeout)

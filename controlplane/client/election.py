@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
+from google.rpc import code_pb2
+
+from catchment.controlplane.client.errors import SwitchError
 from catchment.wire.generated import p4runtime_pb2
 
 ElectionId = tuple[int, int]
@@ -37,28 +41,71 @@ def above(seen: ElectionId, by: int = 1) -> ElectionId:
 def outbid(seen: ElectionId) -> ElectionId:
     """An id above this one that another client which has seen the same will hardly ask for, too.
 
-    A switch ends the stream of who asks for an id that is in use.
+    A switch ends the stream of a client that asks for an id that is in use.
     """
     return above(seen, random.randint(1, _STEPS))
 
 
-def bid(device_id: int, election_id: ElectionId) -> Any:
-    """The `p4.v1.StreamMessageRequest` that asks to become the primary."""
-    request = p4runtime_pb2.StreamMessageRequest()
-    request.arbitration.device_id = device_id
-    request.arbitration.election_id.high, request.arbitration.election_id.low = election_id
-    return request
+@dataclass(slots=True)
+class Candidate:
+    """A client's part in the election of a primary, without any input or output of its own.
 
+    The client sends what `bid` and `hear` give, and lets `hear` have each message of arbitration that it receives.
 
-def highest_in(message: Any) -> ElectionId:
-    """The highest id so far, as a `p4.v1.StreamMessageResponse` of arbitration says."""
-    return message.arbitration.election_id.high, message.arbitration.election_id.low
+    Attributes:
+        device_id: P4Runtime device id.
+        election_id: the one that the client asked for last.
+        rival: the election id of the client that took the switch over since; None while this client is the primary.
+        elected: this client's last bid was answered: it became the primary.
+        term: counts what the switch said of the election: while it stays the same, no other client wrote.
+    """
 
+    device_id: int
+    election_id: ElectionId = field(default_factory=first_bid)
+    rival: ElectionId | None = None
+    elected: bool = False
+    term: int = 0
+    _highest: ElectionId = (0, 0)
 
-def locked_out(where: str) -> str:
-    """What to say when another client holds HIGHEST."""
-    return (
-        f"{where}: another client is its primary with election id 2^128-1, which none is above, so nobody else can "
-        "write. End that client: this one takes over as soon as its control stream closes. If it cannot be found, "
-        "restart the switch, and let only those reach its P4Runtime port who have a certificate"
-    )
+    def bid(self) -> Any:
+        """The `p4.v1.StreamMessageRequest` that asks to become the primary."""
+        self.elected = False
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.high, request.arbitration.election_id.low = self.election_id
+        return request
+
+    def bid_again(self) -> Any:
+        """The request that asks to become the primary in place of the client that is."""
+        self.election_id = outbid(max(self._highest, self.election_id))
+        return self.bid()
+
+    def hear(self, message: Any) -> Any | None:
+        """Take what the switch says of the election; gives the next bid where the last one was too low."""
+        highest = message.arbitration.election_id.high, message.arbitration.election_id.low
+        self._highest = max(self._highest, highest)
+        self.term += 1
+        code = message.arbitration.status.code
+        if code == code_pb2.OK:
+            self.rival, self.elected = None, True
+        elif self.elected:
+            self.rival = highest if code == code_pb2.ALREADY_EXISTS else None
+        elif highest > self.election_id:
+            # An older notice about another client may still be on its way; the one about this client follows it.
+            return self.bid_again()
+        return None
+
+    def not_elected(self, where: str, seconds: float) -> SwitchError:
+        """The exception for a bid to which no answer came in time, or for which the switch ended the stream."""
+        if self.election_id == HIGHEST:  # the switch ends the stream of a client that asks for an id in use
+            return SwitchError(
+                f"{where}: another client is its primary with election id 2^128-1, which none is above, so nobody else "
+                "can write. End that client: this one takes over as soon as its control stream closes. If it cannot be "
+                "found, restart the switch, and let only those reach its P4Runtime port who have a certificate",
+                code="PERMISSION_DENIED",
+            )
+        return SwitchError(
+            f"{where}: no answer to the request to become its controller within {seconds:g} s; is device id "
+            f"{self.device_id} right?",
+            code="DEADLINE_EXCEEDED",
+        )

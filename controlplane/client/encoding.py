@@ -14,17 +14,16 @@ from operator import getitem, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from catchment.controlplane.client.errors import SwitchError
+from catchment.controlplane.client.key_fields import Adder, MatchType, adder, field_name
 from catchment.controlplane.client.p4info import P4Info
-from catchment.controlplane.client.values import Encoder, Value, decode, encode, encoder, to_int
-from catchment.wire.generated import p4info_pb2, p4runtime_pb2
+from catchment.controlplane.client.values import Encoder, Value, decode, encode, encoder
+from catchment.wire.generated import p4runtime_pb2
 
 if TYPE_CHECKING:
     from catchment.controlplane.client.entries import TableEntry
 
-_MatchType = p4info_pb2.MatchField
 _REMEMBERED = 1024  # values of one key field or parameter
 _Picker = Callable[[Mapping[str, Value]], tuple[Value, ...]]
-_Adder = Callable[[Any, Value], None]
 
 
 class _Place(dict[Value, bytes]):
@@ -68,7 +67,7 @@ class _Shape:
     start: bytes
     exact: tuple[_Place, ...]
     exact_values: _Picker
-    others: tuple[tuple[str, _Adder], ...]
+    others: tuple[tuple[str, Adder], ...]
     params: tuple[_Place, ...]
     param_values: _Picker
 
@@ -144,15 +143,15 @@ def _shape(entry: TableEntry, p4info: P4Info, *, with_action: bool) -> _Shape:
     table = p4info.find("table", entry.table)
     start = p4runtime_pb2.TableEntry(table_id=table.preamble.id, is_default_action=entry.is_default)
     known = {key.name: key for key in table.match_fields}
-    given = {_field_name(name, known, entry.table): name for name in entry.match}
+    given = {field_name(name, known, f"table {entry.table}"): name for name in entry.match}
     exact: list[_Place] = []
-    others: list[tuple[str, _Adder]] = []
+    others: list[tuple[str, Adder]] = []
     # The values are tried at once: what is wrong with them is said before what is wrong with the action.
     for full, key in known.items() if not entry.is_default else ():
         name, what = given.get(full), f"{entry.table}.{full}"
-        if key.match_type != _MatchType.EXACT:
+        if key.match_type != MatchType.EXACT:
             if name is not None:
-                others.append((name, _adder(key, what)))
+                others.append((name, adder(key, what)))
                 others[-1][1](p4runtime_pb2.TableEntry().match, entry.match[name])
         elif name is None or entry.match[name] == "*":
             raise SwitchError(f"{what}: an exact key field needs a value")
@@ -187,68 +186,6 @@ def _heads(holding: Callable[[bytes], Any], bitwidth: int) -> tuple[bytes, ...]:
     """What `holding` serializes before byte strings of 0, 1, 2, ... bytes; the value is the last thing in it."""
     lengths = range(1, (bitwidth + 7) // 8 + 1)
     return b"", *(holding(bytes(length)).SerializeToString()[:-length] for length in lengths)
-
-
-def _field_name(name: str, known: Mapping[str, Any], table: str) -> str:
-    if name in known:
-        return name
-    matches = [full for full in known if full.endswith(f".{name}")]
-    if len(matches) == 1:
-        return matches[0]
-    raise SwitchError(f"table {table} has no key field {name!r}; its key is: {', '.join(known) or 'empty'}")
-
-
-def _split(value: Value, separator: str, default: str) -> tuple[str, str]:
-    left, found, right = str(value).partition(separator)
-    return left, right if found else default
-
-
-def _adder(key: Any, what: str) -> _Adder:
-    """What adds a key field that is not exact to a list of `p4.v1.FieldMatch`; nothing where the value is any."""
-    width, number = key.bitwidth, key.id
-
-    def optional(out: Any, value: Value) -> None:
-        out.add(field_id=number).optional.value = encode(value, width, what)
-
-    def lpm(out: Any, value: Value) -> None:
-        address, length = _split(value, "/", str(width))
-        bits = to_int(length, 16, f"{what} prefix length")
-        if bits > width:
-            raise SwitchError(f"{what}: prefix length {bits} is longer than the field ({width})")
-        if bits:
-            mask = ((1 << bits) - 1) << (width - bits)
-            prefix = encode(to_int(address, width, what) & mask, width, what)
-            out.add(field_id=number, lpm={"value": prefix, "prefix_len": bits})
-
-    def ternary(out: Any, value: Value) -> None:
-        text, mask_text = _split(value, "&&&", str((1 << width) - 1))
-        bits = to_int(mask_text, width, f"{what} mask")
-        if bits:
-            masked = encode(to_int(text, width, what) & bits, width, what)
-            out.add(field_id=number, ternary={"value": masked, "mask": encode(bits, width, what)})
-
-    def between(out: Any, value: Value) -> None:
-        low, high = _split(value, "..", str(value))
-        if to_int(low, width, what) > to_int(high, width, what):
-            raise SwitchError(f"{what}: empty range {value}")
-        ends = {"low": encode(low, width, what), "high": encode(high, width, what)}
-        out.add(field_id=number, range=ends)
-
-    adders: dict[int, _Adder] = {
-        _MatchType.OPTIONAL: optional,
-        _MatchType.LPM: lpm,
-        _MatchType.TERNARY: ternary,
-        _MatchType.RANGE: between,
-    }
-    if key.match_type not in adders:
-        raise SwitchError(f"{what}: match kind {key.match_type} is not supported")
-    add = adders[key.match_type]
-
-    def unless_any(out: Any, value: Value) -> None:
-        if value != "*":
-            add(out, value)
-
-    return unless_any
 
 
 def _fill_indirect(entry: TableEntry, action: Any, p4info: P4Info) -> None:

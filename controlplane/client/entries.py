@@ -9,6 +9,7 @@ from typing import Any
 
 from catchment.controlplane.client.encoding import fill_entry, port_of, serialized_entry
 from catchment.controlplane.client.entity import Entity, UpdateKind, field_tag, nested
+from catchment.controlplane.client.key_fields import decode_match
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.values import Value, decode, readable
 from catchment.wire.generated import p4runtime_pb2
@@ -128,7 +129,7 @@ def from_message(message: Any, p4info: P4Info) -> TableEntry:
     counted = message.HasField("counter_data")
     return TableEntry(
         table=p4info.short_name("table", table.preamble.name),
-        match={fields[m.field_id].name: _decode_match(m, fields[m.field_id]) for m in message.match},
+        match={fields[m.field_id].name: decode_match(m, fields[m.field_id]) for m in message.match},
         action=action,
         params=params,
         priority=message.priority,
@@ -166,20 +167,3 @@ def from_action(message: Any, table: Any, p4info: P4Info) -> tuple[str, dict[str
         for value in message.params
     }
     return p4info.action_name(table, info.preamble.name), params
-
-
-def _decode_match(message: Any, match: Any) -> Value:
-    kind = message.WhichOneof("field_match_type")
-
-    def show(data: bytes) -> Value:
-        return readable(decode(data), match.bitwidth, match.name)
-
-    if kind == "exact":
-        return show(message.exact.value)
-    if kind == "optional":
-        return show(message.optional.value)
-    if kind == "lpm":
-        return f"{show(message.lpm.value)}/{message.lpm.prefix_len}"
-    if kind == "ternary":
-        return f"{show(message.ternary.value)}&&&{decode(message.ternary.mask):#x}"
-    return f"{show(message.range.low)}..{show(message.range.high)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
 from google.rpc import code_pb2, status_pb2
@@ -60,6 +61,15 @@ def from_rpc(where: str, what: str, error: grpc.RpcError) -> SwitchError:
     code = error.code().name
     detail = error.details() or "no reason given"
     return SwitchError(f"{where}: {what} failed: {code}: {detail}{_advice(code)}", code=code)
+
+
+def from_stream(where: str, error: Any) -> SwitchError:
+    """The exception for a `p4.v1.StreamError`: a message on the control stream that the switch did not take."""
+    what = {"packet_out": "a packet", "digest_list_ack": "an acknowledgement"}.get(
+        error.WhichOneof("details"), "a message"
+    )
+    code = code_name(error.canonical_code)
+    return SwitchError(f"{where}: {what} was refused: {code}: {error.message or 'no reason given'}", code=code)
 
 
 def from_write(where: str, updates: Sequence[str], error: grpc.RpcError) -> SwitchError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class P4Info:
             "action profile": _by_name(message.action_profiles),
             "value set": _by_name(message.value_sets),
             "digest": _by_name(message.digests),
+            "controller header": _by_name(message.controller_packet_metadata),
         }
         self._counted = {counter.direct_table_id for counter in message.direct_counters}
         self._metered = {meter.direct_table_id for meter in message.direct_meters}
@@ -107,6 +108,11 @@ class P4Info:
     def is_metered(self, table: Any) -> bool:
         """Whether the entries of a table have direct meters."""
         return table.preamble.id in self._metered
+
+    def controller_header(self, name: str) -> Sequence[Any]:
+        """The fields of ``packet_in`` or ``packet_out``, as P4Info; none where the program has no such header."""
+        found = self._kinds["controller header"].get(name)
+        return found.metadata if found is not None else ()
 
     def has(self, kind: str, name: str) -> bool:
         """Whether the program has exactly one such object."""

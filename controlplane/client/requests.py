@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import grpc
 
 from catchment.controlplane.client.entity import Entity, Update, field_tag, nested
+from catchment.controlplane.client.errors import SwitchError, from_rpc
 from catchment.controlplane.client.p4info import P4Info
 from catchment.wire.generated import p4runtime_pb2
+
+_E = TypeVar("_E", bound=Entity)
 
 UPDATES = 64
 """Updates in a request: gRPC carries the refused ones in at most 16 KiB of metadata."""
 
 
 WRITE = "/p4.v1.P4Runtime/Write"
-"""The method's name, for those who send requests that are serialized already."""
+"""The method's name, for clients that send requests which are serialized already."""
 _IN_REQUEST = field_tag(p4runtime_pb2.WriteRequest, "updates")
 
 
@@ -50,12 +55,34 @@ def batches(updates: Iterable[Update], p4info: P4Info) -> Iterator[Batch]:
         yield Batch(some, b"".join([nested(_IN_REQUEST, update.serialized(p4info)) for update in some]))
 
 
-def selection(pattern: Entity, p4info: P4Info) -> Any:
-    """The `p4.v1.Entity` that asks for what a pattern stands for.
+class Selection(Generic[_E]):
+    """What patterns of one kind stand for on a switch.
+
+    Args:
+        device_id: P4Runtime device id.
+        p4info: of the switch's program.
+        patterns: what to read.
+
+    Attributes:
+        request: the `p4.v1.ReadRequest` that asks for it.
 
     Raises:
         SwitchError: a name that the program does not have.
     """
-    query = p4runtime_pb2.Entity()
-    pattern.select(query, p4info)
-    return query
+
+    def __init__(self, device_id: int, p4info: P4Info, *patterns: _E) -> None:
+        self._patterns, self._p4info = patterns, p4info
+        self.request = p4runtime_pb2.ReadRequest(device_id=device_id)
+        for pattern in patterns:
+            pattern.select(self.request.entities.add(), p4info)
+
+    def found(self, reply: Any) -> Iterator[_E]:
+        """What a `p4.v1.ReadResponse` has of it."""
+        for message in reply.entities:
+            one = self._patterns[0].decode(message, self._p4info)
+            if any(pattern.matches(one) for pattern in self._patterns):
+                yield one
+
+    def failed(self, where: str, error: grpc.RpcError) -> SwitchError:
+        """The exception for a read that failed; `where` is the switch in words."""
+        return from_rpc(where, f"reading {self._patterns[0].subject()}", error)

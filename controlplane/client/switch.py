@@ -9,23 +9,19 @@ from typing import Self, TypeVar
 
 import grpc
 
-from catchment.controlplane.client import pipeline
 from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, RegisterCell
-from catchment.controlplane.client.election import ElectionId, above
+from catchment.controlplane.client.election import Candidate, ElectionId, above
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, to_message
-from catchment.controlplane.client.errors import SwitchError, from_rpc, from_write
+from catchment.controlplane.client.exchanges import Exchanges
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.replication import MulticastGroup
-from catchment.controlplane.client.requests import Batch, batches, selection
+from catchment.controlplane.client.requests import Selection
 from catchment.controlplane.client.session import Session
-from catchment.controlplane.client.values import Value, from_data
+from catchment.controlplane.client.values import Value
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
-from catchment.wire.generated import p4runtime_pb2
 
 _E = TypeVar("_E", bound=Entity)
-_TAKE_OVERS = 4
-"""How often a write takes the switch back from clients that want it at the same moment."""
 
 
 class SwitchClient:
@@ -34,9 +30,9 @@ class SwitchClient:
     Use as a context manager; every request has a deadline and raises `SwitchError`.
     """
 
-    def __init__(self, session: Session, p4info: P4Info | None) -> None:
+    def __init__(self, session: Session, exchanges: Exchanges) -> None:
         self._session = session
-        self._p4info = p4info
+        self._exchanges = exchanges
 
     @classmethod
     def connect(
@@ -64,8 +60,9 @@ class SwitchClient:
         """
         where = f"switch {name} ({address})" if name else f"switch at {address}"
         info = P4Info.load(p4info) if isinstance(p4info, Path) else p4info
-        session = Session(where, device_id, address, timeout=timeout, primary=not read_only)
-        return cls(session, info)
+        exchanges = Exchanges(where, Candidate(device_id), read_only, info)
+        session = Session(where, address, exchanges.candidate, timeout=timeout, primary=not read_only)
+        return cls(session, exchanges)
 
     def close(self) -> None:
         """Close the connection; the switch keeps its entries."""
@@ -90,29 +87,15 @@ class SwitchClient:
     @property
     def p4info(self) -> P4Info:
         """The P4Info of the program; asked from the switch on first use."""
-        if self._p4info is None:
-            try:
-                message = self._session.p4info()
-            except grpc.RpcError as error:
-                raise from_rpc(self.where, "reading its P4Info", error) from None
-            if not message.tables and not message.pkg_info.name:
-                raise SwitchError(f"{self.where} has no program yet; push a pipeline first")
-            self._p4info = P4Info(message, self.where)
-        return self._p4info
+        return self._session.carry_out(self._exchanges.p4info())
 
     def push_pipeline(self, config: PipelineConfig) -> None:
-        """Load a compiled program; everything on the switch starts empty (see `pipeline.push`)."""
-        try:
-            self._p4info = pipeline.push(self._session, config)
-        except SwitchError as error:
-            if error.code != "PERMISSION_DENIED":
-                raise
-            self._session.take_over()  # another controller has been here since
-            self._p4info = pipeline.push(self._session, config)
+        """Load a compiled program; everything on the switch starts empty (see `Exchanges.push`)."""
+        self._session.carry_out(self._exchanges.push(config))
 
     def runs(self, config: PipelineConfig) -> bool:
         """Whether the switch runs this very program, as far as it was loaded by `push_pipeline`."""
-        return pipeline.loaded_cookie(self._session) == config.cookie()
+        return self._session.carry_out(self._exchanges.runs(config))
 
     def call_when_lost(self, callback: Callable[[], None]) -> None:
         """Call once, from another thread, when the switch ends its control stream: it died or was cut off."""
@@ -125,18 +108,18 @@ class SwitchClient:
     @property
     def rival(self) -> str:
         """The client that has taken the switch over from this one, in words; empty while this one is the primary."""
-        held = self._session.rival
+        held = self._exchanges.candidate.rival
         return "" if held is None else f"another client, with election id {held[0]}:{held[1]}, is its primary"
 
     @property
     def term(self) -> int:
         """A number that is another one once another client may have written."""
-        return self._session.term
+        return self._exchanges.candidate.term
 
     @property
     def next_election_id(self) -> ElectionId:
         """An id that is above that of this client."""
-        return above(self._session.election_id)
+        return above(self._exchanges.candidate.election_id)
 
     # Any entity
 
@@ -149,8 +132,7 @@ class SwitchClient:
             SwitchError: a name or value that the program does not have, or, in `failures`, each update that the switch
                 refuses (the others stay).
         """
-        for batch in list(batches(updates, self.p4info)):
-            self._write_batch(batch)
+        self._session.carry_out(self._exchanges.write(updates))
 
     def insert(self, *new: Entity) -> None:
         """Insert entities; errors as `write`."""
@@ -164,20 +146,20 @@ class SwitchClient:
         """Delete entities: entries by table, key and priority, others by number; errors as `write`."""
         self.write(*(-entity for entity in old))
 
-    def each(self, pattern: _E) -> Iterator[_E]:
+    def each(self, *patterns: _E) -> Iterator[_E]:
         """What the switch has, as it arrives: `client.each(TableEntry("l2"))`, `client.each(MulticastGroup())`.
+
+        Several patterns of one kind are one request.
 
         Raises:
             SwitchError: the program has no such name, or the switch refuses.
         """
-        query = selection(pattern, self.p4info)
+        selection = Selection(self._exchanges.device_id, self.p4info, *patterns)
         try:
-            for message in self._session.read(query):
-                found = pattern.decode(message, self.p4info)
-                if pattern.matches(found):
-                    yield found
+            for reply in self._session.read(selection.request):
+                yield from selection.found(reply)
         except grpc.RpcError as error:
-            raise from_rpc(self.where, f"reading {pattern.subject()}", error) from None
+            raise selection.failed(self.where, error) from None
 
     # Tables
 
@@ -262,18 +244,8 @@ class SwitchClient:
 
     def register_cells(self, name: str, indices: Iterable[int]) -> dict[int, int]:
         """Some cells of a register, in one request; errors as `register`."""
-        info = self.p4info.find("register", name)
-        request = p4runtime_pb2.ReadRequest(device_id=self._session.device_id)
-        for index in indices:
-            RegisterCell(name, index).select(request.entities.add(), self.p4info)
-        try:
-            return {
-                entity.register_entry.index.index: from_data(entity.register_entry.data, info.type_spec)
-                for reply in self._session.stub.Read(request)
-                for entity in reply.entities
-            }
-        except grpc.RpcError as error:
-            raise from_rpc(self.where, f"reading register {name}", error) from None
+        cells = [RegisterCell(name, index) for index in indices]
+        return {cell.index or 0: cell.value for cell in self.each(*cells)} if cells else {}
 
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set one cell of a register; UNIMPLEMENTED on BMv2."""
@@ -282,24 +254,3 @@ class SwitchClient:
     def write_registers(self, name: str, cells: Mapping[int, int]) -> None:
         """Set cells of a register, index -> value; UNIMPLEMENTED on BMv2."""
         self.modify(*(RegisterCell(name, index, value) for index, value in cells.items()))
-
-    # Requests
-
-    def _write_batch(self, batch: Batch) -> None:
-        if not self._session.primary:
-            raise SwitchError(f"{self.where} was opened for reading; connect without read_only")
-        try:
-            self._write_once(batch)
-        except grpc.RpcError as error:
-            raise from_write(self.where, batch.words(), error) from None
-
-    def _write_once(self, batch: Batch) -> None:
-        for _ in range(_TAKE_OVERS):
-            try:
-                return self._session.write(batch.serialized)
-            except grpc.RpcError as error:
-                if error.code() != grpc.StatusCode.PERMISSION_DENIED:
-                    raise
-            # Another controller (a person's shell, say) has been here since: the newest wins.
-            self._session.take_over()
-        return self._session.write(batch.serialized)

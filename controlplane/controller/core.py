@@ -29,6 +29,7 @@ from catchment.controlplane.deployment.ownership import Ownership, holdings
 from catchment.controlplane.deployment.records import JobState
 from catchment.controlplane.deployment.store import JobStore
 from catchment.controlplane.jobs import Choice, JobError, JobRequest, SplitCall, TakenError
+from catchment.controlplane.jobs.errors import job_of_name
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.state.desired import JOBS, Differences, SwitchConfig, reconcile
@@ -177,11 +178,7 @@ class Controller:
         Raises:
             JobError: there is none; names those there are.
         """
-        try:
-            return self.jobs[name]
-        except KeyError:
-            have = ", ".join(self.jobs) or "none; make one with `catchment job create`"
-            raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
+        return job_of_name(self.jobs, name, self.topology.name)
 
     async def create(self, request: JobRequest) -> tuple[JobWatch, str]:
         """Plan a job and put it on its switches; returns it with the token of its members.

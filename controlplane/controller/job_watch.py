@@ -59,7 +59,7 @@ class JobWatch:
         self._stall = ""
         self._stalled_until = 0.0
         self._changed = asyncio.Event()
-        self._told: State | None = None
+        self._announced: State | None = None
 
     def state(self) -> State:
         """The state that the controller tells members now."""
@@ -76,8 +76,8 @@ class JobWatch:
     def announce(self) -> None:
         """Wake the members' calls that wait for news, if there are any."""
         state = self.state()
-        if state != self._told:
-            self._told = state
+        if state != self._announced:
+            self._announced = state
             self._changed.set()
             self._changed = asyncio.Event()
 

@@ -17,7 +17,7 @@ from catchment.controlplane.jobs import JobError, JobGroup
 from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, GenerationOrder
 
 SCHEMA_VERSION = 6
-_PATIENCE = 10.0
+_LOCK_TIMEOUT = 10.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGED = (
     "put a copy from before in its place, or save what can be read with `sqlite3 FILE .recover`. You may also move it "
@@ -80,7 +80,9 @@ def read(path: Path) -> Contents:
 
 def _read(path: Path, mode: str, *before: str) -> Contents:
     address = f"file:{quote(str(path))}?mode={mode}"
-    with contextlib.closing(sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, uri=True)) as database:
+    with contextlib.closing(
+        sqlite3.connect(address, timeout=_LOCK_TIMEOUT, isolation_level=None, uri=True)
+    ) as database:
         for statement in before:
             database.execute(statement)
         database.execute("BEGIN")
@@ -115,7 +117,7 @@ def writing(path: Path) -> Iterator[Transaction]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        database = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None)
     except (OSError, sqlite3.OperationalError) as error:
         raise JobError(f"cannot open the job file {path} ({error}); is it yours? use sudo") from None
     with contextlib.closing(database):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from catchment.controlplane.deployment import database
 from catchment.controlplane.deployment.records import Contents, Holding, JobRecord, JobState, MemberRecord
-from catchment.controlplane.jobs import Allocator, JobError, JobGroup, JobPlan, Share
+from catchment.controlplane.jobs import Allocator, JobGroup, JobPlan, Share
+from catchment.controlplane.jobs.errors import job_of_name
 from catchment.controlplane.jobs.generations import MAX_GENERATION, GenerationOrder
 from catchment.controlplane.topology import Host, Topology
 
@@ -98,11 +99,7 @@ class JobStore:
         Raises:
             JobError: there is none; names those there are.
         """
-        try:
-            return self.records[name]
-        except KeyError:
-            have = ", ".join(self.records) or "none; make one with `catchment job create`"
-            raise JobError(f"no job {name!r} on topology {self.topology.name}; there are: {have}") from None
+        return job_of_name(self.records, name, self.topology.name)
 
     def get(self, name: str) -> JobGroup:
         """A job or group of jobs by name; errors as `record`."""

@@ -35,7 +35,7 @@ from catchment.wire.generated.constants import UDP_PORT
 
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
-_PATIENCE = 240.0  # for a switch that is known to be there, on a machine that may be busy
+_TIMEOUT = 240.0  # for a switch that is known to be there, on a machine that may be busy
 
 
 class ShmLab:
@@ -85,7 +85,7 @@ class ShmLab:
             self._address = f"unix:{self._folder}/grpc"
             self.switch = self._start()
             exits.callback(self._stop)
-            self.fabric = exits.enter_context(Fabric.connect(self.topology, {SWITCH: self._address}, timeout=_PATIENCE))
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, {SWITCH: self._address}, timeout=_TIMEOUT))
             self.fabric.push(self._programs)
             self._exits = exits.pop_all()
         return self
@@ -168,7 +168,7 @@ class ShmLab:
             "port": f"shm:{self.path(host)}",
         }
 
-    def port(self, host: str, *, timeout: float | None = _PATIENCE) -> Port:
+    def port(self, host: str, *, timeout: float | None = _TIMEOUT) -> Port:
         """A host's port itself, for frames of one's own making."""
         return Port.attach(self.path(host), timeout=timeout)
 

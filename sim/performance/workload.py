@@ -14,7 +14,7 @@ from catchment.sim.performance.network import Network, Stream
 _EVENTS_A_TURN = 500_000
 _LONGEST = 10**16
 """Nothing runs longer than ten thousand simulated seconds."""
-_PATIENCE = 20_000_000_000
+_IDLE_LIMIT = 20_000_000_000
 """A time without progress, in ps, after which nothing is going to move: a hundred of the longest timeouts."""
 
 
@@ -80,7 +80,7 @@ class Workload:
         while not simulation.run(_EVENTS_A_TURN, _LONGEST):
             if progress is not None:
                 progress(len(self) - simulation.left, len(self))
-            if simulation.idle > _PATIENCE:
+            if simulation.idle > _IDLE_LIMIT:
                 break
         times = simulation.times()
         if simulation.left:

@@ -51,7 +51,7 @@ def test_a_job_through_the_controller(
         assert len(client.read("jobs")) == 6
     member: Membership = controller.join("train", "w0", secret.read_text())
     assert json.loads(run("job", "show", "train", "--json"))["presence"]["w0"] == "joined"
-    found = json.loads(run_code(run, "doctor", "train", "--seconds", "0.05", "--json"))["train"]
+    found = json.loads(run("doctor", "train", "--seconds", "0.05", "--json", code=3))["train"]
     assert [one["subject"] for one in found if "says the controller" in one["what"]] == ["w1", "opt"]
     member.leave()
     assert "train" in run("job", "list")
@@ -61,11 +61,6 @@ def test_a_job_through_the_controller(
     assert json.loads(run("job", "list", "--json")) == []
     assert "token: " in run("job", "create", "other", "--workers", "w0", "--root", "opt")
     assert "needs --root" in run("job", "create", "x", "--workers", "w0", code=1)
-
-
-def run_code(call: Run, *words: str) -> str:
-    """What a verb prints that ends with code 3."""
-    return call(*words, code=3)
 
 
 def test_a_job_made_without_a_controller_is_taken_over(

@@ -95,9 +95,9 @@ def test_notices_come_by_kind_and_end_with_the_switch() -> None:
         async with AsyncSwitchClient(running.address, timeout=PATIENCE) as client:
             idle_entries, packets_in = client.idle_timeouts(), client.packets()
             entries = [await anext(idle_entries), await anext(idle_entries)]
-            payloads = [await anext(packets_in), await anext(packets_in)]
+            payloads = [(await anext(packets_in)).payload for _ in range(2)]
             await asyncio.to_thread(running.stop)
-            return [*payloads, *[packet async for packet in packets_in]], [
+            return [*payloads, *[packet.payload async for packet in packets_in]], [
                 *entries,
                 *[entry async for entry in idle_entries],
             ]

@@ -69,8 +69,8 @@ def test_whoever_takes_the_highest_id_is_named_and_the_switch_is_repaired_when_h
         operator.create(request())
         before = place.contents("r1")
         with connect(place, "r1") as client:
-            client._session.election_id = HIGHEST
-            client._session._handshake()
+            client._exchanges.candidate.election_id = HIGHEST
+            client._session._become_primary(client._exchanges.candidate.bid)
             client.delete(*client.read("jobs"))
             said = until(
                 lambda: [s.detail for s in operator.switches() if s.name == "r1" and s.state == "down"], "r1 is down"

@@ -74,8 +74,8 @@ def test_an_id_far_above_the_clock_is_passed(fake: RunningFake, write: Write) ->
 
 def test_the_highest_id_of_all_is_said_and_taken_when_its_holder_leaves(fake: RunningFake, write: Write) -> None:
     with SwitchClient.connect(fake.address, name="s1", timeout=PATIENCE) as client:
-        client._session.election_id = HIGHEST
-        client._session._handshake()
+        client._exchanges.candidate.election_id = HIGHEST
+        client._session._become_primary(client._exchanges.candidate.bid)
         with pytest.raises(SwitchError, match=r"s1.*2\^128-1.*End that client.*restart the switch") as caught:
             write(fake.address, 1)
         assert caught.value.code == "PERMISSION_DENIED"

@@ -23,7 +23,7 @@ from catchment.host.torch.distributed.work import SwitchWork, Together
 _UNSET: Final = timedelta(milliseconds=-1)
 
 
-def _told_to_all(method: Callable[..., Any]) -> Callable[..., Any]:
+def _refused_by_all(method: Callable[..., Any]) -> Callable[..., Any]:
     """A collective whose arguments this rank refuses fails on the others, too: they need not wait for it."""
 
     @wraps(method)
@@ -109,7 +109,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     # Through the switch
 
-    @_told_to_all
+    @_refused_by_all
     def allreduce(self, tensors: Tensors | torch.Tensor, opts: Any = None) -> Any:
         """See dist.all_reduce."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
@@ -121,7 +121,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
         )
         return work or self._beside("all_reduce", tensors, opts, lambda gloo: gloo.allreduce(tensors, opts))
 
-    @_told_to_all
+    @_refused_by_all
     def allreduce_coalesced(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.all_reduce_coalesced."""
         work = self._reduced(
@@ -131,21 +131,21 @@ class SwitchProcessGroup(dist.ProcessGroup):
             "all_reduce_coalesced", tensors, opts, lambda gloo: gloo.allreduce_coalesced(list(tensors), opts)
         )
 
-    @_told_to_all
+    @_refused_by_all
     def reduce(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.reduce."""
         root, timeout = opts.rootRank, opts.timeout
         work = self._reduced(tensors, opts, lambda switch, op: switch.reduce(tensors[0], root, op, timeout))
         return work or self._beside("reduce", tensors, opts, lambda gloo: gloo.reduce(list(tensors), opts))
 
-    @_told_to_all
+    @_refused_by_all
     def broadcast(self, tensors: Tensors, opts: Any) -> Any:
         """See dist.broadcast."""
         if self._switch is None:
             return self._companion.for_("broadcast").broadcast(list(tensors), opts)
         return self._switch.broadcast(tensors, opts.rootRank, opts.timeout)
 
-    @_told_to_all
+    @_refused_by_all
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.all_gather_into_tensor."""
         if self._switch is None:
@@ -155,7 +155,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     _allgather_base = all_gather_single
 
-    @_told_to_all
+    @_refused_by_all
     def all_gather_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several all_gather_single at once."""
         if self._switch is None:
@@ -165,7 +165,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
-    @_told_to_all
+    @_refused_by_all
     def allgather(self, output_lists: list[list[torch.Tensor]], inputs: Tensors, opts: Any = None) -> Any:
         """See dist.all_gather."""
         if self._switch is None:
@@ -176,14 +176,14 @@ class SwitchProcessGroup(dist.ProcessGroup):
         """See dist.all_gather_coalesced: `output_lists` has a list for each rank, not for each input."""
         return self.allgather([list(parts) for parts in zip(*output_lists, strict=True)], inputs, opts)
 
-    @_told_to_all
+    @_refused_by_all
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:  # noqa: A002
         """See dist.reduce_scatter_tensor."""
         return self._scattered([output], [input], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
-    @_told_to_all
+    @_refused_by_all
     def reduce_scatter_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> Any:
         """Several reduce_scatter_single at once."""
         return self._scattered(outputs, inputs, opts)
@@ -204,7 +204,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
-    @_told_to_all
+    @_refused_by_all
     def reduce_scatter(self, outputs: Tensors, input_lists: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """See dist.reduce_scatter."""
         for output, parts in zip(outputs, input_lists, strict=True):
@@ -241,17 +241,17 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     # Operations that the companion carries out
 
-    @_told_to_all
+    @_refused_by_all
     def gather(self, output_lists: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.gather."""
         return self._beside("gather", inputs, opts, lambda gloo: gloo.gather(output_lists, inputs, opts))
 
-    @_told_to_all
+    @_refused_by_all
     def scatter(self, outputs: list[torch.Tensor], input_lists: list[list[torch.Tensor]], opts: Any) -> Any:
         """See dist.scatter."""
         return self._beside("scatter", outputs, opts, lambda gloo: gloo.scatter(outputs, input_lists, opts))
 
-    @_told_to_all
+    @_refused_by_all
     def all_to_all_single(
         self,
         output: torch.Tensor,
@@ -270,7 +270,7 @@ class SwitchProcessGroup(dist.ProcessGroup):
 
     alltoall_base = all_to_all_single
 
-    @_told_to_all
+    @_refused_by_all
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any) -> Any:
         """See dist.all_to_all."""
         return self._beside("all_to_all", [], opts, lambda gloo: gloo.alltoall(outputs, inputs, opts))
