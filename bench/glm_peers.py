@@ -26,7 +26,7 @@ from catchment.host.glm import Epoch, GlmError, LocalRunner, Training, prepare, 
 SGD, LIBLINEAR = "SGDClassifier", "LIBLINEAR"
 EPOCHS = 8
 SEEDS = (1, 2, 3)
-"""Of the order of the samples, ours and SGDClassifier's."""
+"""The seeds that order the samples, ours and SGDClassifier's."""
 _MOST_EPOCHS = 40
 _OUR_RATES = (0.5, 2.0, 8.0, 32.0)
 """Times the rate that a training chooses by itself."""

@@ -23,7 +23,7 @@ _COLOURS = {
 
 
 def timeline(spans: Sequence[Span], layers: int, path: Path) -> None:
-    """Who was busy when: a row for each resource, a thin lane for each layer."""
+    """The figure of which resource was busy when: a row for each resource, a thin lane for each layer."""
     figure = Figure(figsize=(9, 3.6))
     axes = figure.add_subplot()
     origin = min(span.start for span in spans)

@@ -25,7 +25,7 @@ LOSSES: dict[str, Lost] = {
     "its last parameters": Lost("w0", False, PacketType.PARAM, _LAST),
 }
 HEARTBEAT_NS = 7044
-"""Between two heartbeats of a NIC. A timeout runs from the last progress, which a heartbeat brings: where a message's
+"""The time between two heartbeats of a NIC. A timeout runs from the last progress, which they bring: where a message's
 last frame is lost, the phase of the heartbeats decides up to so much, and the machine begins in another phase."""
 
 

@@ -107,7 +107,7 @@ def step_times(seconds: Sequence[float]) -> str:
 
 
 def step_timeline(timeline: dict[str, list[dict[str, Any]]]) -> str:
-    """Who was busy with which layer in one step; one row per member and lane of work."""
+    """The figure of which part was busy with which layer in one step; one row per member and lane of work."""
     rows: list[tuple[str, list[dict[str, Any]]]] = []
     for member, spans in timeline.items():
         for title, kinds in (("compute", ("forward", "backward", "wait", "update")), ("network", ("push", "pull"))):

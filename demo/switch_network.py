@@ -142,7 +142,7 @@ class SwitchNetwork:
         return totals
 
     def diagnosis(self) -> list[str]:
-        """Who is missing, as the controller says.
+        """The members that are missing, as the controller says.
 
         Raises:
             LabError: the switch does not answer, or the controller does not.

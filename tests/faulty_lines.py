@@ -16,6 +16,6 @@ def line_faults(*, loss: float = 0.0, duplicate: float = 0.0, tail: float = 1.0)
 
 
 def some_line_faults(rng: random.Random) -> Faults:
-    """From none but delays to nearly every frame."""
+    """Faults from none but delays to nearly every frame."""
     loss, duplicate = rng.choice([0, 0.01, 0.1, 0.3]), rng.choice([0, 0.1, 0.3])
     return line_faults(loss=loss, duplicate=duplicate, tail=rng.choice([1, 10, 80]))

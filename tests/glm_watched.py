@@ -52,7 +52,7 @@ class Watched:
         self.workers[1].kill()
 
     def kill_switch(self) -> None:
-        """Of the shared-memory lab."""
+        """End the switch of the shared-memory lab."""
         self.labs[0].lab.kill_switch()
 
     def nothing_is_left(self) -> bool:

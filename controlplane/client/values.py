@@ -53,7 +53,7 @@ def _parse(text: str, what: str) -> int:
 
 
 Encoder = Callable[[Value], bytes]
-"""From a readable value to its canonical byte string; raises `SwitchError` when it does not fit."""
+"""Makes the canonical byte string of a readable value; raises `SwitchError` when it does not fit."""
 
 
 def encode(value: Value, bitwidth: int, what: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Who did what: a JSON object a line beside the job file. It holds no token, no session and no key."""
+"""The audit log: which client did what, a JSON object a line beside the job file. It holds no token, no session and no key."""
 
 from __future__ import annotations
 

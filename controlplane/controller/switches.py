@@ -26,7 +26,7 @@ _RETRY_SECONDS = 1.0
 SAMPLE_SECONDS = 0.4
 _SAMPLES = 4
 _LEAST_PAUSE = 20
-"""Between two comparisons lie as many times what one takes, so that large tables do not fill the processor."""
+"""The pause between two comparisons is as many times what one takes, so that large tables do not fill the processor."""
 
 
 class SwitchState(StrEnum):

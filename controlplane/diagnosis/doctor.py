@@ -47,7 +47,7 @@ _ADVICE = {
 _STALE = "OLD_SEQ"
 _GLANCES = 6
 _OFTEN = 0.75
-"""Of all glances: how often a slow member is waited for."""
+"""The share of all glances in which a slow member is waited for."""
 
 
 @dataclass(frozen=True, slots=True)

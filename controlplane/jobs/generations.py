@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 MAX_GENERATION = 0xFFFF
 KEY_BITS = 62
-"""As much as fits into an integer of the job file."""
+"""The key is as long as fits into an integer of the job file."""
 _ROUNDS = 6
 _HALF = 8
 

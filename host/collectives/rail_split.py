@@ -14,7 +14,7 @@ MOST_RAILS = 8
 
 
 class RailPolicy(IntEnum):
-    """Who decides about the split: `WATERFILL`, or one of the baselines of Nezha's evaluation.
+    """What decides about the split: `WATERFILL`, or one of the baselines of Nezha's evaluation.
 
     WATERFILL: as the rails were measured, so that all end together; one rail where several would not pay.
     PAPER: the equations of the paper. FIXED: by nominal rates. SLICES: slices of 64 KiB in turn, as MPTCP does.

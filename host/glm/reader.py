@@ -23,7 +23,7 @@ from catchment.wire.generated.glm_numbers import ENGINE_WEIGHTS, ENGINES_MAX
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 MOST_FEATURES = MAX_WORKERS * ENGINES_MAX * ENGINE_WEIGHTS
-"""Of a file: a single index must not decide how much memory a model takes."""
+"""The most features that a file may have: a single index must not decide how much memory a model takes."""
 _BLOCK_BYTES = 1 << 24
 
 _Parsed = tuple[Floats, NDArray[np.int64], NDArray[np.int32], Floats]

@@ -21,7 +21,7 @@ from catchment.wire.generated.glm_numbers import BANKS, FRACTION_DEFAULT, IMPORT
 
 _CURVATURE = {Loss.SQUARES: 1.0, Loss.LOGISTIC: 0.25, Loss.HINGE: 1.0}
 _LARGEST_OF = 0.999
-"""Of where the rates end: that end itself has no step."""
+"""The largest rate, as a share of where the rates end: that end itself has no step."""
 
 
 class Parallel(StrEnum):

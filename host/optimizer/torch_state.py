@@ -26,7 +26,7 @@ MOMENTS: dict[Rule, dict[str, str]] = {
     Rule.ADAM: {"first": "exp_avg", "second": "exp_avg_sq"},
     Rule.SGD: {"first": "momentum_buffer"},
 }
-"""By kind of optimizer: torch's name of each section of moments."""
+"""Kind of optimizer -> torch's name of each section of moments."""
 
 
 class TensorOf(Protocol):

@@ -29,7 +29,7 @@ def _struct(name: str, doc: str, registers: Iterable[Register]) -> list[str]:
 
 
 def _words(register: Register) -> list[tuple[int, list[tuple[Field, int, int, int]]]]:
-    """Per word: its address, and (field, first bit of the field, first bit of the word, bits)."""
+    """Each word of a register: its address, and (field, first bit of the field, first bit of the word, bits)."""
     if register.words == 1:
         return [(register.address, [(field, 0, field.lsb, field.bits) for field in register.fields])]
     (field,) = register.fields

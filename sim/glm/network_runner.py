@@ -27,7 +27,7 @@ _START = 600.0
 """Seconds until all workers must have loaded their shares; one that ends is heard of at once."""
 _SPIN = 200e-6
 _MTU = 1500
-"""Of the labs' links."""
+"""The largest packet of the labs' links, in bytes."""
 _MOST_LANES = max(n for n in SUPPORTED_LANES if IPV4_BYTES + UDP_BYTES + HEADER_BYTES + n * LANE_BYTES <= _MTU)
 
 OnProgress = Callable[[float], None]

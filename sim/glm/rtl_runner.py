@@ -25,7 +25,7 @@ _HOP = 100
 """Clocks from a worker to the switch, and back: 0.4 us at 250 MHz."""
 _MEMORY_LATENCY = 60
 _SEED = 1
-"""Of the frames that are lost: equal trainings lose the same ones."""
+"""The seed of the frames that are lost: equal trainings lose the same ones."""
 _LEAST_ROWS, _LEAST_REPLAY = 64, 256
 
 

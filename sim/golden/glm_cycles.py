@@ -14,7 +14,7 @@ from catchment.host.glm.shares import Shares, micro_batches
 from catchment.wire.generated.glm_numbers import BANKS, ROUND_SLOTS
 
 CLOCK_HZ: Final = 250e6
-"""Of the engines (Table III)."""
+"""The clock of the engines (Table III)."""
 WEIGHT_BITS: Final = 32
 
 
@@ -63,7 +63,7 @@ class Setting:
     batch: int = 64
 
     def shares(self, workload: Workload) -> Shares:
-        """Who has which feature, model-parallel."""
+        """Which worker and engine has which feature, model-parallel."""
         return Shares(workload.features, self.workers, self.engines)
 
 
@@ -150,9 +150,9 @@ class Pipeline:
 
 
 NIC_OUT_CLOCKS: Final = 12
-"""Of rtl/glm: from the last bank's sum to the last beat of its frame at the MAC."""
+"""What rtl/glm takes from the last bank's sum to the last beat of its frame at the MAC."""
 NIC_BACK_CLOCKS: Final = 3
-"""Of rtl/glm: from the last beat of the sum's frame to the full activations."""
+"""What rtl/glm takes from the last beat of the sum's frame to the full activations."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _NANOS_PER_MILLI = 10**6
 
 
 class Policy(IntEnum):
-    """Who decides about the split: the cost model, or one of the baselines of Nezha's evaluation."""
+    """What decides about the split: the cost model, or one of the baselines of Nezha's evaluation."""
 
     WATERFILL = 0
     PAPER = 1

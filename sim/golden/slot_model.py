@@ -14,7 +14,7 @@ from catchment.wire.generated.constants import DropReason, Flag, Header, Mode, P
 
 @dataclass(frozen=True, slots=True)
 class Acks:
-    """Who has said that it holds the sum of round `seq`: `workers` are bits."""
+    """The workers that have said that they hold the sum of round `seq`: `workers` are bits."""
 
     gen: int = 0
     seq: int = 0

@@ -33,7 +33,7 @@ class Hop:
 
 
 Ends = list[list[int]]
-"""For each host, the operations after which it has the sum."""
+"""The operations after which each host has the sum: a list for each host."""
 
 
 def ring_hops(network: Network, hosts: Sequence[str]) -> list[Hop]:

@@ -16,7 +16,7 @@ from catchment.wire.generated.constants import LANE_BYTES
 
 PROGRAM = ROOT / "p4src" / "luwu.p4"
 TAG_BYTES = 8
-"""Of a slot beside its lanes: sequence number and workers (p4src/include/slot.p4)."""
+"""What a slot holds beside its lanes: sequence number and workers (p4src/include/slot.p4)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,5 +57,5 @@ def _tree(network: Network, workers: Sequence[str], rounds: Rounds) -> Collectiv
 COLLECTIVES: dict[str, Callable[[Network, Sequence[str], Rounds], Collective]] = {
     "allreduce": _allreduce, "luwu": _luwu, "ring": _ring, "tree": _tree, "switchml": _allreduce,
 }  # fmt: skip
-"""By name: sums in switches to all hosts, or to an optimizer node and parameters back; a ring; a double binary tree;
+"""Collectives by name: sums in switches to all hosts, or to an optimizer node and back; a ring; a double binary tree;
 sums in switches for hosts in software."""

@@ -22,7 +22,7 @@ OTHER_ARCHITECTURES = {
     "tna.p4": "Tofino",
     "t2na.p4": "Tofino 2",
 }
-"""By the file that programs for it include: the architecture that this compiler does not know."""
+"""The file that programs include -> the architecture it stands for, which this compiler does not know."""
 
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<text>.*)$")
 

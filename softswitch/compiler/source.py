@@ -21,4 +21,4 @@ BUILTIN = Location("<built-in>", 0, 0)
 
 
 NOWHERE = Location("", 0, 0)
-"""Of what no file holds."""
+"""The place of what no file holds."""

@@ -48,7 +48,7 @@ class ProfileState:
     selector: bool
     members: dict[int, BoundAction] = field(default_factory=dict)
     groups: dict[int, list[int]] = field(default_factory=dict)
-    """By group: its members, each as often as its weight says."""
+    """Group -> its members, each as often as its weight says."""
 
     def resolve(self, target: Target, choice: int) -> BoundAction | None:
         """What an entry that points at `target` runs; None: the table's default action."""

@@ -19,7 +19,7 @@ class StepBudget:
     limit: int
     left: int = 0
     _counted: dict[int, bool] = field(default_factory=dict)
-    """By id of the loop, which the program keeps."""
+    """Id of a loop, which the program keeps -> whether it is counted."""
     _told_us: int | None = None
     _untold: int = 0
 

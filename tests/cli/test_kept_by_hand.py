@@ -53,7 +53,7 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Ports:
 
 
 def write_by_hand(place: Place, switch: str) -> None:
-    """As a person would, without the controller."""
+    """Write to the switch as a person would, without the controller."""
     fake, device = place.fakes[switch], place.topology.switch(switch).device_id
     with SwitchClient.connect(fake.address, device, timeout=60.0) as client:
         client.insert(TableEntry("l2", MINE, "forward", {"port": 2}))

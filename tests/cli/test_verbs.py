@@ -86,7 +86,7 @@ def test_mistakes_are_one_message(run: Run, words: list[str], complaint: str) ->
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From the call on, verbs wait a second: for switches that do not answer."""
+    """A call after which verbs wait a second: for switches that do not answer."""
     return lambda: monkeypatch.setenv("CATCHMENT_TIMEOUT", "1")
 
 

@@ -17,7 +17,7 @@ TIMES = {"spin": 50 * US, "yield_after": 2 * US, "late_yield": 500 * US, "oversu
 
 @pytest.fixture
 def patience() -> Any:
-    """With the settings of a packet thread."""
+    """A patience with the settings of a packet thread."""
     return common.Patience(**TIMES)
 
 

@@ -30,9 +30,9 @@ SWITCHES = ("sp", "r1", "r2")
 QUICK = Timing(beat=0.05, silence=10.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
 """Who breaks its connection is lost soon; for silence only who is silent much longer than a slow machine is."""
 LISTENING = replace(QUICK, silence=6.0)
-"""For tests in which silence itself tells; the others are heard a hundred times in it."""
+"""The timing of tests in which silence itself tells; the others are heard a hundred times in it."""
 PATIENT = replace(QUICK, silence=60.0, reunion=30.0)
-"""For tests that lose nobody."""
+"""The timing of tests that lose no member."""
 
 
 def programs(topology: Topology, folder: Path) -> dict[str, PipelineConfig]:

@@ -57,7 +57,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.fixture
 def timing() -> Timing:
-    """Of the controller; parametrize a test with another."""
+    """The timing of the controller; parametrize a test with another."""
     return QUICK
 
 

@@ -112,7 +112,7 @@ def test_the_order_has_every_generation_once(key: int) -> None:
 
 
 def test_a_tenant_cannot_count_on_from_its_own_generation(seed: int) -> None:
-    """With a dozen generations of its own a tenant knows the next no better than by guessing."""
+    """A tenant with a dozen generations of its own knows the next no better than by guessing."""
     rng = random.Random(seed)
     steps = Counter()
     for _ in range(200):

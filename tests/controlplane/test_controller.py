@@ -292,7 +292,7 @@ def test_each_does_only_what_its_certificate_allows(place: Place) -> None:
 
 
 class Refused(grpc.RpcError):  # type: ignore[misc]
-    """As gRPC raises it."""
+    """A refusal, as gRPC raises it."""
 
     def __init__(self, code: grpc.StatusCode, said: str) -> None:
         super().__init__(said)

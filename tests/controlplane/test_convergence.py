@@ -24,7 +24,7 @@ pytestmark = pytest.mark.parametrize("timing", [PATIENT], ids=["patient"])
 
 
 def connect(place: Place, switch: str) -> SwitchClient:
-    """As somebody else who may write."""
+    """A client of somebody else who may write."""
     device = place.topology.switch(switch).device_id
     return SwitchClient.connect(place.fakes[switch].address, device, name=switch, timeout=60.0)
 

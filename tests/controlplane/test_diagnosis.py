@@ -1,4 +1,4 @@
-"""Who is missing: from counters that stand still, and from slots that wait."""
+"""Members that are missing are found from counters that stand still, and from slots that wait."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Schedule:
 
 
 def connect_to_look(place: Place, switch: str) -> SwitchClient:
-    """Without taking the switch from its controller."""
+    """A client that does not take the switch from its controller."""
     device = place.topology.switch(switch).device_id
     return SwitchClient.connect(place.fakes[switch].address, device, read_only=True, timeout=60.0)
 

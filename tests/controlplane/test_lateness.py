@@ -45,7 +45,7 @@ class Clock:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, stops: list[float], dead: set[str]) -> set[str]:
-    """Who was lost."""
+    """The members that were lost."""
     roster = Roster(HOSTS, 1, silence=TIMING.silence, reunion=TIMING.reunion)
     clock = Clock(iter(stops), roster, dead)
     for host in HOSTS:

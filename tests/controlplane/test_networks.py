@@ -45,7 +45,7 @@ def test_what_a_killed_switch_left_goes(folder: Path) -> None:
 
 
 def test_who_lives_keeps_his_socket(folder: Path, bound: socket.socket) -> None:
-    """Before it listens, while it listens, with a full queue, and in another process."""
+    """A socket is kept before it listens, while it listens, with a full queue, and in another process."""
     for step in (lambda: None, lambda: bound.listen(0)):
         step()
         assert remove_dead_sockets() == []

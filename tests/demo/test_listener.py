@@ -82,7 +82,7 @@ def test_skipped_updates_are_kept(heard: TrainingListener) -> None:
 
 
 def test_without_a_terminal_the_first_step_and_slow_ones_are_told() -> None:
-    """Who watches a log sees that it goes on, however long a step takes; quick ones fill no log."""
+    """A person who watches a log sees that it goes on, however long a step takes; quick ones fill no log."""
     said = io.StringIO()
     progress = TrainingProgress(Console(file=said, width=200), "train", 5000, 0)
     for number, at in ((1, 0.0), (2, 1.0), (3, 2.0), (4, 100.0), (5, 101.0), (500, 102.0)):

@@ -97,7 +97,7 @@ def _note(losses: PassLosses, facts: dict[str, Any]) -> None:
 
 
 def test_each_steps_gradient_is_within_the_formats_bound() -> None:
-    """Per element: |in-network sum - exact sum| <= W * 2^(E+h-31), plus fp32 rounding of the result."""
+    """The bound for each element: |in-network sum - exact sum| <= W * 2^(E+h-31), plus fp32 rounding of the result."""
     options = TrainingOptions(workers=4, preset="tiny", steps=8, batch=2, network="memory")
     single = Reference(options, load_corpus())
     sums = [ExactSum(name, options.workers) for name, _ in single.model.named_parameters()]

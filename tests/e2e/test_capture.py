@@ -72,7 +72,7 @@ def dissect(path: Path) -> list[dict[str, Any]]:
 
 
 def send(headers: list[Header]) -> None:
-    """From w0, to the switch."""
+    """Send frames from w0 to the switch."""
     sender = [
         sys.executable, "-m", "catchment.cli", "net", "exec", "w0",
         sys.executable, "-c", SENDER.format(port=UDP_PORT),

@@ -152,7 +152,7 @@ def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment,
 def test_a_switch_is_killed_and_restarted_by_hand(
     catchment: Catchment, topology: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a controller the verb itself puts jobs back; with one it waits until that has restored everything."""
+    """The verb itself puts jobs back where there is no controller; else it waits until that has restored everything."""
     catchment("net", "up", "-d", str(topology))
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
     before = catchment("table", "dump", "r1")

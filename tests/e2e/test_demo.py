@@ -57,7 +57,7 @@ class WatchedNetwork(SwitchNetwork):
         return self.members[host]
 
     def kill_switch(self) -> None:
-        """As a crash of the switch would."""
+        """End the switch as a crash would."""
         self._network.kill_switch("s1")
 
 

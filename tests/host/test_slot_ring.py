@@ -78,7 +78,7 @@ class Network:
 
     @property
     def now(self) -> int:
-        """In hops."""
+        """The time, in hops."""
         return self.world.now // HOP
 
     def at(self, delay: float, what: Callable[[], None]) -> None:
@@ -212,7 +212,7 @@ def test_slots_free_in_any_order_but_are_used_in_turn() -> None:
 
 
 def test_a_switch_that_forgot_is_told_again() -> None:
-    """Who waits for a confirmation sends its vector again after a while: others may lack the sum."""
+    """A worker that waits for a confirmation sends its vector again after a while: others may lack the sum."""
     slots = ring(1)
     slots.begin(0)
     slots.on_sum(0, 1)
@@ -228,7 +228,7 @@ def test_a_switch_that_forgot_is_told_again() -> None:
 
 
 def test_a_switch_that_becomes_slow_is_measured_anew() -> None:
-    """From a fifth of a millisecond to forty: after a few rounds nothing is sent twice any more."""
+    """The switch slows down from 0.2 ms to 40: after a few rounds nothing is sent twice any more."""
     slots = _machines.SlotRing(0, 1, 1, 5_000_000, 1_000_000, 50_000_000, 1)
     now, repeats = 0, []
     for round_trip in [200_000] * 50 + [40_000_000] * 60:

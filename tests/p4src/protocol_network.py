@@ -101,7 +101,7 @@ class Network:
 
     @property
     def now(self) -> float:
-        """In hops."""
+        """The time, in hops."""
         return self.world.now / HOP
 
     def at(self, delay: float, what: Callable[[], None]) -> None:

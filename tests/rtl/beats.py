@@ -27,7 +27,7 @@ class _Outcome(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Gaps:
-    """Of 256 clocks: in how many nothing is offered, and in how many nothing is taken."""
+    """The clocks of 256 in which nothing is offered, and those in how many nothing is taken."""
 
     idle: int = 0
     stall: int = 0

@@ -55,7 +55,7 @@ class Outcome(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Pace:
-    """Of 256 clocks: how many each side stands still."""
+    """The clocks of 256 in which each side stands still."""
 
     latency: int = 20
     read_stall: int = 0

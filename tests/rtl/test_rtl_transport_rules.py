@@ -310,7 +310,7 @@ def test_a_vector_under_way_when_a_stream_ends_is_dropped_whole(rng: random.Rand
 
 
 def test_reset_at_any_clock(rng: random.Random) -> None:
-    """In the middle of vectors and frames, in and out; afterwards everything works from the beginning."""
+    """Reset comes in the middle of vectors and frames, in and out; afterwards everything works from the beginning."""
     for clocks in [*range(1, 30, 3), 200]:
         with nic_of(SILENT, rng) as nic:
             push(nic, rng, 20)

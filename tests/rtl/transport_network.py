@@ -23,7 +23,7 @@ CALM = Hops(hop=100)
 
 
 def some_faults(rng: random.Random, hop: int = 100) -> Hops:
-    """Of all severities."""
+    """Faults of all severities."""
     loss, duplicate = rng.choice([0, 0.01, 0.1, 0.25]), rng.choice([0, 0.1, 0.3])
     return Hops.with_stragglers(hop=hop, loss=loss, duplicate=duplicate, tail=rng.choice([0, 2, 20]))
 
@@ -81,7 +81,7 @@ def embedded_switch(*jobs: Job) -> Inject:
 
 
 def settings_of(port: int, tx: StreamSettings, rx: StreamSettings, **more: int | bool) -> Settings:
-    """Of the NIC on `port`."""
+    """The settings of the NIC on `port`."""
     return Settings(
         tx, rx, local_mac=mac_of(port), local_ip=ip_of(port), peer_mac=SWITCH_MAC, peer_ip=SWITCH_IP, wid=port, **more
     )  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ class Meta:
 
 @dataclass(frozen=True)
 class Gaps:
-    """Of 256 clocks: in how many nothing is offered or taken."""
+    """The clocks of 256 in which nothing is offered or taken."""
 
     host_idle: int = 0
     host_stall: int = 0

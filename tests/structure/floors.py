@@ -143,7 +143,7 @@ def verilog_arrows(root: Path = ROOT, names: Iterable[str] | None = None) -> Ite
 
 
 def generated_arrows(root: Path = ROOT, names: Iterable[str] | None = None) -> Iterator[Arrow]:
-    """From each generated file to the module that writes it."""
+    """The arrows from each generated file to the module that writes it."""
     for name in tracked("*/generated/*") if names is None else names:
         head = (root / name).read_text("utf-8")[:400]
         if match := _GENERATED.search(head):

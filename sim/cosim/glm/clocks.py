@@ -19,7 +19,7 @@ PAPER_HOP = round(PAPER_NETWORK.seconds(BANKS) * CLOCK_HZ / 2)
 _MEMORY_LATENCY = 60
 _MINI_BATCHES = 3
 _LEAST_CLOCKS = 1500
-"""Of a mini-batch: longer than 128 rounds of two all-reduces could hide."""
+"""The least clocks of a mini-batch: longer than 128 rounds of two all-reduces could hide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from catchment.wire.generated.scapy_layers import Catchment, Lanes
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sends, and through which switch.
+    """The host that sends, and the switch that it sends through.
 
     Attributes:
         mac: own hardware address.

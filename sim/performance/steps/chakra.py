@@ -26,7 +26,7 @@ _NAME = re.compile(r".+\.(\d+)\.et")
 _METADATA, _MEM_LOAD, _MEM_STORE, _COMP, _SEND, _RECV, _COLL, _STORAGE = range(1, 9)
 _KNOWN = (_METADATA, _MEM_LOAD, _MEM_STORE, _COMP, _COLL, _STORAGE)
 _COLLECTIVES = tuple(Collective)
-"""In the order of the schema's CollectiveCommType."""
+"""The collectives, in the order of the schema's CollectiveCommType."""
 _GROUPS = "process_groups"
 _GROUP_FILE = "comm_group.json"
 Groups = Mapping[str, tuple[int, ...]]

@@ -26,7 +26,7 @@ class ProgramScope:
     exits: ExitAnalysis
     errors: tuple[str, ...]
     roles: dict[int, str] = field(default_factory=dict)
-    """By id of its type: what the pipeline calls its headers, metadata and standard metadata."""
+    """Id of a type -> what the pipeline calls it: headers, metadata or standard metadata."""
     digests: list[DigestRequest] = field(default_factory=list)
     has_user_externs: bool = False
     """Whether a file with the user's externs was given."""

@@ -71,7 +71,7 @@ class InstanceChecker(TableChecker):
         super().__init__(diagnostics)
         self.frame = Frame()
         self.bound_instances: dict[ir.InstanceDecl, tuple[tuple[str, ir.InstanceDecl], ...]] = {}
-        """For an instance: the extern instances given to its constructor, by parameter name."""
+        """Instance -> the extern instances given to its constructor, by parameter name."""
 
     @abstractmethod
     def specialised_unit(self, symbol: BlockSymbol, args: ConstructorArgs | None, loc: Location) -> Unit:

@@ -43,7 +43,7 @@ MAX_WIDTH = 1 << 16
 """No field is wider: a guard against typing errors, far above any packet's field."""
 
 MAX_SIZE = (1 << 31) - 1
-"""Of tables, value sets and objects with an index: the sizes of P4Info are signed 32-bit numbers, some of 64 bits."""
+"""The largest size of a table, value set or object with an index: P4Info's are signed 32-bit numbers, some of 64."""
 
 Bindings = dict[TypeVar, Type]
 _SIMPLE: Mapping[str, Type] = {

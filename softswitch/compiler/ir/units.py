@@ -157,7 +157,7 @@ class Instance:
     decl: InstanceDecl
     unit: ControlUnit | ParserUnit
     children: Mapping[str, Instance | ExternInstance]
-    """By `InstanceDecl.name`."""
+    """`InstanceDecl.name` -> what was made of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

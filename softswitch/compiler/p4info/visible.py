@@ -20,10 +20,10 @@ class Visible:
 
     tables: list[tuple[ir.Instance, ir.Table]] = field(default_factory=list)
     actions: dict[str, tuple[ir.Action, bool]] = field(default_factory=dict)
-    """By full name; and whether a table may run it: then its data are parameters."""
+    """Full name -> the action, and whether a table may run it: then its data are parameters."""
     externs: list[ir.ExternInstance] = field(default_factory=list)
     value_sets: list[tuple[str, ir.ValueSet]] = field(default_factory=list)
-    """With their full names."""
+    """The value sets with their full names."""
     digests: list[Type] = field(default_factory=list)
     calls_externs: bool = False
     """Whether an extern function is called."""

@@ -10,7 +10,7 @@ from collective_lab import all_exact, results, start
 from catchment.sim.lab.shm_lab import ShmLab
 
 TRIES = 10
-"""At a loss of 0.001 one run of fifty loses nothing: that all of so many do is as good as impossible."""
+"""One run of fifty at a loss of 0.001 loses nothing: that all of so many do is as good as impossible."""
 
 
 def once(ranks: int, loss: float, rng: random.Random, *, lanes: int, slots: int, operations: int) -> int:

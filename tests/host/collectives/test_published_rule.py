@@ -19,7 +19,7 @@ NAMES = ("w0", "w1", "w2")
 
 @pytest.fixture(scope="module")
 def ranks() -> Iterator[list[Communicator]]:
-    """On the switch that torchrun's ranks have."""
+    """Communicators on the switch that torchrun's ranks have."""
     lab = ShmLab(NAMES, lanes=LANES, slots=GROUPS * SLOTS, mtu=9000, options=rings(LANES, SLOTS))
     with lab, communicators(lab, lab.allreduce(NAMES, slots=SLOTS)) as made:
         yield made

@@ -38,7 +38,7 @@ def ranks(lab: ShmLab, request: pytest.FixtureRequest) -> Iterator[list[Communic
 
 
 def vectors(lanes: int) -> int:
-    """Of an operation, without a wrong guess of E."""
+    """The vectors of an operation, without a wrong guess of E."""
     return 1 if lanes <= ROOM else 1 + -(-lanes // LANES)
 
 

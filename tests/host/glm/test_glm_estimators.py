@@ -18,7 +18,7 @@ from catchment.host.glm.estimators import GLMClassifier, GLMRegressor
 
 
 def _expected(_estimator: Any) -> dict[str, str]:
-    """As of scikit-learn's own SGDClassifier: the order of samples counts, and a sample twice is two steps."""
+    """Checks that fail for SGDClassifier, too: the order of samples counts, and a sample twice is two steps."""
     why = "a weight multiplies a sample's step; a repeated sample takes part in other mini-batches"
     return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
 

@@ -47,7 +47,7 @@ def test_a_regression_is_learned() -> None:
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize("density", [1.0, 0.05])
 def test_scikit_learn_s_form_is_the_model(draw: np.random.Generator, loss: Loss, density: float) -> None:
-    """At 16 bits the features' quantization is below what a comparison of floats sees."""
+    """The features' quantization at 16 bits is below what a comparison of floats sees."""
     samples = random_samples(draw, 200, 60, density=density, loss=loss)
     model = _trained(samples, Training(loss=loss, bits=16, epochs=5, batch=16, bias=bool(draw.integers(2))))
     fitted = model.to_sklearn()

@@ -73,7 +73,7 @@ def test_a_weight_of_zero_is_no_sample() -> None:
 
 
 def test_one_epoch_at_a_time_is_a_fit() -> None:
-    """With the order of the samples left alone; the decay of the rate goes on, too."""
+    """The order of the samples is left alone; the decay of the rate goes on, too."""
     cancer = load_breast_cancer()
     options: dict[str, Any] = {"random_state": None, "decay": 0.5, "workers": 2}
     whole = GLMClassifier(max_iter=4, **options).fit(cancer.data, cancer.target)

@@ -189,7 +189,7 @@ def test_update_gives_the_digests_of_what_was_and_what_is(
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_close_to_torch(rule: UpdateRule, seed: int) -> None:
-    """Per step a few roundings apart: 2^-21 of the weight and of ten times the learning rate, together."""
+    """Each step is a few roundings apart: 2^-21 of the weight and of ten times the learning rate, together."""
     generator = torch.Generator().manual_seed(seed)
     weights = torch.randn(LAYER.numel, generator=generator)
     state = LayerState(LAYER, weights, rule.kind, _optimizer.Updater(2))

@@ -321,7 +321,7 @@ def test_on_a_busy_device_parameters_go_first_and_writes_last(tmp_path: Path) ->
 
 
 def test_a_step_overlaps_disk_network_and_update(tmp_path: Path) -> None:
-    """On a slow device the timeline shows the disk at work on one layer, network or processor on another."""
+    """The timeline of a slow device shows the disk at work on one layer, network or processor on another."""
     table = _long(12)
     timeline = Timeline(enabled=True)
     fabric = MemorySwitch(1)

@@ -212,7 +212,7 @@ def _without(state: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _nameless(optimizer: dict[str, Any]) -> dict[str, Any]:
-    """As of an optimizer that was given parameters without names."""
+    """The state of an optimizer that was given parameters without names."""
     for group in optimizer["param_groups"]:
         del group["param_names"]
     return optimizer

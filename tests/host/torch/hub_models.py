@@ -240,4 +240,4 @@ HUB: dict[str, tuple[Callable[[], nn.Module], list[str], int]] = {
         86_567_656,
     ),
 }
-"""By name: what makes the model, its layers as forward runs them, and how many parameters the hub says that it has."""
+"""Name -> what makes the model, its layers as forward runs them, and how many parameters the hub says that it has."""

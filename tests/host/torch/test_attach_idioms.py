@@ -162,7 +162,7 @@ def test_offloaded_and_checkpointed_activations(how: str, autocast: bool) -> Non
 
 
 def test_saved_tensors_that_are_packed_by_hooks() -> None:
-    """As `save_on_cpu` and activations on disk do: what is packed holds the weights of its own pass."""
+    """Hooks pack as `save_on_cpu` and activations on disk do: what they pack holds the weights of its own pass."""
     model, layers, batch = MODELS["perceptron"]()
     worker, _, port = in_network(model, [True], layers)
     with torch.autograd.graph.saved_tensors_hooks(lambda x: x.clone().numpy(), torch.from_numpy):

@@ -60,7 +60,7 @@ SMALL = {
 
 
 def small_bert() -> nn.Module:
-    """For the command."""
+    """A model for the command."""
     return SMALL["bert"]()
 
 

@@ -175,7 +175,7 @@ def test_tied_weights_belong_to_the_first_layer_that_uses_them() -> None:
 
 
 def test_blocks_below_a_module_that_only_frames_them_are_layers() -> None:
-    """As a language model of the hub is made: a body with embedding, blocks and norm, and a head beside it."""
+    """The model is a language model of the hub: a body with embedding, blocks and norm, and a head beside it."""
     body = nn.Module()
     body.embed_tokens = nn.Embedding(5, 4)
     body.layers = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)) for _ in range(2))

@@ -218,7 +218,7 @@ async def a_training_by_registers(dut: Any) -> None:
 
 @cocotb.test()
 async def a_stop_at_any_time(dut: Any) -> None:
-    """With dead and with living peers: what is under way ends whole, what happened can be read, and the next training's
+    """The peers are dead or living: what is under way ends whole, what happened can be read, and the next training's
     model is that of the golden model."""
     rng = random.Random(SEED)
     case = Case(rng, rng.randrange(1, 9), rng.choice(list(Loss)), features=100, samples=24, batch=16)

@@ -25,7 +25,7 @@ SEED = int(os.environ["CATCHMENT_SEED"])
 CHUNK_ROWS = 4
 READ_CLOCKS = 4
 LOSS_CLOCKS = 6
-"""From room for scales to the scales, as in glm_worker."""
+"""Clocks from room for scales to the scales, as in glm_worker."""
 PATIENCE = 50_000
 
 
@@ -226,7 +226,7 @@ class Run:
         return {"no room for scales"} if self.owed and not room else set()
 
     def check(self) -> None:
-        """At the end: nothing is left, cuts were told, and without stalls no clock was lost within a mini-batch."""
+        """The end leaves nothing, cuts were told, and without stalls no clock was lost within a mini-batch."""
         assert not (self.words or self.sums or self.scales or any(self.line)), str(self)
         assert self.cut == self.case.cut, f"{self.cut} weights were cut, not {self.case.cut}: {self.case.shape}"
         shape = self.case.shape
@@ -265,7 +265,7 @@ MUST = (
 
 @cocotb.test()
 async def trainings_one_after_another(dut: Any) -> None:
-    """At every pace, each with the model that the one before has left: sums, cuts and weights are as golden."""
+    """Each training, at every pace, begins with the model before it: sums, cuts and weights are as golden."""
     rng = random.Random(SEED)
     bench = Bench(dut, rng)
     await bench.begin()

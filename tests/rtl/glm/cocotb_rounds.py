@@ -24,7 +24,7 @@ ROUNDS = 150
 PATIENCE = 100_000
 LANES = 8
 SLOTS = 16
-"""Of the device that is built; more than acknowledgements have room for."""
+"""The slots of the device that is built; more than acknowledgements have room for."""
 # Bytes of a frame that are compared or summed: any change is seen.
 CHECKED = (*range(6), *range(12, 40))
 WAYS = ("byte", "short", "long", "damaged", "noise")

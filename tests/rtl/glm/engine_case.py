@@ -14,7 +14,7 @@ from catchment.sim.golden import glm
 from catchment.wire.generated.glm_numbers import BANKS, CHUNK, PLANES, WEIGHT_LIMIT, LossCode
 
 MODEL_ROWS = 64
-"""Of the engine that is built: 16 chunks."""
+"""The model's rows in the engine that is built: 16 chunks."""
 SCALE_BITS = 20
 SCALES_END = 1 << SCALE_BITS - 1
 
@@ -32,7 +32,7 @@ class Shape:
 
     @property
     def words(self) -> int:
-        """Of the whole training."""
+        """The words of the whole training."""
         return self.epochs * self.micro_batches * self.micro_batch_words
 
     @property
@@ -56,7 +56,7 @@ class EngineCase:
     words: list[int] = field(init=False)
     """512 bits each, in the order that the engine takes them."""
     sums: list[list[int]] = field(init=False)
-    """By micro-batch: 8 dot products, exact."""
+    """The 8 dot products of each micro-batch, exact."""
     scales: list[list[int]] = field(init=False)
     expected: NDArray[np.int64] = field(init=False)
     """Weights at the end."""

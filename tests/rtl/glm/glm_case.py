@@ -20,7 +20,7 @@ from catchment.sim.world.star import Hops, Inject
 from catchment.wire.generated.glm_numbers import WEIGHT_LIMIT
 
 SMALL = Build(engines=1, model_rows=64, replay_words=256)
-"""Of most tests, and of small trainings by the command, so that they share a build: 1024 weights."""
+"""The build of most tests, and of small trainings by the command, so that they share a build: 1024 weights."""
 SLOTS = 8
 """Rounds in flight."""
 CALM = Hops()

@@ -57,7 +57,7 @@ class HlsWorker:
     def backward(
         self, activations: NDArray[np.int64], labels: Sequence[int], step: Step, *, first: bool, last: bool
     ) -> None:
-        """From FA to the gradients, and with a mini-batch's last micro-batch to the weights."""
+        """Run the engine from FA to the gradients, and with a mini-batch's last micro-batch to the weights."""
         pairs = zip(activations, labels, strict=True)
         scales = np.array([scale(int(z), int(y), self._loss, step.multiplier) for z, y in pairs], np.int32)
         numbers = (self._numbers.bits, self._words.shape[2], first, last, step.shift)

@@ -52,7 +52,7 @@ def test_lost_frames_change_nothing_and_a_built_shape_says_nothing(rng: random.R
 
 
 def test_the_build_is_told_of(rng: random.Random, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Before the compiler runs, which here fails at once."""
+    """The build is said before the compiler runs, which here fails at once."""
     monkeypatch.setattr("catchment.rtl.verilate.BUILD", tmp_path)
     monkeypatch.setattr("catchment.rtl.harness.glm_worker._library", _no_compiler)
     prepared = prepare(samples_of(rng, 16, 30), Training(engines=3, batch=8))

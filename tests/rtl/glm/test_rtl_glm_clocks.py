@@ -21,7 +21,7 @@ NIC_CLOCKS = 40
 CONSTANT = 52
 """A mini-batch beyond its micro-batches, an all-reduce and a chunk's planes."""
 QUEUED = 2
-"""From the last bank's sum to `sums`: through a queue."""
+"""Clocks from the last bank's sum to `sums`: through a queue."""
 
 
 def events_of(case: Case, hop: int = 60) -> dict[str, list[int]]:
@@ -44,7 +44,7 @@ def events_of(case: Case, hop: int = 60) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("bits", [1, 2, 4, 7])
 def test_a_micro_batch_takes_its_planes(bits: int, rng: random.Random) -> None:
-    """Without a word or a credit to wait for, sums come every chunks * bits clocks: nothing is added between them.
+    """Sums come every chunks * bits clocks where no word or credit has to be waited for: nothing is added between them.
 
     But frames of two beats go out, so that a micro-batch of fewer clocks waits for the MAC.
     """
@@ -75,7 +75,7 @@ def test_the_next_mini_batch_begins_a_constant_after_the_sums(rng: random.Random
 
 @pytest.mark.parametrize("micro_batches", [1, 2, 5])
 def test_the_cycle_model_says_what_the_hardware_takes(micro_batches: int, rng: random.Random) -> None:
-    """From the end of the first mini-batch to that of the last: within 2 %, and in fact to the clock."""
+    """The clocks from the end of the first mini-batch to that of the last agree within 2 %, and in fact exactly."""
     chunks, bits, batch = rng.randrange(1, 8), rng.choice([2, 4, 6]), 8 * micro_batches
     seen = events_of(Case(rng, bits, features=64 * chunks, samples=5 * batch, batch=batch))
     all_reduce = seen["received"][0] - seen["sent"][0]

@@ -59,7 +59,7 @@ def test_all_members_get_the_golden_sums(software: tuple[str, ...], slots: int, 
 
 
 def test_what_leaves_is_what_the_golden_model_sends(rng: random.Random, tmp_path: Path) -> None:
-    """Of hardware (w0) and of software (w1): lanes, exponents, next exponents and flags of every frame."""
+    """Every frame of hardware (w0) and of software (w1) is compared: lanes, exponents, next exponents and flags."""
     slots = 16
     dtype = rng.choice(FLOATS)
     parts = [as_type(uneven(rng, rng.choice([5, 40]) * LANES - 3), dtype) for _ in range(1)]
@@ -87,7 +87,7 @@ def play_typed(machine: Machine, parts: Sequence[NDArray[np.generic]], dtype: Da
 
 
 def sent_vectors(path: Path) -> dict[int, list[tuple[Header, NDArray[np.int32]]]]:
-    """By worker index: the header and lanes of every PA that left it, in the order of sequence numbers."""
+    """Worker index -> the header and lanes of every PA that left it, in the order of sequence numbers."""
     from scapy.utils import PcapNgReader
 
     found: dict[int, dict[int, tuple[Header, NDArray[np.int32]]]] = defaultdict(dict)

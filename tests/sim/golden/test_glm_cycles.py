@@ -113,7 +113,7 @@ def test_a_long_mini_batch_costs_its_passes_alone() -> None:
 
 
 def test_low_precisions_take_their_bits_but_for_updates() -> None:
-    """Of a mini-batch, the last micro-batch's backward propagation is bound by rows, and the first one's forward."""
+    """The last micro-batch's backward propagation of a mini-batch is bound by rows, and the first one's forward."""
     pipeline = cycles.Pipeline()
     for bits in (1, 2, 3):
         few, more = (cycles.mini_batches([size] * 6, 10, bits, 0, pipeline) for size in (40, 41))

@@ -76,7 +76,7 @@ def test_huge_numbers_are_not_cut(dtype: DataType) -> None:
 
 
 def test_every_count_of_every_kind_is_told_apart(rng: random.Random) -> None:
-    """Of all ranks' lanes of one element, for as many ranks as there may be."""
+    """Lanes of one element on all ranks, for as many ranks as there may be."""
     for ranks in (1, 2, 3, 4, 7, 16, 31, 32):
         for _ in range(200):
             kinds = np.array([rng.choice((*SPECIAL, 0.0, 1.5, -1.9999999, 2.0**-9)) for _ in range(ranks)], np.float32)
@@ -116,7 +116,7 @@ def test_every_vector_has_its_own_exponent(seed: int) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_errors_beside_a_sum_of_floats_are_in_bounds(ranks: int, seed: int) -> None:
-    """In units of the largest of the vector: median 2^-22, 99 % 2^-18."""
+    """Bounds in units of the largest of the vector: median 2^-22, 99 % 2^-18."""
     rng = np.random.default_rng(seed)
     shape = (ranks, 20, 1024)
     given = (rng.standard_normal(shape) * 10.0 ** rng.integers(-9, 9, (1, 20, 1))).astype(np.float32)

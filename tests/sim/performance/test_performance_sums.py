@@ -16,7 +16,7 @@ M32 = (1 << 32) - 1
 
 
 def contribution(identity: int, seq: int) -> int:
-    """As native/nic_sender.hpp makes it."""
+    """The contribution, as native/nic_sender.hpp makes it."""
     return ((seq * 0x9E3779B1 & M32) ^ ((identity + 1) * 0x85EBCA6B & M32)) * 0xC2B2AE35 & M32
 
 

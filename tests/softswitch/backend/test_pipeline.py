@@ -1,4 +1,4 @@
-"""Between the blocks: multicast, clone, resubmit, recirculate, drop, digest, truncate, parser errors, statistics."""
+"""Between the blocks come multicast, clone, resubmit, recirculate, drop, digest, truncate, errors, statistics."""
 
 from __future__ import annotations
 

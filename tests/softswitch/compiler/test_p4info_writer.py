@@ -54,7 +54,7 @@ def test_aliases_are_the_shortest_unique_suffixes() -> None:
 
 
 def test_actions_of_sub_controls_come_where_the_instance_is_declared(tmp_path: Path) -> None:
-    """As p4c orders them: it puts a sub-control's declarations in the place of its instance."""
+    """Actions are ordered as by p4c: it puts a sub-control's declarations in the place of its instance."""
     table = "table t { key = { hdr.h.a : exact; } actions = { A } } apply { INNERt.apply(); }"
     inner = f"control Inner(inout headers hdr) {{ action deep() {{ }} {table} }}"
     inner = inner.replace("A }", "deep; }").replace("INNER", "")

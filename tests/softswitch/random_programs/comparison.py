@@ -15,7 +15,7 @@ from catchment.softswitch.interpreter import InterpretedSwitch
 
 QUICK = ("-O0", "-fno-lto")
 MAX_STEPS = 300
-"""Of loops, per packet: few, since random loops may have no end."""
+"""The most steps of loops for a packet: few, since random loops may have no end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ class Named:
     name: str
     members: tuple[str, ...] = ()
     underlying: Num | None = None
-    """Of a serializable enum."""
+    """The type below a serializable enum."""
     fields: tuple[tuple[str, Type], ...] = ()
-    """Of a header or struct."""
+    """The fields of a header or struct."""
 
     def __str__(self) -> str:
         return self.name
@@ -69,7 +69,7 @@ class Options:
     size: int = 6
     """Statements per block, about."""
     depth: int = 3
-    """Of expressions."""
+    """The largest depth of expressions."""
     loops: bool = True
     """p4c takes loops for BMv2, but runs the body of each just once."""
     huge: float = 0.03
@@ -100,7 +100,7 @@ class Scope:
     returns: Type | None = None
 
     def nested(self) -> Scope:
-        """For an inner block: what it declares and learns stays there; tables are shared."""
+        """The scope of an inner block: what that declares and learns stays there; tables are shared."""
         return Scope(
             list(self.variables),
             set(self.valid),

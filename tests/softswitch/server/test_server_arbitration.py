@@ -1,4 +1,4 @@
-"""Who may write: election ids, primary and backups, roles."""
+"""Which client may write: election ids, primary and backups, roles."""
 
 from __future__ import annotations
 

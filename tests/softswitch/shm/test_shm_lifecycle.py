@@ -1,4 +1,4 @@
-"""Who may attach, what is said when not, and that either side may die."""
+"""Which process may attach, what is said when not, and that either side may die."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_the_sdist_holds_what_is_under_version_control(tmp_path: Path) -> None:
 
 
 def test_what_a_wheel_holds(tmp_path: Path) -> None:
-    """Of what this checkout has built; the compiled program is a stand-in, as compiling one takes a minute."""
+    """The wheel holds what this checkout has built; the compiled program is a stand-in: a real one takes a minute."""
     package = backend()
     program = tmp_path / "programs" / "0123"
     program.mkdir(parents=True)
@@ -103,7 +103,7 @@ def test_a_wheel_is_built_for_any_processor(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_wheel_of_the_sdist_trains_without_a_compiler(tmp_path: Path) -> None:
-    """From the sources alone: unpacked, built, installed into an empty environment, and run there by torchrun."""
+    """The sources alone are enough: unpacked, built, installed into an empty environment, and run there by torchrun."""
     package = backend()
     with tarfile.open(tmp_path / package.build_sdist(str(tmp_path))) as archive:
         archive.extractall(tmp_path / "sources", filter="tar")

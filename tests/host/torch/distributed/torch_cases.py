@@ -46,7 +46,7 @@ class Case(distributed_test.TestDistBackend, distributed_test.DistributedTest._D
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
     def run_test(self, test_name: str, pipe: Any) -> None:
-        """In a rank's process, whose group is there already."""
+        """Run a test in a rank's process, whose group is there already."""
         if test_name.startswith(_ASK_FOR_GLOO):
             distributed_test.BACKEND = "gloo"
         super().run_test(test_name, pipe)

@@ -85,7 +85,7 @@ def case_power_sgd(rank: int, size: int) -> None:
 
 
 def case_a_callback_may_wait_for_further_operations(rank: int, size: int) -> None:
-    """As PowerSGD's do: each waits for an operation that starts in it, or that another thread has started."""
+    """Each callback waits, as PowerSGD's do, for an operation that starts in it or in another thread."""
 
     def once_more(future: torch.futures.Future[list[torch.Tensor]]) -> torch.Tensor:
         total = future.value()[0]
