@@ -1,4 +1,4 @@
-"""The audit log: which client did what, a JSON object a line beside the job file. It holds no token, no session and no key."""
+"""The audit log: which client did what, a JSON object a line beside the job file; no token, session or key is in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 _LONGEST, _OLD_FILES = 8 << 20, 4
 CONTROLLER = "controller"
-"""Who did what the controller did by itself."""
+"""The client that stands for what the controller did by itself."""
 
 
 class AuditLog(RotatingFileHandler):

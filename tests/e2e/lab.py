@@ -204,7 +204,7 @@ class Lab:
 
 
 def missing(lab: Lab, job: JobPlan, count: int, interval: float = 1.5) -> list[tuple[str, str]]:
-    """The workers that send nothing, once they are so many, and at which switch: on a busy machine the living pause, too."""
+    """The silent workers and their switches, once they are so many: on a busy machine the living pause, too."""
     for _ in range(4):
         found = diagnose(job, lab.fabric.clients, interval=interval)
         if len(found) == count:

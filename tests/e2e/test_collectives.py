@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from lab import ROOT, Lab
+from rank_results import results
 
 from catchment.controlplane.jobs import JobPlan, plan_job
 from catchment.controlplane.networks.state import admin_socket
@@ -39,21 +40,6 @@ def start(lab: Lab, job: JobPlan, port: str = "udp", **task: Any) -> dict[str, A
     }
 
 
-def results(members: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What each rank has to say at its end."""
-    said = {}
-    try:
-        for name, member in members.items():
-            output, complaint = member.communicate(timeout=PATIENCE)
-            assert output, f"{name} ended with {member.returncode}:\n{complaint[-3000:]}"
-            said[name] = json.loads(output.splitlines()[-1])
-    finally:
-        for member in members.values():
-            member.kill()
-            member.wait()
-    return said
-
-
 @contextmanager
 def spoilt(lab: Lab, loss: float, rng: random.Random) -> Iterator[None]:
     """Loss, duplicates and disorder on every port of the switch."""
@@ -74,7 +60,7 @@ def check(lab: Lab, workers: list[str], loss: float, rng: random.Random, operati
     job = plan_job("allreduce", lab.topology, name="ranks", workers=workers, slots=32, allocator=lab.allocator)
     with lab.deployed(job), spoilt(lab, loss, rng):
         task = {"seed": rng.randrange(1 << 32), "operations": operations, "most": 30_000 // len(workers)}
-        said = results(start(lab, job, **task))
+        said = results(start(lab, job, **task), PATIENCE)
     assert {name: result.get("wrong", result) for name, result in said.items()} == {name: [] for name in said}
 
 
@@ -123,7 +109,7 @@ def test_hosts_that_share_memory_with_their_switch_take_it(target: Target, tmp_p
             assert [job.describe(name).get("port") for name in names] == [f"shm:{folder}/w0", f"shm:{folder}/w1", None]
             with lab.deployed(job):
                 task = {"seed": rng.randrange(1 << 32), "operations": 12, "most": 10_000}
-                said = results(start(lab, job, "auto", **task))
+                said = results(start(lab, job, "auto", **task), PATIENCE)
     assert {name: result.get("wrong", result) for name, result in said.items()} == {name: [] for name in said}
 
 
@@ -143,7 +129,7 @@ def test_a_killed_rank_is_named_and_a_restarted_switch_is_not_noticed(own_lab: L
         lab.fabric.restore_switch("s1", programs_of(lab.topology)["s1"], [job])
         members["w1"].kill()
         members["w1"].communicate()
-        said = results({name: members[name] for name in ("w0", "opt")})
+        said = results({name: members[name] for name in ("w0", "opt")}, PATIENCE)
     assert {name: (result["kind"], result["peers"]) for name, result in said.items()} == {
         "w0": ("missing", [1]),
         "opt": ("missing", [1]),

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sanitizers import runtime
 
 from catchment.checkout import ROOT
 
@@ -29,12 +30,6 @@ TESTS = [
 ]
 # They start threads and signals that the preloaded runtime does not survive, or import torch.
 LEFT_OUT = "not torch and not forked and not more_buffers and not ctrl_c and not million"
-
-
-def runtime(library: str) -> str:
-    return subprocess.run(
-        ["g++", f"-print-file-name={library}"], check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 @pytest.mark.slow

@@ -8,24 +8,11 @@ from collections import Counter, deque
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb_start import start
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 TOP = os.environ["TOP"]
-SEED = int(os.environ["CATCHMENT_SEED"])
-
-
-async def start(dut: Any, **idle: int) -> random.Random:
-    """A clock, a reset, and inputs at rest."""
-    for name, value in idle.items():
-        getattr(dut, name).value = value
-    Clock(dut.clk, 4, "ns").start()
-    dut.rst.value = 1
-    for _ in range(3):
-        await RisingEdge(dut.clk)
-    dut.rst.value = 0
-    return random.Random(SEED)
 
 
 async def through(dut: Any, rng: random.Random, gaps: tuple[float, float], count: int, room: int) -> Counter[str]:

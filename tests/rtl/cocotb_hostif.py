@@ -11,8 +11,8 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
+from cocotb_start import SEED, start
 from cocotbext.axi import AxiBus, AxiSlave, MemoryRegion
 
 from catchment.rtl.driver.records import RECORD
@@ -20,20 +20,7 @@ from catchment.rtl.generated.nic_regs import Status
 from catchment.wire.generated.constants import DataType
 
 TOP = os.environ["TOP"]
-SEED = int(os.environ["CATCHMENT_SEED"])
 PAGE = 1 << 21
-
-
-async def start(dut: Any, **idle: int) -> random.Random:
-    """A clock, a reset, and inputs at rest."""
-    for name, value in idle.items():
-        getattr(dut, name).value = value
-    Clock(dut.clk, 4, "ns").start()
-    dut.rst.value = 1
-    for _ in range(3):
-        await RisingEdge(dut.clk)
-    dut.rst.value = 0
-    return random.Random(SEED)
 
 
 @cocotb.test(skip=TOP != "tlb")

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import rank_results
+
 from catchment.checkout import ROOT
 from catchment.controlplane.jobs import JobPlan
 from catchment.host.collectives import Communicator
@@ -42,17 +44,7 @@ def start(lab: ShmLab, job: JobPlan, **task: Any) -> dict[str, subprocess.Popen[
 
 def results(members: dict[str, subprocess.Popen[str]], patience: float = PATIENCE) -> dict[str, dict[str, Any]]:
     """What each rank has to say at its end."""
-    said = {}
-    try:
-        for name, member in members.items():
-            output, complaint = member.communicate(timeout=patience)
-            assert output, f"{name} ended with {member.returncode}:\n{complaint[-3000:]}"
-            said[name] = json.loads(output.splitlines()[-1])
-    finally:
-        for member in members.values():
-            member.kill()
-            member.wait()
-    return said
+    return rank_results.results(members, patience)
 
 
 def all_exact(said: dict[str, dict[str, Any]]) -> None:

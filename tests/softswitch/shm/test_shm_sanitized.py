@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sanitizers import runtime
 
 from catchment.checkout import ROOT
 
@@ -18,12 +19,6 @@ BUILD = ROOT / "build" / "sanitize"
 TESTS = ["test_shm_frames.py", "test_shm_hostile.py", "test_shm_lifecycle.py"]
 # Command lines are the server's.
 LEFT_OUT = "not wrong_port"
-
-
-def runtime(library: str) -> str:
-    return subprocess.run(
-        ["g++", f"-print-file-name={library}"], check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 @pytest.mark.slow
