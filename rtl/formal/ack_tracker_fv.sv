@@ -1,4 +1,4 @@
-// ack_tracker: whatever arrives, acked and credit never move back, and acked never passes what was sent.
+// Proves of ack_tracker: whatever arrives, acked and credit never move back, and acked never passes what was sent.
 module ack_tracker_fv
   import serial_pkg::*;
 (

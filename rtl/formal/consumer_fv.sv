@@ -1,5 +1,5 @@
-// consumer: a sequence number, any one, is taken once and handed over once, in order, whatever is presented how often and
-// in whatever order; what was not taken is never acknowledged.
+// Proves of consumer: a sequence number, any one, is taken once and handed over once, in order, whatever is presented
+// how often and in whatever order; what was not taken is never acknowledged.
 module consumer_fv
   import serial_pkg::*;
 #(

@@ -1,7 +1,7 @@
-// The credit between an engine's update and its next mini-batch, of any chunk: each of its rows is read by the first
-// micro-batch of a mini-batch only after the update of the one before has written it, and written only after it was read;
-// no credit is lost or made, so none is waited for in vain.  The engine is the real one with 4 chunks; what it computes
-// plays no part and falls away.
+// Proves of the credit between an engine's update and its next mini-batch, of any chunk: each of its rows is read by
+// the first micro-batch of a mini-batch only after the update of the one before has written it, and written only after
+// it was read; no credit is lost or made, so none is waited for in vain.  The engine is the real one with 4 chunks;
+// what it computes plays no part and falls away.
 module credit_fv
   import glm_numbers_pkg::*;
   import glm_pkg::*;

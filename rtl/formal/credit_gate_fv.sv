@@ -1,5 +1,5 @@
-// credit_gate in a sender's loop: next never passes the credit, nor the window beyond what was acknowledged, whatever the
-// receivers grant (credit moves forward only, which ack_tracker_fv proves).
+// Proves of credit_gate in a sender's loop: next never passes the credit, nor the window beyond what was acknowledged,
+// whatever the receivers grant (credit moves forward only, which ack_tracker_fv proves).
 module credit_gate_fv
   import serial_pkg::*;
 (

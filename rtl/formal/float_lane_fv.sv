@@ -1,5 +1,5 @@
-// float_lane_to_int: against the definition of rounding rather than a second shifter.  With x = sig * 2^(left - .. ) in
-// units of the lane, q is right if |q - x| is at most a half, and even if it is exactly a half.
+// Proves of float_lane_to_int that it rounds as the definition says, rather than as a second shifter does.  With x =
+// sig * 2^(left - .. ) in units of the lane, q is right if |q - x| is at most a half, and even if it is exactly a half.
 module float_lane_fv
   import catchment_wire_pkg::*;
   import format_pkg::*;

@@ -1,5 +1,5 @@
-// int_lane_to_float: against the definition of rounding.  In units of the lane's lowest bit the float is sig * 2^up; it is
-// right if nothing that its type can say is nearer, and even if two are as near.
+// Proves of int_lane_to_float that it rounds as the definition says.  In units of the lane's lowest bit the float is
+// sig * 2^up; it is right if nothing that its type can say is nearer, and even if two are as near.
 module int_lane_fv
   import catchment_wire_pkg::*;
   import format_pkg::*;

@@ -1,5 +1,6 @@
-// axi_read_engine: whatever segments come, no burst crosses a multiple of 4 KiB, none is empty or longer than it may be,
-// what is asked stays until it is taken, and every beat that was asked for has room in the buffer, whenever it comes.
+// Proves of axi_read_engine: whatever segments come, no burst crosses a multiple of 4 KiB, none is empty or longer than
+// it may be, what is asked stays until it is taken, and every beat that was asked for has room in the buffer, whenever
+// it comes.
 module read_bursts_fv
   import hostif_pkg::*;
 (

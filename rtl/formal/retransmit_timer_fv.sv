@@ -1,5 +1,6 @@
-// retransmit_timer: while something is in flight and ma stands still, a timeout comes exactly when its time is over, for all
-// settings; the time is rto, then twice as much after each timeout up to rto_most, and on top of it the worker's own delay.
+// Proves of retransmit_timer: while something is in flight and ma stands still, a timeout comes exactly when its time
+// is over, for all settings; the time is rto, then twice as much after each timeout up to rto_most, and on top of it
+// the worker's own delay.
 module retransmit_timer_fv
   import transport_pkg::*;
 (

@@ -1,4 +1,5 @@
-// retransmitter: after a timeout the first frame sent again is ma, and nothing is ever sent again that is not in flight.
+// Proves of retransmitter: after a timeout the first frame sent again is ma, and nothing is ever sent again that is not
+// in flight.
 module retransmitter_fv
   import serial_pkg::*;
 (

@@ -1,6 +1,7 @@
-// round_parser: whatever beats arrive, in whatever order: every frame ends once, in its time, and it is heard exactly if it
-// is whole, undamaged and meant for us, as its bytes say one by one; then with its bytes' round and lanes.  No beat waits.
-// Whether the checksum is right is the parser's word (`sum_good`, which stays until the next header): tests look at it.
+// Proves of round_parser: whatever beats arrive, in whatever order: every frame ends once, in its time, and it is heard
+// exactly if it is whole, undamaged and meant for us, as its bytes say one by one; then with its bytes' round and
+// lanes.  No beat waits. Whether the checksum is right is the parser's word (`sum_good`, which stays until the next
+// header): tests look at it.
 module round_parser_fv
   import catchment_wire_pkg::*;
   import glm_numbers_pkg::*;

@@ -1,8 +1,8 @@
-// round_slots: a round, any one, whatever frames arrive and however often, wherever the numbers begin: its sum is taken once,
-// and only while it is waited for; it is handed over once, in its turn; it is confirmed only after its sum was taken; it is
-// acknowledged only then; no round begins in its slot before its confirmation; and what each try waits is doubled without wrapping,
-// whatever `rto` is.  For ever, by induction: what the device
-// remembers is always what has happened (`invariants`), and from there every step is right.
+// Proves of round_slots: a round, any one, whatever frames arrive and however often, wherever the numbers begin: its
+// sum is taken once, and only while it is waited for; it is handed over once, in its turn; it is confirmed only after
+// its sum was taken; it is acknowledged only then; no round begins in its slot before its confirmation; and what each
+// try waits is doubled without wrapping, whatever `rto` is.  For ever, by induction: what the device remembers is
+// always what has happened (`invariants`), and from there every step is right.
 module round_slots_fv
   import serial_pkg::*;
 #(

@@ -1,5 +1,6 @@
-// segmenter: a segment is not empty and lies in one block of 4 KiB, on a memory beat, whatever is asked and whatever the
-// TLB says; and no translation is kept that was looked up before, or while, an entry changed: what was unmapped is not used.
+// Proves of segmenter: a segment is not empty and lies in one block of 4 KiB, on a memory beat, whatever is asked and
+// whatever the TLB says; and no translation is kept that was looked up before, or while, an entry changed: what was
+// unmapped is not used.
 module segmenter_fv
   import hostif_pkg::*;
 (

@@ -1,5 +1,5 @@
-// Serial arithmetic of serial_pkg, for every pair of sequence numbers and so across the wrap: order is by distance, does
-// not depend on where the numbers lie, and is never both ways.
+// Proves of the serial arithmetic of serial_pkg, for every pair of sequence numbers and so across the wrap: order is by
+// distance, does not depend on where the numbers lie, and is never both ways.
 module serial_fv
   import serial_pkg::*;
 (

@@ -1,4 +1,5 @@
-// skid_buffer: one beat, any one, is followed; it leaves in its turn, unchanged.  Both directions are registers.
+// Proves of skid_buffer: one beat, any one, is followed; it leaves in its turn, unchanged.  Both directions are
+// registers.
 module skid_buffer_fv #(
     parameter int unsigned WIDTH = 512
 ) (

@@ -1,5 +1,5 @@
-// sync_fifo: one beat, any one, is followed from the input to the output.  It leaves after exactly those that were inside
-// before it, unchanged; `level` counts; a beat is refused only when the memory is full.
+// Proves of sync_fifo: one beat, any one, is followed from the input to the output.  It leaves after exactly those that
+// were inside before it, unchanged; `level` counts; a beat is refused only when the memory is full.
 module sync_fifo_fv #(
     parameter int unsigned WIDTH = 8,
     parameter int unsigned DEPTH = 4

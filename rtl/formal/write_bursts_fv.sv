@@ -1,5 +1,5 @@
-// axi_write_engine: whatever segments, beats and records come, no burst crosses a multiple of 4 KiB, none is empty or
-// longer than it may be, and what is asked stays until it is taken.
+// Proves of axi_write_engine: whatever segments, beats and records come, no burst crosses a multiple of 4 KiB, none is
+// empty or longer than it may be, and what is asked stays until it is taken.
 module write_bursts_fv
   import hostif_pkg::*;
 (

@@ -110,7 +110,7 @@ module block_scaler
       .level(needs)
   );
 
-  // More than T come only if somebody pulls a block-scaled message and pushes none: they are not kept.
+  // More than T come only if the host pulls a block-scaled message and pushes none: they are not kept.
   sync_fifo #(.WIDTH(8), .DEPTH(BUFFER_BEATS / Beats < 2 ? 2 : BUFFER_BEATS / Beats), .RAM_STYLE("block")) agreed_queue (
       .clk,
       .rst,

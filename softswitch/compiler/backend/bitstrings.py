@@ -35,7 +35,7 @@ def as_bits(t: Type, text: str) -> str:
 
 
 def is_header_field(expr: ir.Expr) -> bool:
-    """Whether it is a field of a header that has a place."""
+    """Whether an expression is a field of a header that has a place."""
     return isinstance(expr, ir.FieldRef) and isinstance(expr.base.type, HeaderType)
 
 

@@ -135,7 +135,7 @@ def action(ex: ExpressionWriter, call: ir.ActionCall) -> None:
 
 
 def applied(ex: ExpressionWriter, table_: ir.Table) -> str:
-    """Applies a table; the name of the Applied record."""
+    """Applies a table; gives the name of the Applied record."""
     name = ex.scope.temporary()
     ex.scope.out.line(f"[[maybe_unused]] const Applied {name} = {table_name(table_)}();")
     if ex.scope.program.exits.table(table_):

@@ -24,7 +24,7 @@ def _bool(value: bool) -> str:
 
 
 class Description:
-    """Writes them."""
+    """Writes the functions that describe one program."""
 
     def __init__(
         self, types: Types, ids: Ids, objects: Objects, *, places: Mapping[int, Place], arena: int, out: Writer

@@ -1,4 +1,4 @@
-"""What code may do: whether an expression changes anything, and whether a call may end the control by `exit`."""
+"""Analyses of what code may do: whether an expression changes anything, and whether a call may end the control by `exit`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def nodes(root: object) -> Iterator[ir.Node]:
 
 
 def has_effects(expr: ir.Expr) -> bool:
-    """Whether evaluating it may change state or leave the parser."""
+    """Whether evaluating an expression may change state or leave the parser."""
     return any(isinstance(n, _EFFECTS) for n in nodes(expr))
 
 
 class ExitAnalysis:
-    """Which actions, tables and units may run `exit`. Memoized; the language has no recursion."""
+    """Finds the actions, tables and units that may run `exit`. Memoized; the language has no recursion."""
 
     def __init__(self) -> None:
         self._known: dict[int, bool] = {}

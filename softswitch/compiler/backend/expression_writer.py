@@ -31,7 +31,7 @@ class ExpressionWriter(ABC):
         """A C++ expression for the value."""
 
     def values(self, exprs: Sequence[ir.Expr]) -> list[str]:
-        """Left to right: a value that something later might change is kept aside."""
+        """C++ expressions for the values, left to right: one that something later might change is kept aside."""
         out = []
         for i, expr in enumerate(exprs):
             text = self.value(expr)
@@ -41,7 +41,7 @@ class ExpressionWriter(ABC):
         return out
 
     def keep(self, t: Type, text: str, expr: ir.Expr) -> str:
-        """`text` in a new constant."""
+        """Keeps the value of `text` in a new constant."""
         name = self.scope.temporary()
         self.scope.out.line(f"[[maybe_unused]] const {self.cpp(t, expr)} {name} = {text};")
         return name

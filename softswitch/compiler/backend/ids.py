@@ -28,11 +28,11 @@ class Ids:
         self._hidden = HIDDEN
 
     def find(self, section: str, name: str) -> Any | None:
-        """The message, or None if P4Info does not have it."""
+        """The P4Info message of an object, or None if P4Info does not have it."""
         return self._sections[section].get(name)
 
     def id(self, section: str, name: str) -> int:
-        """Its id; of something hidden, one that no controller will use."""
+        """The id of an object; of a hidden one, an id that no controller will use."""
         found = self.find(section, name)
         if found is not None:
             return int(found.preamble.id)

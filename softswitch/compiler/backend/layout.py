@@ -183,12 +183,12 @@ def _same_width(t: Type, other: Type) -> bool:
 
 
 def fixed_bits(header: HeaderType) -> int:
-    """Bits of the header on the wire without its varbit."""
+    """The bits of a header on the wire without its varbit."""
     return sum(0 if isinstance(f.type, VarbitType) else bit_width(f.type) for f in header.fields)
 
 
 def varbit_width(header: HeaderType) -> int:
-    """The maximum of its varbit, 0 without one."""
+    """The most bits of the header's varbit, 0 without one."""
     return sum(f.type.max_width for f in header.fields if isinstance(f.type, VarbitType))
 
 

@@ -42,7 +42,7 @@ def set_preamble(
 
 
 def is_hidden(annotations: tuple[ir.Annotation, ...]) -> bool:
-    """Whether `@hidden` keeps it from the control plane."""
+    """Whether `@hidden` keeps an object from the control plane."""
     return any(a.name == "hidden" for a in annotations)
 
 

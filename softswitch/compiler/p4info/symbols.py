@@ -42,7 +42,7 @@ def id_annotation(annotations: tuple[ir.Annotation, ...]) -> int | None:
 
 
 class SymbolTable:
-    """All symbols first (`add`), then their ids and aliases (`freeze`, `id`, `alias`)."""
+    """Gives ids and aliases: all symbols first (`add`), then their ids and aliases (`freeze`, `id`, `alias`)."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[IdKind, str], int | None] = {}

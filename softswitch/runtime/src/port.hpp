@@ -65,7 +65,7 @@ class Port {
   /// Whether frames can pass.
   [[nodiscard]] virtual bool up() const = 0;
   /// Readable when frames wait; -1 while there is none. Changes only in a check_link() that
-  /// tells news.
+  /// has news.
   [[nodiscard]] virtual int descriptor() const = 0;
 
   /// Appends up to kBatch frames. Their bytes stay, and may be written to, until the next receive()

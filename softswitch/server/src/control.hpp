@@ -40,7 +40,7 @@ class Control final : public SessionHandler {
   void start_with(const p4::v1::ForwardingPipelineConfig& config);
 
   // Refuses, without waiting for anything, what write() or set_pipeline() would refuse now because
-  // of who asks.
+  // of the client that asks.
   template <class Request>
   void check_writer(const Request& request);
 

@@ -41,7 +41,7 @@ struct Options {
   std::filesystem::path tls_key;
   std::filesystem::path tls_client_ca;
   std::filesystem::path tls_crl_dir;
-  std::vector<std::string> tls_client_names;  // empty: whoever the authority knows
+  std::vector<std::string> tls_client_names;  // empty: every client that the authority knows
   std::uint32_t max_request_bytes = 4U << 20;
   std::uint32_t stream_timeout_ms = 10'000;
   LogLevel log_level = LogLevel::info;

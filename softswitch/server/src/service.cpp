@@ -144,7 +144,8 @@ grpc::ServerWriteReactor<p4::v1::ReadResponse>* Service::Read(grpc::CallbackServ
   return call.get();
 }
 
-// Who opens many streams and says nothing on them loses the oldest, not others their way in.
+// A client that opens many streams and says nothing on them loses the oldest; others keep their way
+// in.
 void Service::make_room_for_a_mute_stream() {
   std::vector<std::shared_ptr<Session>> evicted;
   {

@@ -1,4 +1,5 @@
-// The P4Runtime service as gRPC calls it: who may speak, how much may wait, which thread does it.
+// The P4Runtime service as gRPC calls it: which client may speak, how much may wait, which thread
+// does it.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -14,7 +14,7 @@
 
 namespace catchment::shm {
 
-/// Who is at the other end of a connection, as the kernel knows it.
+/// The process at the other end of a connection, as the kernel knows it.
 struct PeerIdentity {
   std::uint32_t pid = 0;
   std::uint32_t uid = 0;
