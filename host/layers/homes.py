@@ -19,7 +19,7 @@ from catchment.host.layers.errors import TrainingError
 from catchment.host.layers.table import Home, LayerSpec, LayerTable, TensorSpec
 
 MOST_ROOTS = 255
-"""As many optimizer nodes as the PARAM message can number."""
+"""The most optimizer nodes: the PARAM message can number so many."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -14,7 +14,7 @@ from itertools import product
 Order = tuple[int, ...]
 """Tensors in the order in which a client pushes them."""
 Table = tuple[int, ...]
-"""By tensor: the proxy that a client pushes it to."""
+"""Tensor -> the proxy that a client pushes it to."""
 Part = tuple[int, int]
 """(client, tensor)"""
 

@@ -1,4 +1,4 @@
-"""Decides which loops are counted against a packet's step budget: those whose rounds the program's text does not bound."""
+"""Decides which loops count against a packet's step budget: those whose rounds the program's text does not bound."""
 
 from __future__ import annotations
 

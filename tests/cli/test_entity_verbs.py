@@ -43,7 +43,7 @@ def _environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
     monkeypatch.delenv("CATCHMENT_TOPOLOGY", raising=False)
-    monkeypatch.setattr(complete, "_PATIENCE", 60.0)
+    monkeypatch.setattr(complete, "_TIMEOUT", 60.0)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""When a waiter spins, yields and sleeps, on a clock of the test's own."""
+"""A waiter spins, yields and sleeps in its time, on a clock of the test's own."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class ControlledLab:
         self._exits.close()
 
     def wait_until_up(self) -> None:
-        """Until the controller has every switch as it should be."""
+        """Wait until the controller has every switch as it should be."""
         self.controller.wait_until_up(self.operator)
 
     @contextlib.contextmanager

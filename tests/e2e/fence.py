@@ -1,4 +1,4 @@
-"""Until a network has done with every frame that its hosts have sent."""
+"""Waits until a network has done with every frame that its hosts have sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.sim.lab.mininet.naming import host_interface
 
 _ARP_TYPE = 0x0806
 _AGAIN = 1.0  # seconds after which a question is asked again: faults may have eaten it
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 
 
 def settle(network: MininetNetwork) -> None:
@@ -43,10 +43,10 @@ def _ask(namespace: Path, host: Host, switches: Iterable[Switch]) -> None:
         for switch in switches:
             question = ARP(op=1, hwsrc=host.mac, psrc=str(host.ip.ip), pdst=str(switch.ip))
             frame = bytes(Ether(src=host.mac, dst="ff:ff:ff:ff:ff:ff", type=_ARP_TYPE) / question)
-            deadline, again, answered = time.monotonic() + _PATIENCE, 0.0, False
+            deadline, again, answered = time.monotonic() + _TIMEOUT, 0.0, False
             while not answered:
                 now = time.monotonic()
-                assert now < deadline, f"{host.name} has no answer from {switch.name} for {_PATIENCE:g} s"
+                assert now < deadline, f"{host.name} has no answer from {switch.name} for {_TIMEOUT:g} s"
                 if now >= again:
                     asker.send(frame)
                     again = now + _AGAIN

@@ -47,7 +47,7 @@ class Member:
         self.complaints = complaints
 
     def wait_ready(self) -> None:
-        """Until it could begin."""
+        """Wait until it could begin."""
         self._wait("ready")
 
     def go(self) -> None:
@@ -57,7 +57,7 @@ class Member:
         self.process.stdin.flush()
 
     def wait_started(self) -> None:
-        """Until its requests are under way."""
+        """Wait until its requests are under way."""
         self._wait("started")
 
     def _wait(self, what: str) -> None:

@@ -247,7 +247,7 @@ print(sent)
 
 
 def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random) -> None:
-    """From a member's own address and port, for every slot, before the job begins and while it runs."""
+    """Frames come from a member's own address and port, for every slot, before the job begins and while it runs."""
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
         far = lab.write(job.describe("w1"))
         before = lab.drops()

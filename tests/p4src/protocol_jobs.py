@@ -33,7 +33,7 @@ class Rack:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a stream lives: its generation, first slot, number of slots T, and row in the per-job registers."""
+    """The place of a stream: its generation, first slot, number of slots T, and row in the per-job registers."""
 
     gen: int
     base: int

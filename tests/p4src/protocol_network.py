@@ -175,7 +175,7 @@ class Network:
         self.at(20, self._chaos)
 
     def run(self) -> None:
-        """Until every host is done.  AssertionError when anything is wrong, or nothing moves any more."""
+        """Run until every host is done.  AssertionError when anything is wrong, or nothing moves any more."""
         for place in self.hosts:
             self.at(self.rng.random(), lambda place=place: self._pump(place))
             self.at(40, lambda place=place: self._timer(place))

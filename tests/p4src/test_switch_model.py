@@ -384,7 +384,7 @@ def test_a_vector_far_ahead_takes_no_slot_of_a_rack(switch: SwitchModel, kind: P
 
 
 def test_a_slot_that_a_far_vector_took_is_given_back(switch: SwitchModel) -> None:
-    """Before the root has said anything the switch knows no bound; then the slot was never rightly taken."""
+    """The switch knows no bound before the root has said anything; then the slot was never rightly taken."""
     switch.inject(1, pa(REDUCE, 1, 8 + FAR, ramp(9)))
     switch.inject(2, pa(REDUCE, 2, 8, ramp(2)))
     assert switch.drops == {DropReason.OLD_SEQ: 1}

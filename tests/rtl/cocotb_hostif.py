@@ -318,7 +318,7 @@ async def bench(dut: Any) -> Bench:
 
 
 def physical(offset: int) -> int:
-    """Where a virtual offset lies in memory."""
+    """The place of a virtual offset in memory."""
     return (2, 0, 1)[offset // PAGE] * PAGE + offset % PAGE
 
 

@@ -160,7 +160,7 @@ class Lab:
         return self.hosts[ROOT_PORT]
 
     def finish(self, requests: Iterable[Request], limit: int = 4_000_000) -> None:
-        """Until all of them are done, and counted."""
+        """Wait until all of them are done, and counted."""
         left = list(requests)
         self.network.run(lambda: all(request.done for request in left), limit)
         for host in self.hosts.values():

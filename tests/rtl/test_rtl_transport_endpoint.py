@@ -65,7 +65,7 @@ class Bridge:
                 self.socket.sendto(answer[42:], self.peer)
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Until `done`; AssertionError when it takes too long."""
+        """Wait until `done`; AssertionError when it takes too long."""
         end = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < end, f"no progress: {[nic.status() for nic in self._nics.values()]}"

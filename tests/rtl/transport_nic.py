@@ -176,7 +176,7 @@ class Nic:
         self._call("nic_run", ctypes.c_uint32(clocks))
 
     def start(self, limit: int = 100_000) -> None:
-        """Until the streams that are enabled have begun."""
+        """Wait until the streams that are enabled have begun."""
         for _ in range(limit):
             status = self.status()
             if status.tx_ready >= self.settings.tx.enable and status.rx_ready >= self.settings.rx.enable:

@@ -40,7 +40,7 @@ _needs = cache(dependencies)
 
 
 def place(item: pytest.Item, mark: pytest.Mark) -> Path:
-    """Where the verdict of a test lies, if it has one: named by all that the verdict depends on."""
+    """The place of a test's verdict, if it has one: named by all that the verdict depends on."""
     digest = hashlib.sha256(_digest_of_needs(item.path.relative_to(ROOT).as_posix()))
     digest.update(item.nodeid.encode() + sys.version.encode())
     for tool in mark.args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,15 +47,42 @@ def test_every_word_is_explained_once() -> None:
     assert len(words) == len(set(words)) >= 40
 
 
-def test_docstrings_begin_with_who_or_what() -> None:
-    found = []
-    for name in tracked("*.py"):
-        if name.startswith(("tests/", "wire/generated/")):
-            continue
-        for node in ast.walk(ast.parse((ROOT / name).read_text("utf-8"))):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
-                continue
-            text = ast.get_docstring(node) or ""
-            if re.split(r"\W", text, maxsplit=1)[0].lower() in PREPOSITIONS:
-                found.append(f"{name}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}")
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    body = getattr(node, "body", None)
+    return body if isinstance(body, list) else []
+
+
+def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of each docstring: of modules, classes and functions, and below what is assigned."""
+    for node in ast.walk(tree):
+        before: ast.stmt | None = None
+        for statement in _statements(node):
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                text = statement.value.value
+                if isinstance(text, str) and (before is None or isinstance(before, ast.Assign | ast.AnnAssign)):
+                    yield statement.lineno, text
+            before = statement
+
+
+def badly_begun(source: str) -> list[tuple[int, str]]:
+    """The docstrings of a module that begin with a preposition: line and first line."""
+    return [
+        (line, text.splitlines()[0])
+        for line, text in docstrings(ast.parse(source))
+        if text and re.split(r"\W", text, maxsplit=1)[0].lower() in PREPOSITIONS
+    ]
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    found = [
+        f"{name}:{line}: {text}"
+        for name in tracked("*.py")
+        if not name.startswith("wire/generated/")
+        for line, text in badly_begun((ROOT / name).read_text("utf-8"))
+    ]
     assert not found, "begin these with a verb or a noun:\n" + "\n".join(found)
+
+
+def test_a_docstring_without_a_subject_is_found() -> None:
+    source = '"""Of all."""\nA = 1\n"""In hops."""\nclass B:\n    """Good."""\n    c = 2\n    """By name."""\n'
+    assert [line for line, _ in badly_begun(source)] == [1, 3, 7]

@@ -1,4 +1,4 @@
-"""Analyses of what code may do: whether an expression changes anything, and whether a call may end the control by `exit`."""
+"""Finds out what code may do: change anything by an expression, end the control by `exit` in a call."""
 
 from __future__ import annotations
 

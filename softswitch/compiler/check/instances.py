@@ -45,7 +45,7 @@ class ConstructorArgs:
     instances: tuple[tuple[str, ir.InstanceDecl], ...] = ()
 
     def key(self) -> tuple[object, ...]:
-        """What tells two specialisations apart: values, and the units of instances. The tree of the program says which instances."""
+        """What tells two specialisations apart: values and units of instances; the program tree says which."""
         return (*map(_value_key, self.values), *(id(decl.unit) for _, decl in self.instances))
 
     @property

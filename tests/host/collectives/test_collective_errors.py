@@ -229,7 +229,7 @@ def test_waiting_gives_up_and_the_operation_goes_on(ranks: list[Communicator]) -
 
 
 def test_delayed_scaling_follows_the_values(ranks: list[Communicator]) -> None:
-    """Where they grow beyond what is expected they are sent again, and nothing is cut."""
+    """Values that grow beyond what is expected are sent again, and nothing is cut."""
 
     def body(rank: Communicator) -> list[tuple[bool, int, int]]:
         seen = []

@@ -27,12 +27,12 @@ def random_rails(rng: random.Random, most: int) -> tuple[list[RailCost], list[in
 
 
 def finish(rails: list[RailCost], shares: list[RailShare]) -> float:
-    """When the slowest share has come, in ns."""
+    """The time at which the slowest share has come, in ns."""
     return max(rails[s.rail].start_ns + 4e6 * s.elements / rails[s.rail].bytes_per_ms for s in shares)
 
 
 def times_of(rails: list[RailCost], elements: int, policy: RailPolicy = RailPolicy.WATERFILL) -> float:
-    """When the split of `elements` has come, without a cost of several rails."""
+    """The time at which the split of `elements` has come, without a cost of several rails."""
     return finish(rails, split(rails, [0] * len(rails), policy, elements))
 
 

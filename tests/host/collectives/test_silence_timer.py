@@ -1,4 +1,4 @@
-"""When missing sums are asked for although no later one has shown that they were lost."""
+"""Missing sums are asked for in time although no later one has shown that they were lost."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ async def trainings_one_after_another(dut: Any) -> None:
 
 @cocotb.test()
 async def reset_in_the_middle(dut: Any) -> None:
-    """While words, sums, scales and writes are under way: the next training is exact, as if nothing had been."""
+    """Reset comes while words, sums, scales and writes are under way: the next training is exact, as ever."""
     rng = random.Random(SEED)
     bench = Bench(dut, rng)
     await bench.begin()

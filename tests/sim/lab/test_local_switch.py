@@ -30,7 +30,7 @@ def test_a_killed_local_switch_takes_its_switch_along() -> None:
 
 
 def test_nothing_is_left_of_a_local_switch_that_is_killed(tmp_path: Path) -> None:
-    """When all ranks have attached; before that a rank needs the files to find it."""
+    """The moment at which all ranks have attached; before that a rank needs the files to find it."""
     command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:

@@ -1,4 +1,4 @@
-"""Between the blocks come multicast, clone, resubmit, recirculate, drop, digest, truncate, errors, statistics."""
+"""Tests of what comes between the blocks: multicast, clone, resubmit, recirculate, drop, digest, truncate, errors."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_loop_without_end_drops_the_frame_and_no_other() -> None:
 
 
 def test_the_log_is_not_flooded() -> None:
-    """At most a line a second is logged of frames in a row, which says how many it stands for."""
+    """A line a second at most is logged of frames in a row, which says how many it stands for."""
     switch = compiled(max_steps=1)
     lines: list[str] = []
     switch.on_log(lines.append)

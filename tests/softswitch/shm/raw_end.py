@@ -23,7 +23,7 @@ F_ADD_SEALS = 1033
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie."""
+    """The places of what lies in the memory."""
 
     cells: int
     cell_bytes: int

@@ -31,7 +31,7 @@ def wires(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the ports' sockets are; a short path."""
+    """The folder of the ports' sockets; a short path."""
     return tmp_path_factory.mktemp("p")
 
 

@@ -119,7 +119,7 @@ def test_all_reduces_survive_restarts_of_the_switch(tmp_path: Path, group: str) 
 
 
 def all_name_the_switch(said: list[Any]) -> None:
-    """By what goes through the switch, and by what gloo would do."""
+    """The death shows in what goes through the switch, and in what gloo would do."""
     for told in said:
         assert [one["kind"] for one in told] == ["unreachable"] * 2, told
         assert all("the switch s1 at" in one["text"] and "has gone" in one["text"] for one in told), told
