@@ -226,18 +226,20 @@ class AsyncSwitchClient:
                     waiting.put_nowait(message)
         except grpc.aio.AioRpcError as error:
             self._stream_error = from_rpc(self.where, "the control stream", error)
-        for waiting in self._notices.values():
-            waiting.put_nowait(None)
-        async with self._heard:
+        finally:  # also where the client itself closes
+            for waiting in self._notices.values():
+                waiting.put_nowait(None)
             self._ended = True
-            self._heard.notify_all()
+            async with self._heard:
+                self._heard.notify_all()
 
     async def _hear(self, message: Any) -> None:
         async with self._heard:
             answer = self._candidate.hear(message)
             self._heard.notify_all()
         if answer is not None:
-            await self._stream.write(answer)
+            with contextlib.suppress(asyncio.InvalidStateError):  # the stream has ended: reading it says why
+                await self._stream.write(answer)
 
     async def _become_primary(self, bid: Callable[[], Any]) -> None:
         async with self._election:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +104,25 @@ def test_notices_come_by_kind_and_end_with_the_switch() -> None:
 
     with RunningFake(switch) as running:
         assert asyncio.run(use(running)) == ([b"one", b"two"], [l2_entry(1), l2_entry(2)])
+
+
+def test_whoever_waits_for_notices_is_not_left_waiting(fake: RunningFake) -> None:
+    """Every caller learns of the end, also of one that the client makes itself; a reader is told that none come."""
+
+    async def use() -> list[list[object]]:
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE) as client:
+            waiting = [asyncio.create_task(listed(client.packets())) for _ in range(2)]
+            waiting.append(asyncio.create_task(listed(client.digests())))
+            await asyncio.sleep(0)
+        async with AsyncSwitchClient(fake.address, timeout=PATIENCE, read_only=True) as client:
+            with pytest.raises(SwitchError, match="opened for reading"):
+                await anext(client.idle_timeouts())
+        return [await task for task in waiting]
+
+    async def listed(notices: AsyncIterator[object]) -> list[object]:
+        return [notice async for notice in notices]
+
+    assert asyncio.run(asyncio.wait_for(use(), PATIENCE)) == [[], [], []]
 
 
 @pytest.fixture
