@@ -24,7 +24,7 @@ from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated.constants import UDP_PORT
 
-_PATIENCE = 240.0
+_TIMEOUT = 240.0
 _FIRST = IPv4Address("127.77.0.1")
 
 
@@ -58,7 +58,7 @@ class TreeLab:
                         program_dir=cache_folder(),
                     )
                 )
-            self.fabric = exits.enter_context(Fabric.connect(self.topology, addresses, timeout=_PATIENCE))
+            self.fabric = exits.enter_context(Fabric.connect(self.topology, addresses, timeout=_TIMEOUT))
             self.fabric.push(programs)
             self._exits = exits.pop_all()
         return self

@@ -59,7 +59,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[TreeLab]:
 
 
 def values(rng: random.Random, elements: int) -> NDArray[np.float32]:
-    """Over many magnitudes, so that vectors have different largest elements."""
+    """Values of many magnitudes, so that vectors have different largest elements."""
     numbers = np.random.default_rng(rng.getrandbits(64))
     return (numbers.normal(size=elements) * 2.0 ** numbers.integers(-12, 12, elements)).astype(np.float32)
 

@@ -67,7 +67,7 @@ def case_a_mesh_goes_through_the_switch(rank: int, size: int) -> None:
 
 
 def case_a_job_file_has_each_part_once(rank: int, size: int) -> None:
-    """After the mesh: its rows are taken, by gloo goes who comes later, and all of that is said once."""
+    """Groups come after the mesh: its rows are taken, by gloo goes who comes later, and all of that is said once."""
     with Said() as texts:
         pairs = [dist.new_group([0, 1]) for _ in range(2)]
     if rank < 2:
@@ -93,7 +93,7 @@ def case_a_set_without_a_part_is_told_what_to_add(rank: int, size: int) -> None:
 
 
 def case_a_controller_makes_every_group(rank: int, size: int) -> None:
-    """Of any ranks, in any order, again and again."""
+    """Groups of any ranks, in any order, again and again."""
     for _ in range(2):
         order = [3, 0, 2]
         group = dist.new_group(order, sort_ranks=False)

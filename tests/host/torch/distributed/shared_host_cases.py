@@ -51,7 +51,7 @@ def case_parts_are_in_the_order_of_the_ranks(rank: int, size: int) -> None:
 
 
 def case_a_rank_that_calls_something_else_is_named(rank: int, size: int) -> None:
-    """Through both switches: every rank knows which one it was."""
+    """Operations go through both switches: every rank knows which one it was."""
     odd = size - 2
     with pytest.raises(CollectiveError) as caught:
         dist.all_reduce(torch.ones(3000 if rank == odd else 2000))
