@@ -51,7 +51,7 @@ def floors() -> dict[str, int]:
 def rooms_of_sim() -> tuple[str, ...]:
     """The folders inside `sim/`, each of which may import those before it."""
     page = PAGE.read_text("utf-8")
-    table = page[page.index("Inside `sim/`") : page.index("Where the next systems go")]
+    table = page[page.index("Inside `sim/`") : page.index("### Where each system lives")]
     return tuple(_ROOM.findall(table))
 
 
