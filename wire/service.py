@@ -5,6 +5,8 @@ from __future__ import annotations
 CONTROLLER_NAME = "catchment-controller"
 OPERATOR_NAME = "operator"
 AUTHORITY_FILE = "ca.crt"
+REVOCATIONS_FOLDER = "revocations"
+"""In a folder of credentials: the authority's revocation lists."""
 
 
 def host_name(host: str) -> str:

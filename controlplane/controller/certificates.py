@@ -18,10 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from catchment.controlplane.controller.errors import ControllerError
+from catchment.controlplane.controller.revocation_list import publish
 from catchment.wire.service import (
     AUTHORITY_FILE,
     CONTROLLER_NAME,
     OPERATOR_NAME,
+    REVOCATIONS_FOLDER,
     credential_files,
     host_name,
     switch_name,
@@ -92,6 +94,8 @@ def make(
         served = {CONTROLLER_NAME: addresses, **{switch_name(name): at for name, at in (switches or {}).items()}}
         clients: dict[str, Sequence[str]] = {OPERATOR_NAME: (), **{host_name(host): () for host in hosts}}
         made = []
+        if not (folder / REVOCATIONS_FOLDER).exists():
+            _publish(folder, authority)
         for name, also in (served | clients).items():
             files = [folder / file for file in credential_files(name)]
             if not files[0].exists():
@@ -124,6 +128,7 @@ def renew(folder: Path, name: str, addresses: Sequence[str] = (), *, revoke: boo
         if revoke:
             with (folder / REVOKED).open("a", encoding="ascii") as file:
                 file.write(f"{old.serial_number:x}\n")
+            _publish(folder, _authority(folder))
         key = ec.generate_private_key(ec.SECP256R1())
         _write(certificate, secret, _issue(_authority(folder), name, key, addresses), key)
     except (OSError, ValueError) as error:
@@ -140,6 +145,11 @@ def revoked(folder: Path) -> frozenset[int]:
         return frozenset()
     except (OSError, ValueError) as error:
         raise ControllerError(f"cannot read {folder / REVOKED}: {error}; it has a serial number in each line") from None
+
+
+def _publish(folder: Path, authority: _Authority) -> None:
+    """Tell the switches: those of this machine read the folder, to others it is copied."""
+    publish(folder / REVOCATIONS_FOLDER, authority.certificate, authority.key, revoked(folder), _DAYS)
 
 
 def belong_together(credentials: Credentials) -> bool:

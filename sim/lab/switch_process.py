@@ -15,7 +15,14 @@ from catchment.sim.lab.held_address import HeldAddress
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
 from catchment.softswitch.process import SwitchProcessError, command_line, is_ready_line
 from catchment.softswitch.watched_process import WatchedProcess
-from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, switch_name
+from catchment.wire.service import (
+    AUTHORITY_FILE,
+    CONTROLLER_NAME,
+    OPERATOR_NAME,
+    REVOCATIONS_FOLDER,
+    credential_files,
+    switch_name,
+)
 
 
 def embedded_command(address: str, device_id: int, ports: Mapping[int, str], name: str = "") -> list[str]:
@@ -50,7 +57,9 @@ def _tls_options(address: SwitchAddress, name: str) -> list[str]:
     certificate, key = (str(address.certificates / file) for file in credential_files(switch_name(name)))
     clients = [option for client in (OPERATOR_NAME, CONTROLLER_NAME) for option in ("--tls-client-name", client)]
     authority = str(address.certificates / AUTHORITY_FILE)
-    return ["--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", authority, *clients]
+    lists = address.certificates / REVOCATIONS_FOLDER
+    revoked = ["--tls-crl-dir", str(lists)] if lists.is_dir() else []
+    return ["--tls-cert", certificate, "--tls-key", key, "--tls-client-ca", authority, *revoked, *clients]
 
 
 def bmv2_command(address: str, device_id: int, ports: Mapping[int, str], _name: str = "") -> list[str]:

@@ -79,8 +79,8 @@ def test_the_controller_shows_a_new_certificate_without_a_restart(place: Place) 
         operator.create(request())
     # The authority is another from here on: who still trusts the old one alone cannot talk to the controller any more,
     # which is how a client that cannot look into the handshake sees that it shows the new files.
-    old = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for path in folder.iterdir():
+    old = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    for path in folder.glob("*.*"):
         path.unlink()
     certificates.make(folder, place.topology.hosts)
     with place.controller.operator() as operator:

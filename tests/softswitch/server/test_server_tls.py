@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,14 @@ from catchment.controlplane.controller import certificates
 from catchment.sim.lab.switch_process import embedded_command
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
-from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, OPERATOR_NAME, credential_files, host_name
+from catchment.wire.service import (
+    AUTHORITY_FILE,
+    CONTROLLER_NAME,
+    OPERATOR_NAME,
+    REVOCATIONS_FOLDER,
+    credential_files,
+    host_name,
+)
 
 LOOPBACK = "127.0.0.1:0"  # any free port
 TIMEOUT = 60.0
@@ -110,6 +118,7 @@ def test_a_stolen_old_certificate_is_worthless_after_a_rotation(
     assert code_for(switch.address, stolen) is None
     fresh = tmp_path / "fresh"
     certificates.make(fresh, ["w0"], switches={"s1": ["10.0.0.254"]})
+    shutil.rmtree(folder / REVOCATIONS_FOLDER)  # lists of the old authority
     for file in fresh.iterdir():
         file.replace(folder / file.name)
     while code_for(switch.address, credentials(folder, OPERATOR_NAME)) is not None:
@@ -117,21 +126,23 @@ def test_a_stolen_old_certificate_is_worthless_after_a_rotation(
     assert code_for(switch.address, stolen) == grpc.StatusCode.UNAVAILABLE
 
 
-def test_a_revoked_certificate_is_refused(start: Callable[..., SwitchProcess], folder: Path, tmp_path: Path) -> None:
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=tmp_path)
-
-    (tmp_path / "index.txt").touch()
-    (tmp_path / "ca.cnf").write_text(
-        f"[ca]\ndefault_ca=a\n[a]\ndatabase={tmp_path}/index.txt\ndefault_md=sha256\ndefault_crl_days=30\n"
-        f"certificate={folder}/ca.crt\nprivate_key={folder}/ca.key\n"
-    )
-    revoked = tmp_path / "revoked"
-    revoked.mkdir()
-    openssl("ca", "-config", "ca.cnf", "-revoke", f"{folder}/{credential_files(OPERATOR_NAME)[0]}")
-    openssl("ca", "-config", "ca.cnf", "-gencrl", "-out", f"{revoked}/catchment.crl.pem")
-    openssl("rehash", str(revoked))
-    options = embedded_command(f"tls:{folder}@127.0.0.1:1", 1, {}, "s1")
-    switch = start(grpc=LOOPBACK, extra=(*options[options.index("--tls-cert") :], "--tls-crl-dir", str(revoked)))
+def test_a_certificate_that_the_controller_revokes_opens_no_switch(switch: SwitchProcess, folder: Path) -> None:
+    """`controller certificates --renew operator --revoke`, twice, while the switch runs."""
+    for _ in range(2):
+        stolen = credentials(folder, OPERATOR_NAME)
+        assert code_for(switch.address, stolen) is None
+        certificates.renew(folder, OPERATOR_NAME, revoke=True)
+        assert code_for(switch.address, stolen) == grpc.StatusCode.UNAVAILABLE
+        assert code_for(switch.address, credentials(folder, OPERATOR_NAME)) is None
     assert code_for(switch.address, credentials(folder, CONTROLLER_NAME)) is None
-    assert code_for(switch.address, credentials(folder, OPERATOR_NAME)) == grpc.StatusCode.UNAVAILABLE
+
+
+def test_revocation_lists_lie_where_openssl_looks(folder: Path) -> None:
+    lists = folder / REVOCATIONS_FOLDER
+    certificates.renew(folder, OPERATOR_NAME, revoke=True)
+    names = {path.name for path in lists.iterdir()}
+    said = subprocess.run(
+        ["openssl", "x509", "-in", str(folder / AUTHORITY_FILE), "-noout", "-subject_hash"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    assert names == {f"{said}.r0", f"{said}.r1"}
