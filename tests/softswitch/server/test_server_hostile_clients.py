@@ -9,7 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from raw_client import Names, RawClient
+from raw_client import Names, RawClient, update
 from server_programs import Program
 
 from catchment.softswitch.process import SwitchProcess
@@ -136,3 +136,23 @@ def test_a_client_that_does_not_listen_costs_a_bounded_queue(switch: SwitchProce
         with contextlib.suppress(grpc.RpcError):
             stream.code()  # waits for the end, reads nothing
     assert peak_memory(switch) - before < 100 * MIB
+
+
+def test_a_client_that_asks_much_at_once_is_refused_and_keeps_nobody_waiting(
+    switch: SwitchProcess, names: Names
+) -> None:
+    """One request is done and one waits; what the same client sends meanwhile is refused, and others are answered."""
+    entry = names.entry("lpm_t", {1: ("lpm", 0x0A000000, 8)}, ("set_lpm", [5]))
+    with RawClient(switch.address) as primary, RawClient(switch.address) as other:
+        assert primary.arbitrate((0, 1)) == 0
+        primary.insert(entry)
+        request = primary.write_request(*[update("modify", entry)] * 40_000)
+        assert MIB < request.ByteSize() < 4 * MIB
+        refused = 0
+        while not refused:
+            sent = [primary.stub.Write.future(request, timeout=TIMEOUT) for _ in range(16)]
+            other.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest(), timeout=TIMEOUT)
+            codes = [one.code() for one in sent]  # waits for the answers
+            assert set(codes) <= {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
+            refused = codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED)
+            assert refused < len(codes)
