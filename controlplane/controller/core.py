@@ -26,7 +26,7 @@ from catchment.controlplane.deployment import lifecycle
 from catchment.controlplane.deployment.fabric import restore, share_of
 from catchment.controlplane.deployment.live_store import LiveStore
 from catchment.controlplane.deployment.ownership import Ownership, holdings
-from catchment.controlplane.deployment.records import JobState
+from catchment.controlplane.deployment.records import JobRecord, JobState
 from catchment.controlplane.deployment.store import JobStore
 from catchment.controlplane.jobs import Choice, JobError, JobRequest, SplitCall, TakenError
 from catchment.controlplane.jobs.errors import job_of_name
@@ -136,11 +136,11 @@ class Controller:
                 stored.note_foreign(switch, found)
         if differences:
             self.audit.note(CONTROLLER, "put right", switch, f"{differences}; {client.rival}".removesuffix("; "))
-        for name in self._renewed_unsaved(switch, jobs, differences):
-            asyncio.run_coroutine_threadsafe(self._renew_again(name), self._loop)
+        for record in self._renewed_unsaved(switch, jobs, differences):
+            asyncio.run_coroutine_threadsafe(self._renew_again(record), self._loop)
         return differences
 
-    def _renewed_unsaved(self, switch: str, jobs: JobStore, differences: Differences) -> list[str]:
+    def _renewed_unsaved(self, switch: str, jobs: JobStore, differences: Differences) -> list[JobRecord]:
         """Jobs that had newer generations on a switch than the job file knows: its disk was full when they got them."""
         rows = {
             int(entry.params["job"])
@@ -148,16 +148,21 @@ class Controller:
             if entry.table == JOBS and int(entry.match["gen"]) in self.store.passed_over
         }
         return [
-            plan.name
-            for plan in jobs.deployed
-            if any(s.switch == switch and s.row in rows for stream in plan.streams for s in stream.shares)
+            record
+            for record in jobs.records.values()
+            if any(
+                share.switch == switch and share.row in rows
+                for plan in record.group.plans
+                for stream in plan.streams
+                for share in stream.shares
+            )
         ]
 
-    async def _renew_again(self, name: str) -> None:
-        watch = self.jobs.get(name)
+    async def _renew_again(self, found: JobRecord) -> None:
+        watch = self.jobs.get(found.group.name)
         if watch is not None:
             async with watch.lock:
-                if not watch.removed:
+                if not watch.removed and watch.record.epoch == found.epoch:  # another switch may have told already
                     await self.renew(watch, "an earlier controller had replaced its generations, and could not note it")
 
     def _switch_changed(self, name: str) -> None:
