@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from catchment.controlplane.controller.settings import Timing
 from catchment.controlplane.controller.splits import Splits
 from catchment.controlplane.deployment.records import JobRecord, MemberRecord
 from catchment.controlplane.jobs import JobGroup
+from catchment.controlplane.metrics.durations import Durations
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class JobWatch:
         roster: its members.
         lock: held while members join or generations change.
         splits: that its workers are calling.
+        epoch_times: how long its generations lasted until they were replaced.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class JobWatch:
         self.roster.restore(members, now)
         self.lock = asyncio.Lock()
         self.splits = Splits()
+        self.epoch_times = Durations()
+        self._epoch_began = time.monotonic()
         self.removed = False
         self._stall_seconds = timing.stall
         self._cause = ""
@@ -90,6 +95,9 @@ class JobWatch:
     def renew(self, record: JobRecord, cause: str) -> None:
         """Take over the job's new generations."""
         self.record, self._cause = record, cause
+        now = time.monotonic()
+        self.epoch_times.add(now - self._epoch_began)
+        self._epoch_began = now
         self.roster.renew(record.epoch)
         self.splits.fail(cause)
 

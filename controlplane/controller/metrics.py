@@ -13,7 +13,7 @@ from catchment.controlplane.controller.core import Controller
 from catchment.controlplane.controller.roster import Presence
 from catchment.controlplane.controller.switches import SwitchState
 from catchment.controlplane.metrics import definitions as d
-from catchment.controlplane.metrics.exporter import families
+from catchment.controlplane.metrics.exporter import add_histogram, families
 
 
 class ControllerCollector(Collector):
@@ -37,9 +37,16 @@ class ControllerCollector(Collector):
             found[d.SWITCH_KEPT].add_metric([name], 1 if agent.state is SwitchState.UP else 0)
             found[d.RESTORES].add_metric([name], agent.restores)
             found[d.RESTORE_SECONDS].add_metric([name], agent.restore_seconds)
+            for metric, times in (
+                (d.RESTORE_TIMES, agent.restore_times),
+                (d.COMPARE_TIMES, agent.compare_times),
+            ):
+                add_histogram(found[metric], [name], times.buckets(), times.count, times.total)
             found[d.COMPARISONS].add_metric([name], agent.comparisons)
             found[d.REPAIRS].add_metric([name], agent.repairs)
         for name, watch in list(self._controller.jobs.items()):
+            lasted = watch.epoch_times
+            add_histogram(found[d.EPOCH_TIMES], [name], lasted.buckets(), lasted.count, lasted.total)
             found[d.EPOCH].add_metric([name], watch.record.epoch)
             present = Counter(seat.presence for seat in watch.roster.seats.values())
             for presence in Presence:

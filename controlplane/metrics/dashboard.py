@@ -6,12 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, METRICS, Metric
+from catchment.controlplane.metrics.definitions import (
+    CONTROLLER_METRICS,
+    ENDPOINT_METRICS,
+    METRICS,
+    Metric,
+    MetricKind,
+)
 
 FILE = Path(__file__).with_name("grafana.json")
 """The dashboard as it is in the repository, for Grafana's import."""
 
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
+_ALL = (*METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)
 _WIDTH, _HEIGHT = 12, 8
 
 
@@ -42,7 +49,7 @@ def dashboard() -> dict[str, Any]:
                 },
             ]
         },
-        "panels": [_panel(number, metric) for number, metric in enumerate((*METRICS, *CONTROLLER_METRICS))],
+        "panels": [_panel(number, metric) for number, metric in enumerate(_ALL)],
     }
 
 
@@ -52,9 +59,12 @@ def text() -> str:
 
 
 def query(metric: Metric) -> str:
-    """What a panel asks Prometheus: counters as rates."""
+    """What a panel asks Prometheus: counters as rates, of histograms what 99 of 100 events do not exceed."""
     selected = metric.wire_name + ('{switch=~"$switch"}' if "switch" in metric.labels else "")
-    return f"rate({selected}[$__rate_interval])" if metric.is_counter else selected
+    rate = f"rate({selected}[$__rate_interval])"
+    if metric.kind is MetricKind.HISTOGRAM:
+        return f"histogram_quantile(0.99, sum by (le, {', '.join(metric.labels)}) ({rate}))"
+    return rate if metric.kind is MetricKind.COUNTER else selected
 
 
 def _panel(number: int, metric: Metric) -> dict[str, Any]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from catchment.controlplane.diagnosis.stats import CONSUMED, SwitchStats
 from catchment.controlplane.metrics import definitions as d
 from catchment.controlplane.metrics.poller import Poll
+from catchment.wire.generated.constants import DropReason
 
+_FAMILIES = {
+    d.MetricKind.GAUGE: GaugeMetricFamily,
+    d.MetricKind.COUNTER: CounterMetricFamily,
+    d.MetricKind.HISTOGRAM: HistogramMetricFamily,
+}
 Ports = Iterable[Mapping[str, Any]]
 """Port statistics as `catchment.softswitch.admin.SwitchAdmin.ports` gives them."""
 
@@ -80,12 +86,23 @@ def serve(collector: Collector, address: str, port: int) -> Serving:
 
 def families(metrics: Iterable[d.Metric]) -> dict[d.Metric, Any]:
     """Metrics without values."""
-    return {
-        metric: (CounterMetricFamily if metric.is_counter else GaugeMetricFamily)(
-            metric.name, metric.help, labels=metric.labels
-        )
-        for metric in metrics
-    }
+    return {metric: _FAMILIES[metric.kind](metric.name, metric.help, labels=metric.labels) for metric in metrics}
+
+
+def add_histogram(
+    family: Any, labels: Sequence[str], buckets: Sequence[tuple[float, int]], count: int, total: float
+) -> None:
+    """Add one histogram.
+
+    Args:
+        family: of its metric.
+        labels: values of the metric's labels.
+        buckets: a bound, and how many values do not exceed it; bounds and numbers grow.
+        count: of all values.
+        total: their sum.
+    """
+    cells = [(repr(float(bound)), at_most) for bound, at_most in buckets]
+    family.add_metric(labels, [*cells, ("+Inf", count)], total)
 
 
 def _add_program(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
@@ -95,7 +112,9 @@ def _add_program(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
         ]  # fmt: skip
         families[d.JOB_FRAMES].add_metric(labels, traffic.packets)
         families[d.JOB_BYTES].add_metric(labels, traffic.bytes)
-    for reason, packets in stats.drops.items():
+    # A reason that has not happened yet is shown, too: a rate needs a value to begin from.
+    reasons = dict.fromkeys((reason.name for reason in DropReason if reason is not DropReason.NONE), 0)
+    for reason, packets in (reasons | stats.drops).items():
         families[d.DROPS].add_metric([stats.switch, reason], packets)
     for lag in stats.lags:
         labels = [stats.switch, lag.job, lag.stream, lag.member]

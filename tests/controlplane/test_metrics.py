@@ -27,7 +27,7 @@ from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
 from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, SwitchStats, switch_stats
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
-from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, METRICS
+from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, ENDPOINT_METRICS, METRICS, Metric, MetricKind
 from catchment.controlplane.metrics.exporter import SwitchCollector, serve
 from catchment.controlplane.metrics.poller import Poll, Poller
 from catchment.controlplane.topology import Topology
@@ -48,7 +48,8 @@ STATS = SwitchStats(
 )
 
 
-BY_NAME = {metric.wire_name: metric for metric in (*METRICS, *CONTROLLER_METRICS)}
+BY_NAME = {metric.wire_name: metric for metric in (*METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)}
+_WHOLE = re.compile(r"(_count|_sum)$")
 
 
 def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
@@ -57,6 +58,8 @@ def scrape(port: int) -> dict[str, dict[tuple[str, ...], float]]:
         samples = [sample for family in families for sample in family.samples]
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for sample in samples:
+        if sample.name not in BY_NAME and _WHOLE.sub("_bucket", sample.name) in BY_NAME:
+            continue  # what a histogram's cells add up to
         labels = tuple(sample.labels[name] for name in BY_NAME[sample.name].labels)
         found.setdefault(sample.name, {})[labels] = sample.value
     return found
@@ -70,7 +73,10 @@ def test_every_metric_is_served() -> None:
     assert set(found) == {metric.wire_name for metric in METRICS}
     assert found["catchment_switch_up"] == {("s1",): 1, ("s2",): 0}
     assert found["catchment_job_frames_total"] == {("s1", "train", "gradients", "7", "w0", "1"): 11}
-    assert found["catchment_drops_total"] == {("s1", "UNKNOWN_JOB"): 3}
+    dropped = found["catchment_drops_total"]
+    assert len(dropped) == len(DropReason) - 1 and {at: n for at, n in dropped.items() if n} == {
+        ("s1", "UNKNOWN_JOB"): 3
+    }
     assert found["catchment_ack_lag_frames"] == {("s1", "train", "parameters", "w0"): 4}
     assert found["catchment_port_frames_total"] == {("s1", "1", "w0", "in"): 5, ("s1", "1", "w0", "out"): 7}
     assert found["catchment_port_drops_total"] == {("s1", "1", "w0", "parser error"): 2}, "a sum is no drop"
@@ -93,6 +99,8 @@ def test_a_controller_tells_of_switches_jobs_and_members(place: Place) -> None:
         told = scrape(int(port))
     assert set(told) == {metric.wire_name for metric in CONTROLLER_METRICS}
     assert told["catchment_controller_switch_up"] == {("sp",): 1, ("r1",): 1, ("r2",): 1}
+    assert set(told["catchment_controller_compare_times_seconds_bucket"]) == {("sp",), ("r1",), ("r2",)}
+    assert all(told["catchment_controller_compare_times_seconds_bucket"].values()), "each was compared once at least"
     assert told["catchment_controller_restores_total"] == {("sp",): 0, ("r1",): 0, ("r2",): 0}, "they were there"
     assert told["catchment_controller_job_epoch"] == {("train",): 1}
     assert told["catchment_controller_members"]["train", "joined"] == 1
@@ -126,6 +134,11 @@ def test_a_dead_switch_keeps_no_answer_waiting() -> None:
         assert poller.latest()["s2"].seen is not None
 
 
+def is_rate(metric: Metric) -> bool:
+    """Whether a query must ask how fast it grows."""
+    return metric.kind is not MetricKind.GAUGE
+
+
 ALERTS = yaml.safe_load((FILE.parent / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
 
 
@@ -133,7 +146,7 @@ def test_alert_rules_ask_for_metrics_that_there_are() -> None:
     for rule in ALERTS:
         (name,) = re.findall(r"catchment_\w+", rule["expr"])
         metric = BY_NAME[name]
-        assert ("rate(" in rule["expr"]) == metric.is_counter
+        assert ("rate(" in rule["expr"]) == is_rate(metric)
         words = " ".join(rule["annotations"].values())
         assert set(re.findall(r"\$labels\.(\w+)", words)) <= set(metric.labels)
         selected = re.findall(r'(\w+)=~"([^"]*)"', rule["expr"])
@@ -181,7 +194,7 @@ def test_the_dashboard_shows_every_metric_and_no_other() -> None:
         (name,) = re.findall(r"catchment_\w+", target["expr"])
         shown.add(name)
         assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= set(BY_NAME[name].labels)
-        assert ("rate(" in target["expr"]) == BY_NAME[name].is_counter
+        assert ("rate(" in target["expr"]) == is_rate(BY_NAME[name])
     assert shown == set(BY_NAME)
 
 
