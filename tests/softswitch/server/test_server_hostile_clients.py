@@ -146,7 +146,7 @@ def test_a_client_that_asks_much_at_once_is_refused_and_keeps_nobody_waiting(
     with RawClient(switch.address) as primary, RawClient(switch.address) as other:
         assert primary.arbitrate((0, 1)) == 0
         primary.insert(entry)
-        request = primary.write_request(*[update("modify", entry)] * 40_000)
+        request = primary.write_request(*[update("MODIFY", entry)] * 40_000)
         assert MIB < request.ByteSize() < 4 * MIB
         refused = 0
         while not refused:
