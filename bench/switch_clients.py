@@ -30,7 +30,7 @@ _OWN = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", 
 _AIM_MS = 50.0
 _READY = "ready"
 _NICE = 10
-"""Of the other clients, which share this machine's processors with the switch."""
+"""The niceness of the other clients, which share this machine's processors with the switch."""
 
 
 def _stub(address: str) -> Any:

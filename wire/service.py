@@ -6,7 +6,7 @@ CONTROLLER_NAME = "catchment-controller"
 OPERATOR_NAME = "operator"
 AUTHORITY_FILE = "ca.crt"
 REVOCATIONS_FOLDER = "revocations"
-"""In a folder of credentials: the authority's revocation lists."""
+"""The folder of the authority's revocation lists, in a folder of credentials."""
 
 
 def host_name(host: str) -> str:
