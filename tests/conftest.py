@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from catchment.checkout import ROOT
 
 sys.path.insert(0, str(Path(__file__).parent / "selection"))
 
+import quick
 import verdicts
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
@@ -55,6 +57,18 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"requirements.txt has changed, run `make setup`: {'; '.join(stale)}")
     if config.getoption("--hypothesis-seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The tests of `make check` have its mark."""
+    if quick.is_quick(item.path.relative_to(Path(__file__).parent).as_posix()):
+        item.add_marker(pytest.mark.check)
+
+
+@pytest.fixture(autouse=True)
+def _a_quick_test_starts_no_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    with quick.guard() if request.node.get_closest_marker("check") else nullcontext():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -88,6 +88,7 @@ py::dict member_counts(const Simulation& simulation, std::uint32_t which) {
 py::dict drops(const Simulation& simulation) {
   py::dict out;
   out["old_seq"] = simulation.switches.dropped(Drop::kOldSeq);
+  out["beyond_window"] = simulation.switches.dropped(Drop::kBeyondWindow);
   out["wrong_direction"] = simulation.switches.dropped(Drop::kWrongDirection);
   out["down"] = simulation.switches.dropped(Drop::kDown);
   return out;

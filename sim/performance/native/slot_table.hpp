@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "catchment/common/serial.hpp"
@@ -21,13 +22,19 @@ class SlotTable {
 
   enum class Outcome : std::uint8_t {
     kOld,       // the slot has gone on
+    kBeyond,    // further than a sender may be
     kWaiting,   // somebody is missing
     kComplete,  // this was the last one
     kAgain,     // complete, and this member was in already
   };
 
-  Outcome add(Seq seq, std::uint32_t member, std::uint32_t value) {
+  // furthest: the last number that a sender may be at, if the switch knows it.
+  Outcome add(Seq seq, std::uint32_t member, std::uint32_t value, std::optional<Seq> furthest) {
     Slot& slot = slots_[seq & mask_];
+    if (furthest && seq != slot.tag) {
+      if (newer(seq, *furthest)) return Outcome::kBeyond;
+      if (newer(slot.tag, *furthest)) give_back(slot, seq - 1);
+    }
     std::uint64_t* const present = &present_[(seq & mask_) * words_];
     if (newer(seq, slot.tag)) {
       if (slot.count == 0 || slot.count == members_) ++occupied_;
@@ -58,6 +65,12 @@ class SlotTable {
     std::uint32_t count;
     std::uint32_t sum;
   };
+
+  // The slot was never rightly taken: it is as after `tag`.
+  void give_back(Slot& slot, Seq tag) {
+    if (slot.count != 0 && slot.count != members_) --occupied_;
+    slot = {tag, 0, 0};
+  }
 
   std::size_t members_;
   std::size_t words_;

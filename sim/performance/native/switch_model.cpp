@@ -30,6 +30,12 @@ SwitchModel::Branch::Branch(const BranchShape& given) : shape(given), windows(gi
   if (given.slots != 0) slots.emplace(given.members, given.slots, given.base);
 }
 
+std::optional<Seq> SwitchModel::Branch::furthest() const {
+  const std::uint32_t mask = shape.slots - 1;
+  if (shape.mode != Mode::kALLREDUCE) return acked ? std::optional(*acked + mask) : std::nullopt;
+  return windows.complete() ? std::optional(windows.ack() + mask) : std::nullopt;
+}
+
 std::uint32_t SwitchModel::add_switch(SwitchTiming timing) {
   switches_.push_back({timing});
   return static_cast<std::uint32_t>(switches_.size() - 1);
@@ -82,15 +88,18 @@ void SwitchModel::relay(Branch& branch, Frame frame, Picos ready) {
     if (frame.type != PacketType::kHB) return drop(Drop::kWrongDirection);
     frame.type = PacketType::kMH;
   }
+  const bool acks = wire::has(frame.flags, Flag::kACKV) && frame.type != PacketType::kPARAM;
+  if (acks && (!branch.acked || newer(frame.ack, *branch.acked))) branch.acked = frame.ack;
   to_members(branch, frame, ready);
 }
 
 void SwitchModel::aggregate(Branch& branch, std::uint32_t wid, Frame frame, Picos ready) {
   if (wire::has(frame.flags, Flag::kACKV)) branch.windows.hear(wid, frame.ack, frame.credit);
   if (!branch.slots) return drop(Drop::kWrongDirection);
-  const auto outcome = branch.slots->add(frame.seq, wid, frame.sum);
+  const auto outcome = branch.slots->add(frame.seq, wid, frame.sum, branch.furthest());
   branch.occupancy.note(branch.slots->occupied(), branch.slots->size(), fabric_.world.now());
   if (outcome == SlotTable::Outcome::kOld) return drop(Drop::kOldSeq);
+  if (outcome == SlotTable::Outcome::kBeyond) return drop(Drop::kBeyondWindow);
   if (outcome == SlotTable::Outcome::kWaiting) return;
   frame.sum = branch.slots->sum(frame.seq);
   set_window(frame, branch.windows);

@@ -29,7 +29,7 @@ struct BranchShape {
   std::uint32_t data_bytes = 0;  // of its data frames, without FCS
 };
 
-enum class Drop : std::uint8_t { kOldSeq, kWrongDirection, kDown, kCount };
+enum class Drop : std::uint8_t { kOldSeq, kBeyondWindow, kWrongDirection, kDown, kCount };
 
 class SwitchModel {
  public:
@@ -67,10 +67,13 @@ class SwitchModel {
   };
   struct Branch {
     explicit Branch(const BranchShape& given);
+    // The last number that a sender may be at: less than a window beyond what every receiver has.
+    [[nodiscard]] std::optional<Seq> furthest() const;
 
     BranchShape shape;
     std::optional<SlotTable> slots;
     WindowMinimum windows;
+    std::optional<Seq> acked;  // the largest ack from above
     Occupancy occupancy;
     std::vector<Outlet> down;
     std::optional<Outlet> up;

@@ -76,10 +76,11 @@ def test_no_split_on_a_grid_is_better(rng: random.Random) -> None:
         assert ours <= best + granules
 
 
-def test_a_larger_operation_never_uses_fewer_rails(rng: random.Random) -> None:
+def test_a_larger_operation_never_uses_fewer_of_two_rails(rng: random.Random) -> None:
+    """Of three it may: one that starts late and is fast can beat the two that are best for less."""
     for _ in range(200):
-        rails = [RailCost(rng.randrange(2_000_000), rng.randrange(10_000, 400_000)) for _ in range(rng.randint(2, 4))]
-        together = [0, *(rng.randrange(500_000),) * (len(rails) - 1)]
+        rails = [RailCost(rng.randrange(2_000_000), rng.randrange(10_000, 400_000)) for _ in range(2)]
+        together = [0, rng.randrange(500_000)]
         used = [len(split(rails, together, RailPolicy.WATERFILL, 1 << bits)) for bits in range(14, 30)]
         assert used == sorted(used)
 
