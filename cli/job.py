@@ -1,4 +1,4 @@
-"""`catchment job`: who trains with whom. Asks the controller where one runs, else the switches themselves."""
+"""`catchment job`: jobs and their members. Asks the controller where one runs, else the switches themselves."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def token(
     token_file: Annotated[Path | None, typer.Option(help="Takes the token, instead of the output.")] = None,
     topology: TopologyOption = None,
 ) -> None:
-    """Give the members of a job another token to join with: the old one counts no more. Who has joined stays."""
+    """Give the members of a job another token to join with: the old one counts no more. Members that joined stay."""
     place = find_place(topology)
     if (presence := place.controller()) is None:
         raise JobError("tokens are a controller's; start one with `catchment controller run`")

@@ -55,7 +55,7 @@ def up(
     from catchment.sim.lab.mininet import MininetNetwork  # noqa: PLC0415  only here is Mininet needed
 
     if ready_fd is not None:
-        os.set_inheritable(ready_fd, False)  # so that it closes when we end, whoever we start
+        os.set_inheritable(ready_fd, False)  # so that it closes when this process ends, whatever it starts
     with woken_by(signal.SIGTERM, signal.SIGINT) as stop:
         programs = programs_of(loaded)
         with MininetNetwork(loaded, source=str(topology.resolve())) as net, ExitStack() as exits:

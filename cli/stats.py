@@ -1,4 +1,4 @@
-"""`catchment stats` and `catchment diagnose`: what the switches counted, and who is missing."""
+"""`catchment stats` and `catchment diagnose`: what the switches counted, and which members are missing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _ABOVE_SHELL = 1
 _HALF = 1 << 64
 _STEPS = 1 << 20
 HIGHEST: ElectionId = (_HALF - 1, _HALF - 1)
-"""The id that none is above. Who asks for it gets it once the client that holds it has gone."""
+"""The id that none is above. A client that asks for it gets it once the one that holds it has gone."""
 
 
 def first_bid() -> ElectionId:

@@ -234,7 +234,7 @@ class Controller:
         return self.switches[switch].is_undisturbed
 
     async def renew_token(self, name: str, *, revoke: bool = False) -> str:
-        """Give a job's members another token to join with; who has joined stays.
+        """Give a job's members another token to join with; members that have joined stay.
 
         Args:
             name: of the job.

@@ -51,7 +51,7 @@ class Splits:
             gathering.choices.pop(host, None)
 
     def close(self, call: SplitCall) -> Mapping[str, Choice]:
-        """The choices of a split that everybody has called; who calls it from here on begins it anew."""
+        """The choices of a split that every worker has called; a worker that calls it from here on begins it anew."""
         return self._gatherings.pop(call).choices
 
     def fail(self, cause: str) -> None:

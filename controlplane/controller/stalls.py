@@ -62,7 +62,7 @@ async def judge(watch: JobWatch, switches: Mapping[str, SwitchAgent]) -> Verdict
         with contextlib.suppress(SwitchError):  # it has just gone: its agent says so
             own = {branch.switch: clients[branch.switch] for branch in plan.tree if branch.switch in clients}
             waiting += await asyncio.to_thread(waiting_for, plan, own)
-    # A job of a group may lie idle: who sends in another one is not silent.
+    # A job of a group may lie idle: a member that sends in another one is not silent.
     for member, said in silence.items():
         if len(said) >= seen[member]:
             found.setdefault(member, said[0])

@@ -124,7 +124,7 @@ class SwitchAgent:
         return self._client is not None and self._client.term == self._compared_term
 
     async def look_again(self) -> None:
-        """Compare it if somebody else may have written to it since; hold its lock.
+        """Compare it if another client may have written to it since; hold its lock.
 
         Raises:
             SwitchError: it does not answer.

@@ -124,7 +124,7 @@ def renew_job(
     with store() as jobs:
         old = jobs.record(name)
         record = replace(old, group=old.group.renewed(jobs.allocator), epoch=max(old.epoch, above) + 1)
-        jobs.can_wait = True  # whoever is lost must be shut out at once
+        jobs.can_wait = True  # a member that is lost must be shut out at once
         jobs.put(record)
     return record, renew(old.group, record.group, topology, clients)
 

@@ -61,7 +61,7 @@ class SwitchAddress:
         return Path(self.target.removeprefix(UNIX)) if self.target.startswith(UNIX) else None
 
     def files(self) -> TlsFiles | None:
-        """The files that prove who we are: the operator's, or, where there are none, the controller's."""
+        """The files that prove who this client is: the operator's, or, where there are none, the controller's."""
         if self.certificates is None:
             return None
         folder = self.certificates
@@ -69,7 +69,7 @@ class SwitchAddress:
         return TlsFiles(*(folder / file for file in (AUTHORITY_FILE, *credential_files(own))))
 
     def is_listening(self) -> bool:
-        """Whether somebody takes connections there; waits 2 s at most."""
+        """Whether a server takes connections there; waits 2 s at most."""
         with contextlib.suppress(OSError):
             if self.socket_file is not None:
                 with socket.socket(socket.AF_UNIX) as probe:

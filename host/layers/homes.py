@@ -122,7 +122,7 @@ class Homes:
         return tuple(share.pieces[0].layer for share in self._shares_at[self._checked(root)])
 
     def shares(self, layer: int) -> tuple[Share, ...]:
-        """Who holds what of a layer of the whole model, by the number of the node."""
+        """What each node holds of a layer of the whole model, by the number of the node."""
         return tuple(s for shares in self._shares_at for s in shares if s.pieces[0].layer == layer)
 
     def names(self, root: int, tensors: Collection[str]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ struct catchment_work {
   std::shared_ptr<rails::RailOperation> operation;  // none where it was refused
   std::optional<CollectiveFailure> refusal{};
   mutable std::mutex merging{};
-  mutable std::optional<CollectiveOutcome> outcome{};  // once somebody has asked for the result
+  mutable std::optional<CollectiveOutcome> outcome{};  // once a caller has asked for the result
   ForkGuard guard{};
 };
 

@@ -53,7 +53,7 @@ class FileSeat:
         return self._job.workers
 
     def with_member(self, member: Member) -> Self:
-        """The same place for who needs something else."""
+        """The same place for a group that needs something else."""
         return type(self)(self._job, self.host, member, self._absent)
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:

@@ -80,7 +80,7 @@ class LocalSwitch:
                 self._send({"make": name, "ranks": list(ranks)})
             message = self._answers.get()
             if message.get("end"):
-                self._answers.put(message)  # for whoever asks next
+                self._answers.put(message)  # for the next process that asks
         if "members" not in message:
             raise _unavailable(f"the switch at {self.path} makes no group", str(message.get("refused")))
         return list(message["members"])

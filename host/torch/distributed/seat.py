@@ -1,4 +1,4 @@
-"""A rank's place in a job: what its communicator needs to know, places in its parts, and who is gone."""
+"""A rank's place in a job: what its communicator needs to know, places in its parts, and which ranks are gone."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ class RoundTimer {
  private:
   static constexpr std::uint32_t kMostBackoff = 6;
   static constexpr std::uint32_t kMostShift = 12;
-  // Who asked so often in vain waits up to eight times the limit: many workers that repeat at the
-  // limit can alone be more than a slow switch takes.
+  // A worker that asked so often in vain waits up to eight times the limit: many workers that
+  // repeat at the limit can alone be more than a slow switch takes.
   static constexpr std::uint32_t kOften = 8;
   static constexpr std::uint32_t kMostPatience = 3;
 
