@@ -54,7 +54,7 @@ def run_member(plan: Plan, name: str) -> None:
 
 
 def _report_stalls(endpoint: Endpoint) -> None:
-    """Tell when nothing has moved for a while: the orchestrator then asks the switch who is missing."""
+    """Tell when nothing has moved for a while: the orchestrator then asks the switch which members are missing."""
     while endpoint.error is None:
         time.sleep(1.0)
         for stall in endpoint.stalled():

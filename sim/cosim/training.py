@@ -53,7 +53,7 @@ class _Turns:
 
 
 class Clockwork:
-    """A machine that threads share: those who wait let its time pass.
+    """A machine that threads share: those that wait let its time pass.
 
     Args:
         limit: clocks after which a wait fails.

@@ -45,7 +45,7 @@ def run_member(task: Task) -> None:
         spin=task.spin,
     ) as reducer:
         events.await_go()
-        reducer.all_reduce(np.zeros(1, np.int32))  # nobody's clock runs before everybody is there
+        reducer.all_reduce(np.zeros(1, np.int32))  # no member's clock runs before all are there
         for epoch, step in enumerate(task.all_steps):
             begin = time.perf_counter()
             share.epoch(task.how, step, reducer, progress.batch_done)

@@ -22,7 +22,7 @@ class Acks:
 
 
 class SlotModel(SwitchCore):
-    """One switch that runs p4sgd.p4: `slots` hold the sums, `acks` who has them."""
+    """One switch that runs p4sgd.p4: `slots` hold the sums, `acks` the workers that have them."""
 
     def __init__(
         self,
@@ -77,5 +77,5 @@ class SlotModel(SwitchCore):
 
 
 def _spoken(header: Header, row: Worker) -> Header:
-    """What the switch answers for: who sent it, and no window."""
+    """What the switch answers for: the sender, and no window."""
     return header._replace(wid=row.wid, flags=header.flags & ~Flag.ACKV, ack=0, credit=0)

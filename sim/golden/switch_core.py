@@ -109,7 +109,7 @@ class SwitchCore(ABC):
         return self._leave([p for p in ports if p != port], frame)
 
     def _guard(self, port: int, frame: bytes) -> None:
-        """Nobody speaks as somebody else, and no host speaks to another switch than its own."""
+        """No host speaks as another one, or to another switch than its own."""
         switches, bindings = self.tables.switch_addresses, self.tables.bindings
         bound = bindings.get(port)
         from_host = port not in bindings or bound is not None

@@ -38,7 +38,7 @@ class Contribution:
 
 @dataclass(slots=True)
 class Slot:
-    """One slot: the round it belongs to and who contributed what to it."""
+    """One slot: the round it belongs to, and what each worker contributed to it."""
 
     gen: int = 0
     seq: int = 0

@@ -102,7 +102,7 @@ class Crew:
 
 
 def _explain(failures: Sequence[Event]) -> str:
-    """Deaths first: those who lost a peer only know that nothing moves."""
+    """Deaths come first: processes that lost a peer only know that nothing moves."""
     said = {name for name, event in failures if event["event"] == events.ERROR}
     deaths = [
         f"{name}: {event['reason'] or 'ended before it was done'}"

@@ -2,4 +2,4 @@
 
 
 class LabError(Exception):
-    """A run cannot start or cannot go on; says who failed, how, and what to do."""
+    """A run cannot start or cannot go on; says which process failed, how, and what to do."""

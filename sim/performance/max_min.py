@@ -52,7 +52,7 @@ def fair_rates(flows: Sequence[Flow], capacity: Rates) -> Rates:
 
 
 def completion_time(flows: Sequence[Flow], capacity: Rates) -> float:
-    """Seconds until the last of them is through; whoever is done leaves its rate to the others."""
+    """Seconds until the last of them is through; a flow that is done leaves its rate to the others."""
     left = np.array([flow.size for flow in flows], float)
     running = [at for at in range(len(flows)) if left[at] > 0]
     now = 0.0

@@ -98,7 +98,7 @@ class Network:
         return max(busy(at) for at in range(self.lines))
 
     def slots_used(self) -> dict[str, float]:
-        """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for somebody; the worst."""
+        """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for a worker; the worst."""
         worst = {"10%": 0.0, "50%": 0.0, "90%": 0.0}
         for branch in self._adding:
             time = self.simulation.occupancy(branch)

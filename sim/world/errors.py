@@ -1,4 +1,4 @@
-"""What is wrong with a world that somebody asked for."""
+"""What is wrong with a world that a caller asked for."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _vector(sender: Sender, description: Mapping[str, Any], gen: int, rng: rando
 
 
 def _poison(sender: Sender, victim: str, rng: random.Random) -> bytes:
-    """An answer to nobody's question, or a question, that says the switch's address is the sender's."""
+    """An answer to a question that no host asked, or a question, that says the switch's address is the sender's."""
     packet: Packet = Ether(src=sender.mac, dst=_BROADCAST) / ARP(
         op=rng.choice((1, 2)), hwsrc=sender.mac, psrc=sender.switch_ip, hwdst=_BROADCAST, pdst=victim
     )

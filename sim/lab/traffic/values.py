@@ -1,4 +1,4 @@
-"""What the players' vectors and parameters hold, so that whoever gets them can check them."""
+"""What the players' vectors and parameters hold, so that the player that gets them can check them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Span:
 
 @dataclass(slots=True)
 class _Meeting:
-    """A collective that waits for its ranks: who is there, and the largest size that one of them named."""
+    """A collective that waits for its ranks: those that are there, and the largest size that one of them named."""
 
     there: list[tuple[int, Task, float]] = field(default_factory=list)
 

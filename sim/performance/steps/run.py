@@ -49,7 +49,7 @@ def run_step(
     if len(traces) > times.ranks:
         raise PerformanceError(f"{len(traces)} traces, and the cluster has {times.ranks} ranks")
     factors = _factors(cluster, times.ranks, seed)
-    # Whoever stands for all is as slow as the slowest.
+    # The host that stands for all is as slow as the slowest.
     slower = {trace.rank: float(factors.max() if stands_for else factors[trace.rank]) for trace in traces}
     spans = execute(traces, times.seconds, slower=slower, stands_for=stands_for)
     seconds = max(span.ended for span in spans)
