@@ -19,7 +19,7 @@ _DIAGNOSIS_PAUSE = 2.0  # seconds without progress before a look at the switch, 
 class TrainingListener:
     """Collects losses and skipped updates, moves the progress bar, and asks the switch when a member stalls.
 
-    silent: who sent nothing when a member last reported a stall; empty again after any progress.
+    silent: members that sent nothing when one last reported a stall; empty again after any progress.
     """
 
     plan: Plan

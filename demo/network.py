@@ -27,7 +27,7 @@ class DemoNetwork(Protocol):
         """The switch's drops by reason, those that happened."""
 
     def diagnosis(self) -> list[str]:
-        """Sentences about the members that are silent, for a run that stalls; raises LabError when the switch itself is gone."""
+        """Sentences about silent members, for a run that stalls; raises LabError when the switch itself is gone."""
 
     def __enter__(self) -> Self: ...
 
