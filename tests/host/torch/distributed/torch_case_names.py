@@ -47,6 +47,7 @@ CASES: Final = {
         "test_all_reduce_sum_complex",
         "test_barrier",
         "test_barrier_full_group",
+        "test_barrier_timeout_full_group",
         "test_batch_isend_irecv_gloo",
         "test_batch_isend_irecv_gloo_tags",
         "test_broadcast",
@@ -112,6 +113,7 @@ CASES: Final = {
         "test_all_reduce_group_product",
         "test_all_reduce_group_sum",
         "test_barrier_group",
+        "test_barrier_timeout_group",
         "test_broadcast_group",
         "test_gather_group",
         "test_reduce_group_max",
@@ -124,8 +126,6 @@ CASES: Final = {
 
 # Gloo passes these, too.
 NOT_RUN: Final = {
-    "test_barrier_timeout_full_group": "says that an error comes within a tenth of a second",
-    "test_barrier_timeout_group": "says that an error comes within a tenth of a second",
     "test_ddp_logging_data_cpu": "torch calls every backend that is not its own `custom` there",
     "test_monitored_barrier_failure_order": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_gloo": "torch's dist.monitored_barrier refuses whatever is not called gloo",
