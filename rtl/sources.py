@@ -24,7 +24,7 @@ PACKAGES = (
     RTL / "glm" / "glm_pkg.sv",
 )
 # What files include, by its name alone: tools search INCLUDES.
-HEADERS = (RTL / "common" / "ports.svh",)
+HEADERS = (RTL / "common" / "ports.svh", RTL / "common" / "parameters.svh")
 INCLUDES = (RTL / "common",)
 LINT_RULES = RTL / "lint.vlt"
 

@@ -66,6 +66,18 @@ class Encapsulation:
 
 
 @dataclass(frozen=True, slots=True)
+class Envelope:
+    """Values of fields in the headers before ours."""
+
+    ether_type_ipv4: int
+    ipv4_first_byte: int
+    ipv4_dont_fragment: int
+    ipv4_fragment: int
+    ipv4_hops: int
+    ipv4_protocol_udp: int
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """The whole wire description."""
 
@@ -80,6 +92,7 @@ class Frame:
     lane_bits: int
     max_param_bytes: int
     encapsulation: Encapsulation
+    envelope: Envelope
     fields: tuple[Field, ...]
     enums: tuple[Enumeration, ...]
 
@@ -138,6 +151,7 @@ def load(source: Path = SOURCE) -> Frame:
     frame = Frame(
         **{**protocol, "supported_lanes": tuple(protocol["supported_lanes"])},
         encapsulation=Encapsulation(**data["encapsulation"]),
+        envelope=Envelope(**data["envelope"]),
         fields=_fields(data["field"]),
         enums=_enums(data["enum"]),
     )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-ETHERTYPE_IPV4: Final = 0x0800
-_DONT_FRAGMENT: Final = 0x4000
-_UDP: Final = 17
+from catchment.wire.generated.constants import (
+    ETHERTYPE_IPV4,
+    IPV4_BYTES,
+    IPV4_DONT_FRAGMENT,
+    IPV4_FIRST_BYTE,
+    IPV4_HOPS,
+    IPV4_PROTOCOL_UDP,
+    UDP_BYTES,
+)
 
 
 class UdpPeer(NamedTuple):
@@ -27,12 +33,29 @@ def internet_checksum(data: bytes) -> int:
 
 
 def udp_frame(
-    payload: bytes, source: UdpPeer, target: UdpPeer, *, ttl: int = 64, identification: int = 7, udp_checksum: int = 0
+    payload: bytes,
+    source: UdpPeer,
+    target: UdpPeer,
+    *,
+    ttl: int = IPV4_HOPS,
+    identification: int = 7,
+    udp_checksum: int = 0,
 ) -> bytes:
     """A whole Ethernet frame with `payload`; the UDP checksum is written as it is given, 0 for none."""
-    udp = struct.pack("!HHHH", source.port, target.port, 8 + len(payload), udp_checksum)
-    length = 20 + len(udp) + len(payload)
-    ip = struct.pack("!BBHHHBBHII", 0x45, 0, length, identification, _DONT_FRAGMENT, ttl, _UDP, 0, source.ip, target.ip)
+    udp = struct.pack("!HHHH", source.port, target.port, UDP_BYTES + len(payload), udp_checksum)
+    ip = struct.pack(
+        "!BBHHHBBHII",
+        IPV4_FIRST_BYTE,
+        0,
+        IPV4_BYTES + len(udp) + len(payload),
+        identification,
+        IPV4_DONT_FRAGMENT,
+        ttl,
+        IPV4_PROTOCOL_UDP,
+        0,
+        source.ip,
+        target.ip,
+    )
     ip = ip[:10] + internet_checksum(ip).to_bytes(2, "big") + ip[12:]
     ethernet = target.mac.to_bytes(6, "big") + source.mac.to_bytes(6, "big") + ETHERTYPE_IPV4.to_bytes(2, "big")
     return ethernet + ip + udp + payload

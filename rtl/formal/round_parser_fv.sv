@@ -1,6 +1,6 @@
 // Proves of round_parser: whatever beats arrive, in whatever order: every frame ends once, in its time, and it is heard
 // exactly if it is whole, undamaged and meant for us, as its bytes say one by one; then with its bytes' round and
-// lanes.  No beat waits. Whether the checksum is right is the parser's word (`sum_good`, which stays until the next
+// lanes.  No beat waits. Whether the checksum is right is the parser's word (`checksum_good`, which stays until the next
 // header): tests look at it.
 module round_parser_fv
   import catchment_wire_pkg::*;
@@ -49,9 +49,9 @@ module round_parser_fv
   wire [15:0] length = 16'(Lengths + HeaderBytes) + (is_sum ? 16'd32 : 16'd0);
   wire good_header = &s_axis_tkeep
       && {four(s_axis_tdata, 0), two(s_axis_tdata, 4)} == rounds.address.local_mac
-      && two(s_axis_tdata, 12) == 16'h0800 && one(s_axis_tdata, 14) == 8'h45
-      && two(s_axis_tdata, 16) == length && (two(s_axis_tdata, 20) & 16'h3fff) == 16'd0
-      && one(s_axis_tdata, 23) == 8'd17
+      && two(s_axis_tdata, 12) == EtherTypeIpv4 && one(s_axis_tdata, 14) == Ipv4FirstByte
+      && two(s_axis_tdata, 16) == length && (two(s_axis_tdata, 20) & Ipv4Fragment) == 16'd0
+      && one(s_axis_tdata, 23) == Ipv4ProtocolUdp
       && four(s_axis_tdata, 26) == rounds.address.peer_ip && four(s_axis_tdata, 30) == rounds.address.local_ip
       && two(s_axis_tdata, Udp) == rounds.address.peer_port && two(s_axis_tdata, Udp + 2) == rounds.address.local_port
       && two(s_axis_tdata, Udp + 4) == length - 16'd20
@@ -102,10 +102,10 @@ module round_parser_fv
       sum_reg    <= is_sum;
       seq_reg    <= h.seq;
     end
-    good_reg          <= !s_axis_tuser && header_reg && dut.sum_good && sum_reg && beats_reg == 2'd1 && s_axis_tkeep == 64'hffff_ffff;
+    good_reg          <= !s_axis_tuser && header_reg && dut.checksum_good && sum_reg && beats_reg == 2'd1 && s_axis_tkeep == 64'hffff_ffff;
     end_seq_reg       <= seq_reg;
     alone_good_reg[0] <= !s_axis_tuser && good_header && !is_sum;
-    alone_good_reg[1] <= alone_good_reg[0] && dut.sum_good;
+    alone_good_reg[1] <= alone_good_reg[0] && dut.checksum_good;
     alone_seq_reg[0]  <= h.seq;
     alone_seq_reg[1]  <= alone_seq_reg[0];
     lanes_reg         <= s_axis_tdata[255:0];
@@ -128,7 +128,7 @@ module round_parser_fv
       if (beats_reg != 2'd0) begin
         after_header : assert (dut.first_reg == (beats_reg == 2'd1));
         if (!(dut.valid_reg && dut.first_reg)) begin
-          judged : assert ((dut.reject_reg == REJECT_NONE) == (header_reg && dut.sum_good) && dut.is_sum_reg == sum_reg
+          judged : assert ((dut.reject_reg == REJECT_NONE) == (header_reg && dut.checksum_good) && dut.is_sum_reg == sum_reg
                            && dut.seq_reg == seq_reg);
         end
       end

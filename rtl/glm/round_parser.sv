@@ -30,29 +30,15 @@ module round_parser
     output logic         heard_saturated
 );
 
-  localparam logic [15:0] EtherTypeIpv4 = 16'h0800;
-  localparam logic [7:0]  Ipv4First     = 8'h45;  // version 4, no options
-  localparam logic [7:0]  ProtocolUdp   = 8'd17;
-  localparam logic [15:0] UdpAndHeader  = 16'(8 + HeaderBytes);
-  localparam logic [15:0] SumBytes      = 16'(Banks * LaneBits / 8);
+  localparam logic [15:0] UdpAndHeader = UdpBytes + 16'(HeaderBytes);
+  localparam logic [15:0] SumBytes     = 16'(Banks * LaneBits / 8);
 
   assign s_axis_tready = 1'b1;
 
   // ---- clock 0 ---------------------------------------------------------------------------------------------------
-  logic         inside_reg;  // the next beat is not a header
-  logic [511:0] in_order;    // first byte of the frame in the high bits
+  logic inside_reg;  // the next beat is not a header
 
-  for (genvar i = 0; i < 64; i++) begin : gen_byte
-    assign in_order[511-8*i-:8] = s_axis_tdata[8*i+:8];
-  end
-
-  wire [159:0] ip    = in_order[511-112-:160];
-  wire [63:0]  udp   = in_order[511-272-:64];
-  wire         first = s_axis_tvalid && !inside_reg;
-
-  function automatic logic [17:0] add3(logic [15:0] a, logic [15:0] b, logic [15:0] c);
-    return {2'd0, a} + {2'd0, b} + {2'd0, c};
-  endfunction
+  wire first = s_axis_tvalid && !inside_reg;
 
   // ---- clock 1 ---------------------------------------------------------------------------------------------------
   logic [8*SumBytes-1:0] data_reg;
@@ -64,12 +50,24 @@ module round_parser
   logic        sum_size_reg;  // as many as a sum has
   logic        second_reg;    // the beat after the header's
   header_t     h;
-  logic        ours_reg;
-  logic        plain_reg;
-  logic [17:0] sum_reg[3];
-  logic [15:0] word_reg;
-  logic [15:0] ip_length_reg;
-  logic [15:0] udp_length_reg;
+  logic        ours;
+  logic        plain;
+  logic        checksum_good;
+  logic [15:0] ip_length;
+  logic [15:0] udp_length;
+
+  header_parser parser (
+      .clk,
+      .address(rounds.address),
+      .data(s_axis_tdata),
+      .first,
+      .header(h),
+      .ours,
+      .plain,
+      .checksum_good,
+      .ip_length,
+      .udp_length
+  );
 
   always_ff @(posedge clk) begin
     data_reg     <= s_axis_tdata[8*SumBytes-1:0];
@@ -81,18 +79,6 @@ module round_parser
       first_reg  <= first;
       second_reg <= first_reg && !first;
     end
-    if (first) begin
-      h              <= in_order[175:0];
-      plain_reg      <= ip[159-:8] == Ipv4First && !(|(ip[159-48-:16] & 16'h3fff));
-      ours_reg       <= in_order[511-:48] == rounds.address.local_mac && in_order[511-96-:16] == EtherTypeIpv4
-                        && ip[159-72-:8] == ProtocolUdp
-                        && ip[63:32] == rounds.address.peer_ip && ip[31:0] == rounds.address.local_ip
-                        && udp[63:32] == {rounds.address.peer_port, rounds.address.local_port};
-      for (int unsigned i = 0; i < 3; i++) sum_reg[i] <= add3(ip[48*i+:16], ip[48*i+16+:16], ip[48*i+32+:16]);
-      word_reg       <= ip[159-:16];
-      ip_length_reg  <= ip[159-16-:16];
-      udp_length_reg <= udp[31:16];
-    end
     if (rst) begin
       inside_reg <= 1'b0;
       valid_reg  <= 1'b0;
@@ -102,19 +88,14 @@ module round_parser
     end
   end
 
-  // One's complement sum of all ten words.
-  wire [19:0] sum      = {2'd0, sum_reg[0]} + {2'd0, sum_reg[1]} + {2'd0, sum_reg[2]} + {4'd0, word_reg};
-  wire [16:0] folded   = {1'b0, sum[15:0]} + {13'd0, sum[19:16]};
-  wire        sum_good = folded == 17'h0ffff || folded == 17'h1fffe;
-
   wire        is_sum  = h.ptype == PACKET_TYPE_FA;
   wire [15:0] payload = is_sum ? SumBytes : 16'd0;
-  wire        length_good = udp_length_reg == payload + UdpAndHeader && ip_length_reg == udp_length_reg + 16'd20;
+  wire        length_good = udp_length == payload + UdpAndHeader && ip_length == udp_length + Ipv4Bytes;
 
   reject_t judged;
   always_comb begin
-    if (!ours_reg) judged = REJECT_DESTINATION;
-    else if (!plain_reg || !sum_good) judged = REJECT_IPV4;
+    if (!ours) judged = REJECT_DESTINATION;
+    else if (!plain || !checksum_good) judged = REJECT_IPV4;
     else if (!whole_reg) judged = REJECT_SHORT;
     else if (h.version != 4'(Version)) judged = REJECT_VERSION;
     else if ((h.flags & ~FLAG_ALL) != 8'd0) judged = REJECT_FLAGS;
@@ -168,7 +149,6 @@ module round_parser
     assign heard_lanes[i/4][8*(3-i%4)+:8] = data_reg[8*i+:8];
   end
 
-  wire unused = &{1'b0, in_order[511-48-:48], udp[15:0], ip[159-32-:16], h.wid, h.exp, h.next_exp, h.ack, h.credit, rounds.base_seq, rounds.slots,
-                  rounds.rto, rounds.wid, rounds.address.peer_mac};
+  wire unused = &{1'b0, h.wid, h.exp, h.next_exp, h.ack, h.credit, rounds.base_seq, rounds.slots, rounds.rto, rounds.wid};
 
 endmodule : round_parser

@@ -4,18 +4,14 @@
 //   push: queue -> segmenter -> read engine -> m_push_axis     pull: queue -> segmenter -> write engine <- s_pull_axis
 //              \-> m_push_job                                             \-> m_pull_job
 //   completions -> completion_writer -> write engine
+`include "parameters.svh"
 `include "ports.svh"
 
 module host_access
   import catchment_wire_pkg::*;
   import hostif_pkg::*;
 #(
-    // number of requests that may wait in each direction, a power of two
-    parameter int unsigned QUEUE_DEPTH = 16,
-    parameter int unsigned TLB_ENTRIES = 1024,
-    parameter int unsigned READ_BEATS = 512,
-    parameter int unsigned WRITE_BEATS = 64,
-    parameter int unsigned BURST_BEATS = 16
+    `ACCESS_PARAMETERS
 ) (
     input  logic                         clk,
     input  logic                         rst,

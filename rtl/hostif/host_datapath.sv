@@ -1,4 +1,5 @@
 // All of a NIC between its registers, memory and the transport: the host access module, the conversions, and vectors.
+`include "parameters.svh"
 `include "ports.svh"
 
 module host_datapath
@@ -7,21 +8,12 @@ module host_datapath
   import hostif_pkg::*;
   import transport_pkg::*;
 #(
-    parameter int unsigned VECTOR_BYTES = 256,
     // whether pushes of floats can be converted, and pulls of floats
     parameter bit PUSH_CONVERT = 1'b1,
     parameter bit PULL_CONVERT = 1'b1,
-    // whether messages may be block-scaled, which takes both, and the beats of the buffer that it takes
+    // whether messages may be block-scaled, which takes both
     parameter bit BLOCK = 1'b1,
-    parameter int unsigned BLOCK_BEATS = 4096,
-    // number of registers in a converter's lane
-    parameter int unsigned STAGES = 3,
-    // number of requests that may wait in each direction, a power of two
-    parameter int unsigned QUEUE_DEPTH = 16,
-    parameter int unsigned TLB_ENTRIES = 1024,
-    parameter int unsigned READ_BEATS = 512,
-    parameter int unsigned WRITE_BEATS = 64,
-    parameter int unsigned BURST_BEATS = 16
+    `DATAPATH_PARAMETERS
 ) (
     input  logic                         clk,
     input  logic                         rst,
@@ -102,11 +94,7 @@ module host_datapath
   assign block_types = BLOCK && block_allowed && slots < 21'(BLOCK_BEATS / Beats) ? Floats : '0;
 
   host_access #(
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .TLB_ENTRIES(TLB_ENTRIES),
-      .READ_BEATS(READ_BEATS),
-      .WRITE_BEATS(WRITE_BEATS),
-      .BURST_BEATS(BURST_BEATS)
+      `ACCESS_PASS
   ) access (
       .clk,
       .rst,

@@ -1,34 +1,14 @@
 // LuWu's two NICs (section 3.2; docs/nic.md).  ROLE_WORKER is the WorkerNIC: it sends a GPU's gradients out of its memory to the
 // switch and writes parameters, or in all-reduce sums, to its memory.  ROLE_ROOT is the AggNIC: it sends the optimizer
 // node's parameters to all workers and writes the sums of their gradients to its memory.
+`include "parameters.svh"
 `include "ports.svh"
 
 module nic
   import nic_regs_pkg::AddressBits;
   import transport_pkg::*;
 #(
-    // a role_t; a plain bit, since Yosys gives an enumeration no value from outside
-    parameter bit ROLE = ROLE_WORKER,
-    // bytes of a vector, a power of two, 64..8192
-    parameter int unsigned VECTOR_BYTES = 256,
-    // number of frames in each ring, a power of two
-    parameter int unsigned WINDOW = 1024,
-    // 0: a worker is never in all-reduce; leaves out the conversion back
-    parameter bit ALL_REDUCE = 1'b1,
-    // number of beats that the buffer for block scaling holds, a power of two: slots T of less than that many vectors
-    parameter int unsigned BLOCK_BEATS = 4096,
-    // number of registers in a converter's lane, 1..3
-    parameter int unsigned STAGES = 3,
-    // number of requests that may wait in each direction, a power of two
-    parameter int unsigned QUEUE_DEPTH = 16,
-    // number of 2 MiB pages in the TLB, a power of two
-    parameter int unsigned TLB_ENTRIES = 1024,
-    // number of beats asked of memory at a time, a power of two: bandwidth times latency
-    parameter int unsigned READ_BEATS = 512,
-    // number of beats that may wait for memory, a power of two
-    parameter int unsigned WRITE_BEATS = 64,
-    // number of beats of the longest burst, a power of two, at most 64
-    parameter int unsigned BURST_BEATS = 16
+    `NIC_PARAMETERS
 ) (
     input  logic                         clk,
     input  logic                         rst,
@@ -85,17 +65,7 @@ module nic
   wire unused = &{1'b0, m_axi_bid, m_axi_rid};
 
   nic_shell #(
-      .ROLE(ROLE),
-      .VECTOR_BYTES(VECTOR_BYTES),
-      .WINDOW(WINDOW),
-      .ALL_REDUCE(ALL_REDUCE),
-      .BLOCK_BEATS(BLOCK_BEATS),
-      .STAGES(STAGES),
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .TLB_ENTRIES(TLB_ENTRIES),
-      .READ_BEATS(READ_BEATS),
-      .WRITE_BEATS(WRITE_BEATS),
-      .BURST_BEATS(BURST_BEATS)
+      `NIC_PASS
   ) shell (
       .clk,
       .rst,

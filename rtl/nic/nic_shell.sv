@@ -1,4 +1,5 @@
 // What WorkerNIC and AggNIC share around their transport: registers, soft reset, the host's side, and the MAC's.
+`include "parameters.svh"
 `include "ports.svh"
 
 module nic_shell
@@ -8,22 +9,7 @@ module nic_shell
   import nic_regs_pkg::*;
   import transport_pkg::*;
 #(
-    parameter int unsigned VECTOR_BYTES = 256,
-    // number of frames in each of the transport's rings
-    parameter int unsigned WINDOW = 1024,
-    // a root pushes bytes and pulls sums; a worker pushes gradients and pulls bytes, or sums in all-reduce
-    parameter bit ROLE = ROLE_WORKER,
-    // whether a WorkerNIC can pull sums
-    parameter bit ALL_REDUCE = 1'b1,
-    // number of beats that the buffer for block scaling holds
-    parameter int unsigned BLOCK_BEATS = 4096,
-    // number of registers in a converter's lane
-    parameter int unsigned STAGES = 3,
-    parameter int unsigned QUEUE_DEPTH = 16,
-    parameter int unsigned TLB_ENTRIES = 1024,
-    parameter int unsigned READ_BEATS = 512,
-    parameter int unsigned WRITE_BEATS = 64,
-    parameter int unsigned BURST_BEATS = 16
+    `NIC_PARAMETERS
 ) (
     input  logic                         clk,
     input  logic                         rst,
@@ -241,17 +227,10 @@ module nic_shell
   end
 
   host_datapath #(
-      .VECTOR_BYTES(VECTOR_BYTES),
       .PUSH_CONVERT(!Root),
       .PULL_CONVERT(Root || ALL_REDUCE),
       .BLOCK(!Root && ALL_REDUCE),
-      .BLOCK_BEATS(BLOCK_BEATS),
-      .STAGES(STAGES),
-      .QUEUE_DEPTH(QUEUE_DEPTH),
-      .TLB_ENTRIES(TLB_ENTRIES),
-      .READ_BEATS(READ_BEATS),
-      .WRITE_BEATS(WRITE_BEATS),
-      .BURST_BEATS(BURST_BEATS)
+      `DATAPATH_PASS
   ) host (
       .clk,
       .rst(core_rst),

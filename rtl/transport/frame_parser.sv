@@ -65,42 +65,22 @@ module frame_parser
     output rx_meta_t             frame_meta
 );
 
-  localparam logic [15:0] EtherTypeIpv4 = 16'h0800;
-  localparam logic [7:0]  Ipv4First     = 8'h45;  // version 4, no options
-  localparam logic [7:0]  ProtocolUdp   = 8'd17;
-  localparam logic [15:0] UdpAndHeader  = 16'(8 + HeaderBytes);
-  localparam logic [15:0] Lanes         = 16'(VECTOR_BYTES / (LaneBits / 8));
+  localparam logic [15:0] UdpAndHeader = UdpBytes + 16'(HeaderBytes);
+  localparam logic [15:0] Lanes        = 16'(VECTOR_BYTES / (LaneBits / 8));
 
   assign s_axis_tready = 1'b1;
 
   // ---- clock 0: the beat as it comes -----------------------------------------------------------------------
-  logic         inside_reg;  // the next beat is not a header
-  logic [511:0] in_order;    // first byte of the frame in the high bits
+  logic inside_reg;  // the next beat is not a header
 
-  for (genvar i = 0; i < 64; i++) begin : gen_byte
-    assign in_order[511-8*i-:8] = s_axis_tdata[8*i+:8];
-  end
-
-  wire [47:0] to_mac      = in_order[511-:48];
-  wire [15:0] ether_type  = in_order[511-96-:16];
-  wire [159:0] ip         = in_order[511-112-:160];
-  wire [15:0] ip_length   = ip[159-16-:16];
-  wire        fragment    = |(ip[159-48-:16] & 16'h3fff);
-  wire [7:0]  protocol    = ip[159-72-:8];
-  wire [63:0] udp         = in_order[511-272-:64];
-  wire        first       = s_axis_tvalid && !inside_reg;
-  wire        plain       = ip[159-:8] == Ipv4First && !fragment;
-  wire        whole       = &s_axis_tkeep;
+  wire first = s_axis_tvalid && !inside_reg;
+  wire whole = &s_axis_tkeep;
 
   logic [6:0] kept;
   always_comb begin
     kept = 7'd0;
     for (int unsigned i = 0; i < 64; i++) kept += {6'd0, s_axis_tkeep[i]};
   end
-
-  function automatic logic [17:0] add3(logic [15:0] a, logic [15:0] b, logic [15:0] c);
-    return {2'd0, a} + {2'd0, b} + {2'd0, c};
-  endfunction
 
   // ---- clock 1: the beat -------------------------------------------------------------------------------------
   logic [511:0] data_reg;
@@ -134,37 +114,28 @@ module frame_parser
   assign beat_bytes = valid_reg ? kept_reg : 7'd0;
 
   // ---- clock 1: the header -----------------------------------------------------------------------------------
-  header_t     header_reg;
-  logic        ours_reg;
-  logic        plain_reg;
+  header_t     h;
+  logic        ours;
+  logic        plain;
+  logic        checksum_good;
   logic        whole_reg;
-  logic [17:0] sum_reg[3];
-  logic [15:0] word_reg;
-  logic [15:0] ip_length_reg;
-  logic [15:0] udp_length_reg;
+  logic [15:0] ip_length;
+  logic [15:0] udp_length;
 
-  always_ff @(posedge clk) begin
-    if (first) begin
-      header_reg     <= in_order[175:0];
-      whole_reg      <= whole;
-      plain_reg      <= plain;
-      ours_reg       <= to_mac == address.local_mac && ether_type == EtherTypeIpv4 && protocol == ProtocolUdp
-                        && ip[63:32] == address.peer_ip && ip[31:0] == address.local_ip
-                        && (!plain || udp[63:32] == {address.peer_port, address.local_port});
-      for (int unsigned i = 0; i < 3; i++) sum_reg[i] <= add3(ip[48*i+:16], ip[48*i+16+:16], ip[48*i+32+:16]);
-      word_reg       <= ip[159-:16];
-      ip_length_reg  <= ip_length;
-      udp_length_reg <= udp[31:16];
-    end
-  end
+  header_parser parser (
+      .clk,
+      .address,
+      .data(s_axis_tdata),
+      .first,
+      .header(h),
+      .ours,
+      .plain,
+      .checksum_good,
+      .ip_length,
+      .udp_length
+  );
 
-  // One's complement sum of all ten words.
-  wire [19:0] sum     = {2'd0, sum_reg[0]} + {2'd0, sum_reg[1]} + {2'd0, sum_reg[2]} + {4'd0, word_reg};
-  wire [16:0] folded  = {1'b0, sum[15:0]} + {13'd0, sum[19:16]};
-  wire        sum_good = folded == 17'h0ffff || folded == 17'h1fffe;
-
-  header_t h;
-  assign h = header_reg;
+  always_ff @(posedge clk) if (first) whole_reg <= whole;
 
   assign present        = valid_reg && first_reg;
   assign present_seq    = h.seq;
@@ -198,12 +169,12 @@ module frame_parser
     end
   end
 
-  wire length_good = udp_length_reg == payload + UdpAndHeader && ip_length_reg == udp_length_reg + 16'd20;
+  wire length_good = udp_length == payload + UdpAndHeader && ip_length == udp_length + Ipv4Bytes;
 
   reject_t judged;
   always_comb begin
-    if (!ours_reg) judged = REJECT_DESTINATION;
-    else if (!plain_reg || !sum_good) judged = REJECT_IPV4;
+    if (!ours) judged = REJECT_DESTINATION;
+    else if (!plain || !checksum_good) judged = REJECT_IPV4;
     else if (!whole_reg) judged = REJECT_SHORT;
     else if (h.version != 4'(Version)) judged = REJECT_VERSION;
     else if ((h.flags & ~FLAG_ALL) != 8'd0) judged = REJECT_FLAGS;
@@ -300,6 +271,6 @@ module frame_parser
     assign write_data[8*i+:8] = sums ? data_reg[8*(i^3)+:8] : data_reg[8*i+:8];
   end
 
-  wire unused = &{1'b0, in_order[511-48-:48], udp[15:0], ip[159-32-:16], payload_index, before_last, flags_reg, address.peer_mac, h.wid};
+  wire unused = &{1'b0, payload_index, before_last, flags_reg, h.wid};
 
 endmodule : frame_parser

@@ -17,13 +17,8 @@ module header_builder
     output logic [15:0]       frame_bytes
 );
 
-  localparam logic [15:0] EtherTypeIpv4 = 16'h0800;
-  localparam logic [15:0] Ipv4First     = 16'h4500;  // version 4, five words, no service class
-  localparam logic [15:0] DontFragment  = 16'h4000;
-  localparam logic [15:0] TtlUdp        = 16'h4011;  // 64 hops, protocol 17
-  localparam int unsigned UdpBytes      = 8;
-  localparam int unsigned Ipv4Bytes     = 20;
-  localparam int unsigned EthernetBytes = 14;
+  localparam logic [15:0] Ipv4First    = {Ipv4FirstByte, 8'd0};  // and no service class
+  localparam logic [15:0] HopsProtocol = {Ipv4Hops, Ipv4ProtocolUdp};
 
   // One's complement sum of two words.
   function automatic logic [15:0] add(logic [15:0] a, logic [15:0] b);
@@ -42,7 +37,7 @@ module header_builder
     local_sum_reg   <= add(address.local_ip[31:16], address.local_ip[15:0]);
     peer_sum_reg    <= add(address.peer_ip[31:16], address.peer_ip[15:0]);
     address_sum_reg <= add(local_sum_reg, peer_sum_reg);
-    fixed_sum_reg   <= add(address_sum_reg, add(Ipv4First, add(DontFragment, TtlUdp)));
+    fixed_sum_reg   <= add(address_sum_reg, add(Ipv4First, add(Ipv4DontFragment, HopsProtocol)));
   end
 
   // ---- one header --------------------------------------------------------------------------------------------
@@ -51,8 +46,8 @@ module header_builder
   logic [15:0] ip_length_reg;
   logic [15:0] checksum_reg;
 
-  wire [15:0] udp_length = payload_bytes + 16'(UdpBytes + HeaderBytes);
-  wire [15:0] ip_length  = payload_bytes + 16'(Ipv4Bytes + UdpBytes + HeaderBytes);
+  wire [15:0] udp_length = payload_bytes + UdpBytes + 16'(HeaderBytes);
+  wire [15:0] ip_length  = payload_bytes + Ipv4Bytes + UdpBytes + 16'(HeaderBytes);
 
   always_ff @(posedge clk) begin
     if (enable) begin
@@ -63,12 +58,12 @@ module header_builder
     end
   end
 
-  assign frame_bytes = ip_length_reg + 16'(EthernetBytes);
+  assign frame_bytes = ip_length_reg + EthernetBytes;
 
   // First byte of the frame in the high bits, then turned round.
   wire [511:0] in_order = {
     address.peer_mac, address.local_mac, EtherTypeIpv4,
-    Ipv4First, ip_length_reg, 16'd0, DontFragment, TtlUdp, checksum_reg, address.local_ip, address.peer_ip,
+    Ipv4First, ip_length_reg, 16'd0, Ipv4DontFragment, HopsProtocol, checksum_reg, address.local_ip, address.peer_ip,
     address.local_port, address.peer_port, udp_length_reg, 16'd0,
     header_reg
   };

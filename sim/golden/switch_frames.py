@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from catchment.sim.golden.switch_tables import Receiver
 from catchment.wire.generated.constants import (
     ETHERNET_BYTES,
+    ETHERTYPE_IPV4,
     HEADER_BYTES,
     HEADER_OFFSET,
     IPV4_BYTES,
+    IPV4_FIRST_BYTE,
     LANE_BYTES,
     UDP_BYTES,
     UDP_PORT,
@@ -21,7 +23,7 @@ from catchment.wire.generated.constants import (
     Header,
     PacketType,
 )
-from catchment.wire.udp_frame import ETHERTYPE_IPV4, internet_checksum
+from catchment.wire.udp_frame import internet_checksum
 
 UDP_OFFSET = ETHERNET_BYTES + IPV4_BYTES
 PAYLOAD_OFFSET = HEADER_OFFSET + HEADER_BYTES
@@ -76,7 +78,7 @@ def ipv4(frame: bytes) -> IPv4 | None:
     if len(frame) < UDP_OFFSET or number(frame, 12, 2) != ETHERTYPE_IPV4:
         return None
     return IPv4(
-        plain=frame[14] == 0x45,
+        plain=frame[ETHERNET_BYTES] == IPV4_FIRST_BYTE,
         fragment_offset=number(frame, 20, 2) & 0x1FFF,
         more_fragments=bool(frame[20] & 0x20),
         checksum_good=internet_checksum(frame[14:34]) == 0,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 from catchment.wire import udp_frame as wire
-from catchment.wire.generated.constants import UDP_PORT, Header
-from catchment.wire.udp_frame import ETHERTYPE_IPV4, UdpPeer
+from catchment.wire.generated.constants import ETHERTYPE_IPV4, UDP_PORT, Header
+from catchment.wire.udp_frame import UdpPeer
 
 SWITCH_MAC = 0x02_00_00_00_00_FE
 SWITCH_IP = 0x0A_00_00_FE

@@ -44,12 +44,30 @@ def emit(frame: Frame) -> str:
         "MaxWorkers": frame.max_workers,
         "MaxParamBytes": frame.max_param_bytes,
     }
+    envelope = frame.envelope
+    fields = {
+        "EthernetBytes": (16, frame.encapsulation.ethernet),
+        "Ipv4Bytes": (16, frame.encapsulation.ipv4),
+        "UdpBytes": (16, frame.encapsulation.udp),
+        "EtherTypeIpv4": (16, envelope.ether_type_ipv4),
+        "Ipv4FirstByte": (8, envelope.ipv4_first_byte),
+        "Ipv4DontFragment": (16, envelope.ipv4_dont_fragment),
+        "Ipv4Fragment": (16, envelope.ipv4_fragment),
+        "Ipv4Hops": (8, envelope.ipv4_hops),
+        "Ipv4ProtocolUdp": (8, envelope.ipv4_protocol_udp),
+    }
     return "\n".join(
         [
             f"// {BANNER}",
             f"package {frame.name}_wire_pkg;",
             "",
             *[f"  localparam int unsigned {name} = {value};" for name, value in numbers.items()],
+            "",
+            "  // the headers before ours",
+            *[
+                f"  localparam logic [{bits - 1}:0] {name} = {bits}'h{value:0{bits // 4}x};"
+                for name, (bits, value) in fields.items()
+            ],
             "",
             *[_enum(e) + "\n" for e in frame.enums],
             "  // Most significant bit first, as on the wire.",

@@ -11,6 +11,17 @@ package catchment_wire_pkg;
   localparam int unsigned MaxWorkers = 32;
   localparam int unsigned MaxParamBytes = 8192;
 
+  // the headers before ours
+  localparam logic [15:0] EthernetBytes = 16'h000e;
+  localparam logic [15:0] Ipv4Bytes = 16'h0014;
+  localparam logic [15:0] UdpBytes = 16'h0008;
+  localparam logic [15:0] EtherTypeIpv4 = 16'h0800;
+  localparam logic [7:0] Ipv4FirstByte = 8'h45;
+  localparam logic [15:0] Ipv4DontFragment = 16'h4000;
+  localparam logic [15:0] Ipv4Fragment = 16'h3fff;
+  localparam logic [7:0] Ipv4Hops = 8'h40;
+  localparam logic [7:0] Ipv4ProtocolUdp = 8'h11;
+
   // what a frame is
   typedef enum logic [3:0] {
     PACKET_TYPE_PA = 4'd1,  // partial aggregate: one worker's vector
