@@ -48,13 +48,15 @@ class Area:
     carry: int
     levels: int  # LUTs on the slowest path between registers, or from and to ports
     carries_on_path: int
+    path_from: str  # the register, memory or port where the slowest path begins; none if there is no path
+    path_to: str
 
     @property
     def path_ns(self) -> float:
         """The estimate of the slowest path."""
         return estimate((self.levels, self.carries_on_path))
 
-    def row(self) -> dict[str, float]:
+    def row(self) -> dict[str, Any]:
         """Name -> value."""
         return asdict(self)
 
@@ -66,9 +68,11 @@ def estimate(path: tuple[int, int]) -> float:
 
 def measure(netlist: Mapping[str, Any], top: str) -> Area:
     """The netlist of the flattened module `top` in what Yosys' write_json says."""
-    cells = netlist["modules"][top]["cells"]
+    module = netlist["modules"][top]
+    cells = module["cells"]
     kinds = Counter(cell["type"] for cell in cells.values())
-    levels, carries = _slowest_path(cells)
+    (levels, carries), first, last = _slowest_path(cells)
+    names = _names(module)
     return Area(
         lut=sum(count * _LUTS.get(kind, 0) for kind, count in kinds.items()),
         ff=sum(kinds[kind] for kind in _FLIP_FLOPS),
@@ -78,7 +82,33 @@ def measure(netlist: Mapping[str, Any], top: str) -> Area:
         carry=kinds["CARRY4"] + kinds["CARRY8"],
         levels=levels,
         carries_on_path=carries,
+        path_from=names.get(first, ""),
+        path_to=_sink(cells, names, last),
     )
+
+
+def _names(module: Mapping[str, Any]) -> dict[int | None, str]:
+    """Net -> its name in the sources, or the one that Yosys gave it."""
+    found: dict[int | None, tuple[bool, int, str]] = {}
+    for name, net in module.get("netnames", {}).items():
+        for i, bit in enumerate(net["bits"]):
+            if isinstance(bit, int):
+                said = f"{name}[{i}]" if len(net["bits"]) > 1 else name
+                found[bit] = min(found.get(bit, (True, len(said) + 1, "")), (bool(net["hide_name"]), len(said), said))
+    return {bit: name for bit, (_, _, name) in found.items()}
+
+
+def _sink(cells: Mapping[str, Any], names: Mapping[int | None, str], net: int | None) -> str:
+    """The register or memory that a net enters, by what leaves it; else the net's own name."""
+    if net is None:
+        return ""
+    for cell in cells.values():
+        if cell["type"] in _CLOCKED and any(net in bits for bits in cell["connections"].values()):
+            ports = cell["port_directions"].items()
+            outputs = [bit for port, way in ports if way == "output" for bit in cell["connections"][port]]
+            if net not in outputs:
+                return next((names[bit] for bit in outputs if bit in names), names.get(net, ""))
+    return names.get(net, "")
 
 
 def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
@@ -107,8 +137,12 @@ def _nets(bits: Iterable[int | str]) -> list[int]:
     return [bit for bit in bits if isinstance(bit, int)]
 
 
-def _slowest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
-    """(LUTs, carry cells) of the slowest path by `estimate`, in time linear in the netlist.
+# A path so far: LUTs and carry cells, the net where it began, and the one where it is.
+_Path = tuple[tuple[int, int], int | None, int | None]
+
+
+def _slowest_path(cells: Mapping[str, Any]) -> _Path:
+    """The slowest path by `estimate`, in time linear in the netlist.
 
     Nets are taken in topological order.
 
@@ -127,25 +161,27 @@ def _slowest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
             arcs.append((name, outputs))
             driven.update(outputs)
 
-    arrived = dict.fromkeys(followers.keys() - driven, (0, 0))  # from registers and ports
-    latest = [(0, 0)] * len(arcs)
+    # From registers and ports.
+    arrived: dict[int, _Path] = {net: ((0, 0), net, net) for net in followers.keys() - driven}
+    nothing: _Path = ((0, 0), None, None)
+    latest = [nothing] * len(arcs)
     ready = list(arrived)
     begun = [i for i, count in enumerate(waiting) if count == 0]  # all inputs constant
-    deepest = (0, 0)
+    deepest = nothing
     while ready or begun:
         if begun:
             name, outputs = arcs[current := begun.pop()]
             kind = cells[name]["type"]
-            luts, carries = latest[current]
+            (luts, carries), first, _ = latest[current]
             depth = luts + (kind in _LUTS), carries + (kind in _CARRIES)
-            deepest = max(deepest, depth, key=estimate)
             for net in outputs:
-                arrived[net] = depth
+                arrived[net] = depth, first, net
+                deepest = max(deepest, arrived[net], key=_time)
             ready += outputs
             continue
         net = ready.pop()
         for arc in followers.get(net, ()):
-            latest[arc] = max(latest[arc], arrived[net], key=estimate)
+            latest[arc] = max(latest[arc], arrived[net], key=_time)
             waiting[arc] -= 1
             if waiting[arc] == 0:
                 begun.append(arc)
@@ -153,3 +189,8 @@ def _slowest_path(cells: Mapping[str, Any]) -> tuple[int, int]:
     if stuck:
         raise NetlistError(f"a combinational loop goes through or before the cell {stuck[0]} (and {len(stuck)} in all)")
     return deepest
+
+
+def _time(path: _Path) -> tuple[float, bool]:
+    """One that begins somewhere goes before what has not begun."""
+    return estimate(path[0]), path[1] is not None

@@ -169,6 +169,8 @@ def _sum(whole: Area, part: Area, count: int) -> Area:
         whole.carry + count * part.carry,
         longest.levels,
         longest.carries_on_path,
+        longest.path_from,
+        longest.path_to,
     )
 
 
@@ -202,9 +204,10 @@ def _script(target: Target, files: Sequence[Path], netlist: Path) -> str:
 
 def _line(name: str, area: Area) -> str:
     shares = " ".join(
-        f"{value:>8g} {100 * value / U50[kind]:5.2f}%" for kind, value in area.row().items() if kind in U50
+        f"{getattr(area, kind):>8g} {100 * getattr(area, kind) / most:5.2f}%" for kind, most in U50.items()
     )
-    return f"{name:26} {shares}  {area.path_ns:5.2f} ns: {area.levels} LUT + {area.carries_on_path} carry"
+    path = f"{area.path_ns:5.2f} ns: {area.levels} LUT + {area.carries_on_path} carry"
+    return f"{name:26} {shares}  {path}\n{'':26} from {area.path_from} to {area.path_to}"
 
 
 def main(

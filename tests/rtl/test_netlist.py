@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,16 @@ def netlist(*cells: dict[str, Any]) -> dict[str, Any]:
 def test_the_longest_path_lies_between_registers() -> None:
     area = measure(netlist(flip_flop(10, 13), lut(11, 10, 2), lut(12, 11, 10), lut(13, 12), lut(14, 10)), "top")
     assert (area.lut, area.ff, area.levels, area.carries_on_path) == (4, 1, 3, 0)
+
+
+def test_the_slowest_path_is_named_by_its_registers() -> None:
+    found = netlist(flip_flop(10, 13), flip_flop(20, 11), lut(11, 10), lut(12, 11, 10), lut(13, 12))
+    names = {"count_reg": [9, 10], "late_reg": [20], "$auto$7": [10]}
+    found["modules"]["top"]["netnames"] = {
+        name: {"bits": bits, "hide_name": int(name.startswith("$"))} for name, bits in names.items()
+    }
+    area = measure(found, "top")
+    assert (area.path_from, area.path_to) == ("count_reg[1]", "count_reg[1]")
 
 
 def test_a_carry_chain_counts_as_no_lut_and_bits_follow_only_those_below() -> None:
@@ -68,15 +79,38 @@ def test_a_loop_is_told() -> None:
         measure(netlist(lut(10, 11, 2), lut(11, 10)), "top")
 
 
-def test_a_path_of_a_hundred_thousand_cells_that_all_meet_again_is_measured() -> None:
+def test_a_path_of_forty_thousand_cells_that_all_meet_again_is_measured() -> None:
     """Twice as many paths with each step: only an algorithm that takes each net once ends."""
-    steps = 50_000
+    steps = 20_000
     cells = [
         made for i in range(steps) for made in (lut(2 * i + 12, 2 * i + 10, 2 * i + 11), lut(2 * i + 13, 2 * i + 10))
     ]
     assert measure(netlist(*cells), "top").levels == steps
 
 
+def test_a_part_counts_as_often_as_it_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Once for each set of parameters it is synthesized; what it is without any is known from an instance."""
+    asked = []
+
+    def netlists(target: Target, result: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        asked.append((target.top, target.parameters))
+        whole = netlist(lut(10, 2), *(part(width) for width in (8, 8, 4)))
+        of_part = netlist(*(flip_flop(100 + i, 2) for i in range(target.parameters.get("WIDTH", 8))))
+        for made in (whole, of_part):
+            made["modules"]["top"]["attributes"] = {"top": "1"}
+        return (whole if target.parts else of_part), {"row_ram": {"WIDTH": f"{8:032b}"}}
+
+    def part(width: int) -> dict[str, Any]:
+        return cell("row_ram", {}, {}) | {"parameters": {"WIDTH": f"{width:032b}"}}
+
+    monkeypatch.setattr("catchment.rtl.synth._result_path", lambda target: tmp_path / f"{target}.json")
+    monkeypatch.setattr("catchment.rtl.synth._netlists", netlists)
+    area = synthesize(Target("", "model_window", parts=("row_ram",)))
+    assert (area.lut, area.ff) == (1, 2 * 8 + 4)
+    assert asked == [("model_window", {}), ("row_ram", {}), ("row_ram", {"WIDTH": 4})]
+
+
+@pytest.mark.slow
 def test_parts_of_three_kinds_add_up_to_the_whole() -> None:
     whole = synthesize(Target("", "product_column"))
     parts = synthesize(Target("", "product_column", parts=("multiply_add",)))
