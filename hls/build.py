@@ -16,6 +16,8 @@ from pathlib import Path
 from catchment.checkout import ROOT
 
 HLS = ROOT / "hls"
+# Stands in for what only Vitis has.
+OPEN = HLS / "open"
 BUILD = ROOT / "build" / "hls"
 KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp")
 GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "wire" / "generated" / "glm_numbers.hpp")
@@ -36,7 +38,7 @@ def compile_kernels(main: str, name: str, *flags: str) -> Path:
     if not HEADERS.is_dir():
         raise HlsError(f"{HEADERS} is not there: run `make setup`")
     digest = hashlib.sha256(repr(flags).encode())
-    for path in [*sorted(HLS.glob("*.?pp")), *GENERATED]:
+    for path in [*sorted(HLS.glob("*.?pp")), *sorted(OPEN.glob("*.h")), *GENERATED]:
         digest.update(path.read_bytes())
     folder = BUILD / digest.hexdigest()[:16]
     product = folder / name
@@ -48,7 +50,7 @@ def compile_kernels(main: str, name: str, *flags: str) -> Path:
         "g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-Wno-unused-label",
         # of the headers, where they come inline
         "-Wno-maybe-uninitialized", "-Wno-uninitialized", *flags,
-        "-isystem", HEADERS, "-I", HLS, "-I", ROOT / "wire" / "generated",
+        "-isystem", HEADERS, "-I", OPEN, "-I", HLS, "-I", ROOT / "wire" / "generated",
         *(HLS / kernel for kernel in KERNELS), HLS / main, "-o", partial,
     ]  # fmt: skip
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

@@ -29,27 +29,31 @@ ap_uint<32> bits_of(float value) {
 }
 
 void floats_go_there_and_back() {
-  hls::stream<Beat> in;
-  hls::stream<Beat> lanes;
-  hls::stream<Beat> out;
-  const Format format{static_cast<unsigned>(DataType::kFP32), 2, 3};
-  Beat beat{0, 0, 1, 0};
+  hls::stream<FormatBeat> in;
+  hls::stream<CutBeat> lanes;
+  hls::stream<PlainBeat> out;
+  FormatBeat beat;
+  beat.data = 0;
+  beat.keep = 0;
+  beat.last = 1;
+  beat.user = pack({static_cast<unsigned>(DataType::kFP32), 2, 3});
   const float values[] = {1.0F, -3.999F, 0x1p-26F, 4.0F, -4.5F, INFINITY};
   for (int i = 0; i < 6; ++i) {
     beat.data.range(32 * i + 31, 32 * i) = bits_of(values[i]);
     beat.keep.range(4 * i + 3, 4 * i) = 0xf;
   }
   in.write(beat);
-  float_to_int(in, lanes, format);
-  const Beat converted = lanes.read();
+  float_to_int(in, lanes);
+  const CutBeat converted = lanes.read();
   check(lanes.empty() && converted.last == 1 && converted.keep == beat.keep,
         "one beat in, one beat out");
   check(ap_int<32>(converted.data.range(31, 0)) == (1 << 25), "1.0 is 2^(30-h-E)");
   check(converted.user == 0x300020,
         "4.5 and infinity are cut, one is not finite; 4.0 is the end itself");
-  lanes.write(converted);
-  int_to_float(lanes, out, format);
-  const Beat back = out.read();
+  beat.data = converted.data;
+  in.write(beat);
+  int_to_float(in, out);
+  const PlainBeat back = out.read();
   check(back.data.range(31, 0) == bits_of(1.0F), "1.0 comes back");
   check(back.data.range(159, 128) == bits_of(-4.0F), "what was cut comes back as the end");
 }

@@ -14,8 +14,12 @@ Format format_of(std::uint32_t dtype, std::int32_t exponent, std::uint32_t headr
   return {dtype, exponent, headroom};
 }
 
-Beat read_beat(const std::uint8_t* from, std::size_t bytes, bool last) {
-  Beat beat{0, 0, last ? 1 : 0, 0};
+FormatBeat read_beat(const std::uint8_t* from, std::size_t bytes, bool last, const Format& format) {
+  FormatBeat beat;
+  beat.data = 0;
+  beat.keep = 0;
+  beat.user = pack(format);
+  beat.last = last ? 1 : 0;
   for (std::size_t i = 0; i < bytes; ++i) {
     const int bit = static_cast<int>(i);
     beat.data.range(8 * bit + 7, 8 * bit) = from[i];
@@ -24,31 +28,31 @@ Beat read_beat(const std::uint8_t* from, std::size_t bytes, bool last) {
   return beat;
 }
 
-std::size_t write_beat(const Beat& beat, std::uint8_t* to) {
+template <typename AnyBeat>
+std::size_t write_beat(const AnyBeat& beat, std::uint8_t* to) {
   std::size_t count = 0;
   for (int i = 0; i < kBeatBytes && beat.keep[i] == 1; ++i, ++count)
     to[i] = static_cast<std::uint8_t>(beat.data.range(8 * i + 7, 8 * i).to_uint());
   return count;
 }
 
-template <typename Kernel>
-std::size_t run(Kernel kernel, const std::uint8_t* from, std::size_t bytes, const Format& format,
-                std::uint8_t* to, std::uint64_t* saturated, std::uint64_t* nonfinite) {
-  hls::stream<Beat> in;
-  hls::stream<Beat> out;
+// A message through a kernel; returns the bytes written, and shows each beat of the answer.
+template <typename AnyBeat, typename Show>
+std::size_t run(void (*kernel)(hls::stream<FormatBeat>&, hls::stream<AnyBeat>&),
+                const std::uint8_t* from, std::size_t bytes, const Format& format, std::uint8_t* to,
+                Show show) {
+  hls::stream<FormatBeat> in;
+  hls::stream<AnyBeat> out;
   for (std::size_t done = 0; done < bytes; done += kBeatBytes) {
     const std::size_t part = bytes - done < kBeatBytes ? bytes - done : kBeatBytes;
-    in.write(read_beat(from + done, part, done + part == bytes));
+    in.write(read_beat(from + done, part, done + part == bytes, format));
   }
-  kernel(in, out, format);
+  kernel(in, out);
   std::size_t written = 0;
   while (!out.empty()) {
-    const Beat beat = out.read();
+    const AnyBeat beat = out.read();
     written += write_beat(beat, to + written);
-    for (int i = 0; i < kLanes; ++i) {
-      *saturated += beat.user[kLanes + i] == 1 ? 1 : 0;
-      *nonfinite += beat.user[i] == 1 ? 1 : 0;
-    }
+    show(beat);
   }
   return written;
 }
@@ -61,14 +65,34 @@ extern "C" {
 std::uint64_t hls_float_to_int(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t dtype,
                                std::int32_t exponent, std::uint32_t headroom, std::uint8_t* to,
                                std::uint64_t* saturated, std::uint64_t* nonfinite) {
-  return run(float_to_int, from, bytes, format_of(dtype, exponent, headroom), to, saturated,
-             nonfinite);
+  return run(float_to_int, from, bytes, format_of(dtype, exponent, headroom), to,
+             [&](const CutBeat& beat) {
+               for (int i = 0; i < kLanes; ++i) {
+                 *saturated += beat.user[kLanes + i] == 1 ? 1 : 0;
+                 *nonfinite += beat.user[i] == 1 ? 1 : 0;
+               }
+             });
 }
 
 std::uint64_t hls_int_to_float(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t dtype,
                                std::int32_t exponent, std::uint32_t headroom, std::uint8_t* to) {
-  std::uint64_t none = 0;
-  return run(int_to_float, from, bytes, format_of(dtype, exponent, headroom), to, &none, &none);
+  return run(int_to_float, from, bytes, format_of(dtype, exponent, headroom), to,
+             [](const PlainBeat&) {});
+}
+
+// How to convert, as it lies in a kernel's TUSER.
+std::uint32_t hls_format(std::uint32_t dtype, std::int32_t exponent, std::uint32_t headroom) {
+  return pack(format_of(dtype, exponent, headroom)).to_uint();
+}
+
+// Bits of TDATA, TKEEP, TUSER and TLAST of the kernels' streams: what both take, what float_to_int
+// gives.
+void hls_pins(std::uint32_t* bits) {
+  const FormatBeat in;
+  const CutBeat out;
+  const int found[] = {in.data.width,  in.keep.width,  in.user.width,  in.last.width,
+                       out.data.width, out.keep.width, out.user.width, out.last.width};
+  for (const int width : found) *bits++ = static_cast<std::uint32_t>(width);
 }
 
 // `count` words (fp16 and bf16 in the low half) through the lane alone: for exhaustive runs.

@@ -2,6 +2,7 @@
 // bits.
 #pragma once
 
+#include <ap_axi_sdata.h>
 #include <ap_fixed.h>
 #include <ap_int.h>
 #include <hls_stream.h>
@@ -13,20 +14,36 @@ namespace catchment::hls_model {
 constexpr int kBeatBytes = 64;
 constexpr int kLanes = 16;  // 32-bit lanes of a beat
 
-struct Beat {
-  ap_uint<8 * kBeatBytes> data;
-  ap_uint<kBeatBytes> keep;
-  ap_uint<1> last;
-  // float_to_int: {which lanes were cut, which of those were not finite}
-  ap_uint<2 * kLanes> user;
-};
-
 // How to convert a message: element type, shared exponent E, headroom h.
 struct Format {
   ap_uint<8> dtype;
   ap_int<8> exponent;
   ap_uint<3> headroom;
 };
+
+constexpr int kFormatBits = 8 + 8 + 3;
+
+// As format_t of rtl/format/format_pkg.sv lies in TUSER.
+inline ap_uint<kFormatBits> pack(const Format& format) {
+  ap_uint<kFormatBits> bits;
+  bits.range(18, 11) = format.dtype;
+  bits.range(10, 3) = ap_uint<8>(format.exponent);
+  bits.range(2, 0) = format.headroom;
+  return bits;
+}
+
+inline Format unpack(ap_uint<kFormatBits> bits) {
+  return {ap_uint<8>(bits.range(18, 11)), ap_int<8>(ap_uint<8>(bits.range(10, 3))),
+          ap_uint<3>(bits.range(2, 0))};
+}
+
+// A beat with TDATA, TKEEP, TLAST and a TUSER of `kUser` bits, as the RTL's streams have; no TSTRB.
+template <int kUser>
+using Beat = hls::axis<ap_uint<8 * kBeatBytes>, kUser, 0, 0, AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST>;
+
+using FormatBeat = Beat<kFormatBits>;  // TUSER: how to convert
+using CutBeat = Beat<2 * kLanes>;      // TUSER: {lanes that were cut, those of them not finite}
+using PlainBeat = Beat<0>;
 
 using Seq = ap_uint<32>;
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import random
 import re
 import subprocess
 
-from catchment.hls.build import HLS, KERNELS, compile_kernels
+import numpy as np
+
+from catchment.hls.build import HLS, KERNELS, compile_kernels, scoreboard
+from catchment.rtl.packed import layout
+from catchment.rtl.sources import RTL
 
 
 def test_c_simulation() -> None:
@@ -26,3 +32,22 @@ def test_the_tcl_names_the_kernels_and_files_that_there_are() -> None:
     testbench = (HLS / "csim.cpp").read_text()
     for name in names.split():
         assert re.search(rf"\b{name}\(", testbench), f"the testbench never calls {name}"
+
+
+def test_the_converters_have_the_streams_of_the_rtl(rng: random.Random) -> None:
+    """Their widths, and how to convert as it lies in TUSER; names differ in Vitis' capitals alone."""
+    found = np.zeros(8, np.uint32)
+    scoreboard().hls_pins(found.ctypes.data_as(ctypes.c_void_p))
+    how = layout("format_pkg", "format_t")
+    assert found.tolist() == [512, 64, how.bits, 1, 512, 64, 32, 1]
+    for module in ("float_to_int", "int_to_float"):
+        ports = re.findall(r"\b([sm]_axis)_t(data|keep|last|user)\b", (RTL / "format" / f"{module}.sv").read_text())
+        streams = rf"^void {module}\(hls::stream<(\w+)>& (\w+), hls::stream<(\w+)>& (\w+)\)"
+        kernel = re.search(streams, (HLS / "convert.cpp").read_text(), re.MULTILINE)
+        assert kernel is not None
+        assert (kernel[2], kernel[4]) == ("s_axis", "m_axis")
+        assert ("m_axis", "user") in ports if kernel[3] == "CutBeat" else ("m_axis", "user") not in ports
+    for _ in range(20):
+        dtype, exponent, headroom = rng.randrange(5), rng.randrange(-128, 128), rng.randrange(6)
+        packed = how.pack({"dtype": dtype, "exponent": exponent, "headroom": headroom})
+        assert scoreboard().hls_format(dtype, exponent, headroom) == packed
