@@ -1,6 +1,6 @@
-// Proves of arbiter_rr (FAIR) and arbiter_priority: at most one requester is granted, only one that asks, one whenever
-// any asks, and the grant stays until the requester is done.  Round robin: a requester waits for at most COUNT - 1
-// others.  Priority: a new grant goes to the lowest requester that asks.
+// This harness shows of arbiter_rr (FAIR) and of arbiter_priority that at most one requester is granted, only one that asks, and one
+// whenever any asks, and that the grant stays until the requester is done.  In round robin a requester waits for at most
+// COUNT - 1 others; by priority a new grant goes to the lowest requester that asks.
 module arbiter_fv #(
     parameter int unsigned COUNT = 4,
     parameter bit FAIR = 1'b1

@@ -40,12 +40,14 @@ class Message:
         return -(-self.words.size // LANES)
 
 
-def elements(rng: random.Random, dtype: DataType, count: int) -> NDArray[np.unsignedinteger]:
-    """Words of each kind: all bits random, one exponent a vector, mostly zeros, denormals."""
+KINDS = ("random", "near", "zeros", "denormals")
+
+
+def elements(rng: random.Random, dtype: DataType, count: int, kind: str) -> NDArray[np.unsignedinteger]:
+    """Words of a kind: all bits random, one exponent a vector, mostly zeros, denormals."""
     numbers = np.random.default_rng(rng.getrandbits(64))
     bits = np.iinfo(WORDS[dtype]).bits
     words = numbers.integers(0, 1 << bits, count, WORDS[dtype])
-    kind = rng.choice(["random", "near", "zeros", "denormals"])
     fraction = {DataType.FP32: 23, DataType.FP16: 10, DataType.BF16: 7}.get(dtype, 0)
     if kind == "denormals":
         words &= WORDS[dtype]((1 << fraction) - 1)
@@ -59,12 +61,17 @@ def elements(rng: random.Random, dtype: DataType, count: int) -> NDArray[np.unsi
 
 
 def messages(rng: random.Random, count: int) -> list[Message]:
+    """Every float type with every kind of words comes first, in any order; then any."""
+    pairs = [(dtype, kind) for dtype in FLOATS for kind in KINDS]
+    rng.shuffle(pairs)
+    while len(pairs) < count:
+        pairs.append((rng.choice([*FLOATS, DataType.INT32]), rng.choice(KINDS)))
     out = []
-    for i in range(count):
-        dtype = rng.choice(FLOATS) if rng.random() < 0.8 else DataType.INT32
-        size = rng.choice([1, 63, 64, 65, 128, 640, rng.randrange(1, 3000)])
+    for i, (dtype, kind) in enumerate(pairs[:count]):
+        # A vector of random words has all exponents.
+        size = 1024 if kind == "random" else rng.choice([1, 63, 64, 65, 128, 640, rng.randrange(1, 3000)])
         block = dtype != DataType.INT32 and (i == 0 or rng.random() < 0.7)
-        out.append(Message(elements(rng, dtype, size), dtype, block, rng.randrange(-20, 20)))
+        out.append(Message(elements(rng, dtype, size, kind), dtype, block, rng.randrange(-20, 20)))
     return out
 
 
