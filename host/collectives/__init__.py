@@ -7,6 +7,7 @@ from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.rail_set import Rail, RailSet, RailState
 from catchment.host.collectives.rail_split import RailCost, RailPolicy
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
+from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.work import Work, WorkStatistics
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "RailSet",
     "RailState",
     "Scaling",
+    "Strided",
     "Whole",
     "Work",
     "WorkStatistics",

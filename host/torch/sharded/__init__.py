@@ -1,0 +1,1 @@
+"""MiCS: a model sharded over groups of ranks."""
