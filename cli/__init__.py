@@ -29,6 +29,7 @@ class Verbs(LazyGroup):
         "optimizer": Verb("optimizer"),
         "proxy": Verb("proxy"),
         "glm": Verb("glm"),
+        "mics": Verb("mics"),
         "group": Verb("group", "group_app"),
         "clone": Verb("group", "clone_app"),
         "counter": Verb("counter"),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Call
+from catchment.host.collectives.strided import Strided
 from catchment.host.errors import EndpointError
 from catchment.host.transport.buffers import ITEM_BYTES, Buffer, bytes_of, lanes_of
-from catchment.wire.generated.constants import DataType
+from catchment.wire.generated.constants import LANE_BYTES, DataType
 
 ALL_REDUCE, REDUCE, BROADCAST, BARRIER, REDUCE_SCATTER, ALL_GATHER, BESIDE, REFUSED = range(1, 9)
 _NAMES: Final = (
@@ -22,12 +23,13 @@ _MOST_PRIORITY = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """How one call is carried out, whatever it does; see `Communicator.all_reduce`. `timeout` is in seconds."""
+    """How one call is carried out; see `Communicator.all_reduce`. `timeout` is in seconds, `places` in bytes."""
 
     priority: int
     timeout: float | None
     tag: int
     root: int = 0
+    places: Strided | None = None
 
     def __post_init__(self) -> None:
         if abs(self.priority) > _MOST_PRIORITY or not 0 <= self.tag < 1 << 32:
@@ -61,6 +63,7 @@ class Operation:
     def call(self) -> Call:
         """The call as the C library takes it."""
         options, numbers = self.options, self.numbers
+        places = options.places or Strided(0, 0)
         return Call(
             kind=self.kind,
             reduction=numbers.op,
@@ -74,6 +77,10 @@ class Operation:
             source=self.source.address,
             target=self.target.address,
             timeout_ns=0 if options.timeout is None else int(options.timeout * 1e9),
+            step=places.step,
+            block=places.block,
+            blocks=0 if options.places is None else places.blocks,
+            stride=places.stride,
         )
 
     def __str__(self) -> str:
@@ -102,6 +109,38 @@ def raw(array: Any, *, writable: bool) -> Buffer:
         return bytes_of(array, writable=writable, empty=True)
     except EndpointError as error:
         raise wrong(error.message, error.hint) from error
+
+
+def item_bytes(array: Any) -> int:
+    """Bytes of each element of a buffer."""
+    return int(getattr(array, "itemsize", 1))
+
+
+def placed(places: Strided, item_bytes: int) -> Strided:
+    """`places` in bytes, from elements of `item_bytes`.
+
+    Raises:
+        CollectiveError: kind ``argument``: blocks are no whole words, or reach too far.
+    """
+    step, block, stride = places.step * item_bytes, places.block * item_bytes, places.stride * item_bytes
+    if step % LANE_BYTES or block % LANE_BYTES or stride % LANE_BYTES:
+        raise wrong(f"{places} of elements of {item_bytes} bytes", f"give whole words of {LANE_BYTES} bytes")
+    if max(step, stride, places.blocks, block * places.blocks) >= 1 << 36:
+        raise wrong(f"{places} of elements of {item_bytes} bytes", "an operation has up to 2**36-1 bytes")
+    return Strided(step, block, places.blocks, stride)
+
+
+def parts(places: Strided, array: Buffer, own: Buffer, ranks: int) -> tuple[Buffer, Buffer]:
+    """All ranks' parts at `places` of an array, and this rank's part; both count elements of the parts alone.
+
+    Raises:
+        CollectiveError: kind ``argument``: they reach beyond the array.
+    """
+    if places.end(ranks) > array.elements:
+        raise wrong(f"{places} for {ranks} ranks in {in_words(array)}", f"it needs {places.end(ranks)} elements")
+    if own.address == array.address and own.elements == array.elements:
+        own = replace(own, elements=places.part)
+    return replace(array, elements=places.part * ranks), own
 
 
 def in_words(buffer: Buffer) -> str:

@@ -18,10 +18,11 @@ from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
+from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.work import Work
 from catchment.host.membership.description import Description
 from catchment.host.transport.addresses import Address
-from catchment.host.transport.buffers import Buffer
+from catchment.host.transport.buffers import ITEM_BYTES, Buffer
 from catchment.host.transport.stream import Stream
 from catchment.wire.generated.constants import DataType
 
@@ -213,18 +214,26 @@ class Communicator:
         priority: int = 0,
         timeout: float | None = None,
         tag: int = 0,
+        places: Strided | None = None,
     ) -> Work:
         """Rank r gets the r-th part of the result; `array` has size times as many elements as `out`.
 
-        `out` may be this rank's own part of `array`.
+        `out` may be this rank's own part of `array`.  With `places` the parts lie there in `array`, and `out` is as
+        long as one of them, or `array` itself: the result then takes the place of this rank's part.
         """
         source, target = calls.elements(array, writable=False), calls.elements(out, writable=True)
-        if source.dtype != target.dtype or source.elements != self.size * target.elements:
+        options = CallOptions(priority, timeout, tag)
+        if places is not None:
+            options = replace(options, places=calls.placed(places, ITEM_BYTES[source.dtype]))
+            parts, own = calls.parts(places, source, target, self.size)
+        else:
+            parts, own = source, target
+        if source.dtype != target.dtype or parts.elements != self.size * own.elements:
             raise wrong(
                 f"reduce_scatter of {in_words(source)} into {in_words(target)}",
                 f"give the same type, and {self.size} times as many elements as out has",
             )
-        return self._reduce(calls.REDUCE_SCATTER, (source, target), CallOptions(priority, timeout, tag), op, scaling)
+        return self._reduce(calls.REDUCE_SCATTER, (parts, own), options, op, scaling)
 
     def broadcast(
         self, array: Any, root: int, *, priority: int = 0, timeout: float | None = None, tag: int = 0
@@ -240,19 +249,31 @@ class Communicator:
         return self._start(Operation(calls.BARRIER, calls.NOTHING, calls.NOTHING, options))
 
     def all_gather(
-        self, array: Any, out: Any, *, priority: int = 0, timeout: float | None = None, tag: int = 0
+        self,
+        array: Any,
+        out: Any,
+        *,
+        priority: int = 0,
+        timeout: float | None = None,
+        tag: int = 0,
+        places: Strided | None = None,
     ) -> Work:
         """Every rank gets all ranks' arrays, one after the other; `out` has size times as many bytes as `array`.
 
-        `array` may be this rank's own part of `out`.
+        `array` may be this rank's own part of `out`.  With `places` the parts get there in `out`, and `array` is as
+        long as one of them, or `out` itself: this rank's part then is in its place already.
         """
         source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
+        options = CallOptions(priority, timeout, tag)
+        if places is not None:
+            options = replace(options, places=calls.placed(places, calls.item_bytes(out)))
+            target, source = calls.parts(options.places, target, source, self.size)
         if target.elements != self.size * source.elements:
             raise wrong(
                 f"all_gather of {in_words(source)} into {in_words(target)}",
                 f"out has {self.size} times the bytes of array",
             )
-        return self._start(Operation(calls.ALL_GATHER, source, target, CallOptions(priority, timeout, tag)))
+        return self._start(Operation(calls.ALL_GATHER, source, target, options))
 
     def beside(self, elements: int, *, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it with as many elements and the same tag: for what goes another way.

@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 6
+_ABI = 7
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -76,6 +76,10 @@ class Call(ctypes.Structure):
         ("source", ctypes.c_void_p),
         ("target", ctypes.c_void_p),
         ("timeout_ns", ctypes.c_int64),
+        ("step", ctypes.c_uint64),
+        ("block", ctypes.c_uint64),
+        ("blocks", ctypes.c_uint64),
+        ("stride", ctypes.c_uint64),
     )
 
 

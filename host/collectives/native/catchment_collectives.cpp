@@ -164,6 +164,18 @@ const char* wrong_with(const catchment_call& call, const Layout& layout) {
   if (call.kind == CATCHMENT_REDUCE_SCATTER && call.elements % layout.ranks != 0) {
     return "the elements are no multiple of the ranks";
   }
+  if (call.blocks != 0) {
+    const std::uint64_t scattered = call.kind == CATCHMENT_REDUCE_SCATTER ? layout.ranks : 1;
+    const std::uint64_t part =
+        call.elements / scattered * item_bytes(static_cast<wire::DataType>(call.type));
+    if (call.kind != CATCHMENT_ALL_GATHER && call.kind != CATCHMENT_REDUCE_SCATTER) {
+      return "only all_gather and reduce_scatter are strided";
+    }
+    if ((call.step | call.block | call.stride) % wire::kLaneBytes != 0) {
+      return "strides are no whole words";
+    }
+    if (call.block > part || call.block * call.blocks != part) return "the blocks are no part";
+  }
   const bool moves = call.kind != CATCHMENT_BARRIER && call.kind < CATCHMENT_BESIDE;
   const bool data = moves && call.elements != 0;
   if (data && (call.source == nullptr || call.target == nullptr)) return "an array is missing";
@@ -265,6 +277,12 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
   if (negotiates(asked.signature.scaling) && few && !bits_of_array) {
     asked.signature.scaling = ScalingMode::kNone;
     asked.signature.exponent = 0;
+  }
+  if (call->blocks != 0 && call->block != 0) {
+    asked.spread = {call->step, call->block, call->blocks, call->stride};
+    const std::uint32_t hash = asked.spread->hash();
+    asked.signature.root = static_cast<std::uint8_t>(1 + hash % 255);
+    asked.signature.tag ^= hash;
   }
   asked.source = static_cast<const std::uint8_t*>(call->source);
   asked.target = static_cast<std::uint8_t*>(call->target);

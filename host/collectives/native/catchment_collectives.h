@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 6
+#define CATCHMENT_COLLECTIVES_ABI 7
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 typedef struct catchment_group catchment_group;
@@ -117,6 +117,14 @@ typedef struct catchment_call {
   const void* source; /* both stay in place until the operation is done */
   void* target;       /* may be `source` */
   int64_t timeout_ns; /* 0: the communicator's */
+  /* Of all_gather and reduce_scatter, bytes in whole words: rank r's part is `blocks` blocks of
+   * `block`, block j at r * step + j * stride of the target (all_gather) or of the source
+   * (reduce_scatter); also of the other one where it is the same.  blocks 0: parts are one after
+   * the other. */
+  uint64_t step;
+  uint64_t block;
+  uint64_t blocks;
+  uint64_t stride;
 } catchment_call;
 
 typedef struct catchment_result {

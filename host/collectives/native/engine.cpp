@@ -56,8 +56,7 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
       static_cast<std::uint32_t>((operation->lanes + layout_.lanes - 1) / layout_.lanes);
   operation->rides = operation->lanes != 0 && operation->lanes <= riding(layout_).lanes;
   if (signature.scaling == ScalingMode::kWhole) {
-    const Scale own = scale_of(signature.type, operation->call.source, signature.elements);
-    operation->whole = std::max(own.exponent, signature.exponent);
+    operation->whole = std::max(scale_of(operation->call).exponent, signature.exponent);
   }
   if (negotiates(signature.scaling)) {
     const auto first = std::min(operation->vectors, config_.stream.slots);
@@ -77,8 +76,7 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
     }
   }
   if (sums_words(signature)) {
-    count_cut(*operation, 0,
-              count_nonfinite(signature.type, operation->call.source, signature.elements));
+    count_cut(*operation, 0, count_nonfinite(operation->call));
   }
   if (signature.reduction == Reduction::kMax || sums_words(signature)) {
     operation->gathered.resize(signature.elements * item_bytes(signature.type) * layout_.ranks);

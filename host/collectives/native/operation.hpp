@@ -12,6 +12,7 @@
 #include "retransmit_timer.hpp"
 #include "scale.hpp"
 #include "signature.hpp"
+#include "spread.hpp"
 
 namespace catchment::host {
 
@@ -24,6 +25,10 @@ struct Call {
   Nanos timeout = 0;  // without progress; 0: the communicator's
   // Of the array that this is a part of, the others of which go over other rails; 0: it is all.
   std::uint64_t elements_in_all = 0;
+  // Of all_gather: where the target has the ranks' parts, and the source too where it is the
+  // target. Of reduce_scatter: where the source has them, and the target too where it is the
+  // source.
+  std::optional<Spread> spread = {};
 };
 
 // What host.collectives.CollectiveError carries.

@@ -91,11 +91,37 @@ void to_elements(const Signature& signature, const std::uint8_t* lanes, std::siz
   }
 }
 
+// Where the ranks' parts of a gather's result or of a scattered source lie; of other operations all
+// is one part.
+Spread spread_of(const Call& call, std::uint64_t part) {
+  return call.spread.value_or(Spread::side_by_side(part));
+}
+
+Spread spread_of_source(const Call& call) {
+  return spread_of(call, std::max<std::uint64_t>(1, bytes_of(call.signature)));
+}
+
+// Whether the one array of an operation has strided parts, and both source and target are it.
+bool in_place(const Call& call) { return call.spread && call.target == call.source; }
+
+// Bytes of this rank's result that lie together, `at` bytes into it, when [first, last) of its
+// bytes are written.
+template <typename Run>
+void for_each_run_of_result(const Call& call, std::uint64_t first, std::uint64_t last,
+                            const Layout& layout, Run&& run) {
+  if (!in_place(call)) return run(call.target + first, first, last - first);
+  const std::uint64_t start = layout.rank * call.spread->part();
+  call.spread->for_each_run(start + first, start + last,
+                            [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
+                              run(call.target + place, at - start, count);
+                            });
+}
+
 // The part of vector `index`, counted over the whole operation, that this rank's result has, and
-// where it goes.
+// its first byte in it.
 struct Part {
   Range lanes;
-  std::uint8_t* target = nullptr;
+  std::uint64_t first = 0;
 };
 
 Part part_of_result(const Operation& operation, std::uint32_t index, const Layout& layout) {
@@ -110,7 +136,30 @@ Part part_of_result(const Operation& operation, std::uint32_t index, const Layou
     wanted = overlap(lanes, {start, start + part});
     if (wanted.empty()) return {};
   }
-  return {wanted, operation.call.target + (wanted.first - start) * item_bytes(signature.type)};
+  return {wanted, (wanted.first - start) * item_bytes(signature.type)};
+}
+
+// This rank's elements of lanes [lanes.first, lanes.last): `run(source, lane, count)` for each run
+// of them that lie together.
+template <typename Run>
+void for_each_run_of_lanes(const Call& call, Range lanes, Run&& run) {
+  const std::uint64_t item = item_bytes(call.signature.type);
+  spread_of_source(call).for_each_run(
+      lanes.first * item, lanes.last * item,
+      [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
+        run(call.source + place, at / item, count / item);
+      });
+}
+
+Scale scale_of_lanes(const Call& call, Range lanes) {
+  Scale scale;
+  for_each_run_of_lanes(call, lanes,
+                        [&](const std::uint8_t* from, std::uint64_t, std::uint64_t count) {
+                          const Scale run = scale_of(call.signature.type, from, count);
+                          scale.exponent = std::max(scale.exponent, run.exponent);
+                          scale.marked = scale.marked || run.marked;
+                        });
+  return scale;
 }
 
 }  // namespace
@@ -146,18 +195,24 @@ std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
 Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
          std::uint8_t* payload) {
   const Signature& signature = operation.call.signature;
-  const std::uint8_t* const source = operation.call.source;
+  const Call& call = operation.call;
   const Range lanes = covered(operation, index, layout);
   const std::uint64_t payload_bytes = static_cast<std::uint64_t>(layout.lanes) * kLaneBytes;
   if (!passes_words(signature)) {
-    const std::uint8_t* const from = source + lanes.first * item_bytes(signature.type);
     Cut cut;
-    if (scale.marked) {
-      cut.nonfinite = quantize_marked(signature.type, from, lanes.size(), scale.exponent,
-                                      layout.ranks, payload);
-    } else {
-      cut = quantize(signature.type, from, lanes.size(), scale.exponent, layout.headroom, payload);
-    }
+    for_each_run_of_lanes(
+        call, lanes, [&](const std::uint8_t* from, std::uint64_t lane, std::uint64_t count) {
+          std::uint8_t* const to = payload + (lane - lanes.first) * kLaneBytes;
+          Cut run;
+          if (scale.marked) {
+            run.nonfinite =
+                quantize_marked(signature.type, from, count, scale.exponent, layout.ranks, to);
+          } else {
+            run = quantize(signature.type, from, count, scale.exponent, layout.headroom, to);
+          }
+          cut.saturated += run.saturated;
+          cut.nonfinite += run.nonfinite;
+        });
     std::memset(payload + lanes.size() * kLaneBytes, 0, payload_bytes - lanes.size() * kLaneBytes);
     return cut;
   }
@@ -169,17 +224,37 @@ Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Lay
   const std::uint64_t start = gather ? layout.rank * words : 0;
   const Range own = overlap(lanes, {start, start + words});
   if (own.empty()) return {};
-  words_to_lanes(source, bytes, {own.first - start, own.last - start},
-                 payload + (own.first - lanes.first) * kLaneBytes);
+  const Range wanted{(own.first - start) * kLaneBytes,
+                     std::min((own.last - start) * kLaneBytes, bytes)};
+  const bool gathers_parts = signature.kind == Kind::kAllGather;
+  // All of a gather's source is this rank's part.
+  const std::uint64_t part = gathers_parts && in_place(call) ? layout.rank * bytes : 0;
+  const Spread spread =
+      gathers_parts && !in_place(call) ? Spread::side_by_side(bytes) : spread_of_source(call);
+  spread.for_each_run(part + wanted.first, part + wanted.last,
+                      [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
+                        const std::uint64_t word = start + (at - part) / kLaneBytes;
+                        words_to_lanes(call.source + place, count, {0, words_of(count)},
+                                       payload + (word - lanes.first) * kLaneBytes);
+                      });
   return {};
+}
+
+Scale scale_of(const Call& call) { return scale_of_lanes(call, {0, call.signature.elements}); }
+
+std::uint32_t count_nonfinite(const Call& call) {
+  std::uint32_t found = 0;
+  for_each_run_of_lanes(call, {0, call.signature.elements},
+                        [&](const std::uint8_t* from, std::uint64_t, std::uint64_t count) {
+                          found += count_nonfinite(call.signature.type, from, count);
+                        });
+  return found;
 }
 
 Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout) {
   const Signature& signature = operation.call.signature;
   const Range lanes = covered(operation, index, layout);
-  Scale scale =
-      scale_of(signature.type, operation.call.source + lanes.first * item_bytes(signature.type),
-               lanes.size());
+  Scale scale = scale_of_lanes(operation.call, lanes);
   if (signature.scaling == ScalingMode::kWhole) scale.exponent = operation.whole;
   return scale;
 }
@@ -187,7 +262,12 @@ Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& la
 void spoil(Operation& operation, std::uint32_t index, const Layout& layout) {
   const Part part = part_of_result(operation, index, layout);
   if (part.lanes.empty()) return;
-  fill_nan(operation.call.signature.type, part.lanes.size(), part.target);
+  const wire::DataType type = operation.call.signature.type;
+  for_each_run_of_result(operation.call, part.first,
+                         part.first + part.lanes.size() * item_bytes(type), layout,
+                         [type](std::uint8_t* target, std::uint64_t, std::uint64_t count) {
+                           fill_nan(type, count / item_bytes(type), target);
+                         });
 }
 
 void place(Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
@@ -197,8 +277,14 @@ void place(Operation& operation, std::uint32_t index, Scale scale, const Layout&
   if (!passes_words(signature)) {
     const Part part = part_of_result(operation, index, layout);
     if (part.lanes.empty()) return;
-    to_elements(signature, payload + (part.lanes.first - lanes.first) * kLaneBytes,
-                part.lanes.size(), scale, layout, part.target);
+    const std::uint8_t* const from = payload + (part.lanes.first - lanes.first) * kLaneBytes;
+    const std::uint64_t item = item_bytes(signature.type);
+    for_each_run_of_result(operation.call, part.first, part.first + part.lanes.size() * item,
+                           layout,
+                           [&](std::uint8_t* target, std::uint64_t at, std::uint64_t count) {
+                             to_elements(signature, from + (at - part.first) / item * kLaneBytes,
+                                         count / item, scale, layout, target);
+                           });
     return;
   }
   const std::uint64_t bytes = bytes_of(signature);
@@ -209,13 +295,20 @@ void place(Operation& operation, std::uint32_t index, Scale scale, const Layout&
     }
     return;
   }
-  std::uint8_t* const target =
-      signature.kind == Kind::kAllGather ? operation.call.target : operation.gathered.data();
+  const bool gather = signature.kind == Kind::kAllGather;
+  std::uint8_t* const target = gather ? operation.call.target : operation.gathered.data();
+  const Spread spread = gather ? spread_of(operation.call, bytes) : Spread::side_by_side(bytes);
   for (std::uint64_t rank = lanes.first / words; rank * words < lanes.last; ++rank) {
     const Range part = overlap(lanes, {rank * words, (rank + 1) * words});
-    lanes_to_words(payload + (part.first - lanes.first) * kLaneBytes,
-                   {part.first - rank * words, part.last - rank * words}, target + rank * bytes,
-                   bytes);
+    const Range wanted{
+        rank * bytes + (part.first - rank * words) * kLaneBytes,
+        std::min(rank * bytes + (part.last - rank * words) * kLaneBytes, (rank + 1) * bytes)};
+    spread.for_each_run(
+        wanted.first, wanted.last, [&](std::uint64_t place, std::uint64_t at, std::uint64_t count) {
+          const std::uint64_t word = rank * words + (at - rank * bytes) / kLaneBytes;
+          lanes_to_words(payload + (word - lanes.first) * kLaneBytes, {0, words_of(count)},
+                         target + place, count);
+        });
   }
 }
 
@@ -231,16 +324,21 @@ void finish(Operation& operation, const Layout& layout) {
     count = part_of(signature, layout);
     first = layout.rank * count;
   }
-  const std::uint8_t* const start = operation.gathered.data() + first * item_bytes(signature.type);
-  if (signature.reduction != Reduction::kMax) {
-    add_gathered(signature.type, start, bytes, layout.ranks, count, divisor_of(signature, layout),
-                 operation.call.target);
-    return;
-  }
-  std::memcpy(operation.call.target, start, count * item_bytes(signature.type));
-  for (std::uint32_t rank = 1; rank < layout.ranks; ++rank) {
-    maximum(signature.type, start + rank * bytes, count, operation.call.target);
-  }
+  const std::uint64_t item = item_bytes(signature.type);
+  const std::uint8_t* const start = operation.gathered.data() + first * item;
+  for_each_run_of_result(operation.call, 0, count * item, layout,
+                         [&](std::uint8_t* target, std::uint64_t at, std::uint64_t length) {
+                           if (signature.reduction != Reduction::kMax) {
+                             add_gathered(signature.type, start + at, bytes, layout.ranks,
+                                          length / item, divisor_of(signature, layout), target);
+                             return;
+                           }
+                           std::memcpy(target, start + at, length);
+                           for (std::uint32_t rank = 1; rank < layout.ranks; ++rank) {
+                             maximum(signature.type, start + at + rank * bytes, length / item,
+                                     target);
+                           }
+                         });
 }
 
 }  // namespace catchment::host

@@ -33,6 +33,12 @@ std::uint64_t lanes_of(const Signature& signature, const Layout& layout);
 Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
          std::uint8_t* payload);
 
+// What all of this rank's values need.
+Scale scale_of(const Call& call);
+
+// How many of this rank's floats are NaN or infinite.
+std::uint32_t count_nonfinite(const Call& call);
+
 // What this rank's values of vector `index` need.
 Scale scale_of(const Operation& operation, std::uint32_t index, const Layout& layout);
 

@@ -72,12 +72,16 @@ std::string describe(const Signature& signature) {
   if (signature.kind == Kind::kReduce || signature.kind == Kind::kBroadcast) {
     add("root " + std::to_string(signature.root));
   }
+  const bool scatters =
+      signature.kind == Kind::kReduceScatter || signature.kind == Kind::kAllGather;
+  const bool strided = scatters && signature.root != 0;
+  if (strided) add("strided " + std::to_string(signature.root));
   if (signature.scaling == ScalingMode::kFixed) add("E " + std::to_string(signature.exponent));
   if (signature.scaling == ScalingMode::kDelayed) {
     add("E about " + std::to_string(signature.exponent));
   }
   if (signature.scaling == ScalingMode::kWhole) add("one E");
-  if (signature.tag != 0) add("tag " + std::to_string(signature.tag));
+  if (signature.tag != 0 && !strided) add("tag " + std::to_string(signature.tag));
   return text + ")";
 }
 

@@ -50,6 +50,7 @@ struct Signature {
   Reduction reduction = Reduction::kSum;
   wire::DataType type = wire::DataType::kBYTES;
   ScalingMode scaling = ScalingMode::kNone;
+  // Of all_gather and reduce_scatter: of a hash of the places of strided parts, else 0.
   std::uint8_t root = 0;
   std::int8_t exponent = 0;
   bool cancelled = false;

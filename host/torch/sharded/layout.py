@@ -61,12 +61,12 @@ class ShardLayout:
         """Rows of rank `number` that are not padding."""
         return max(0, min(self.chunk // PAIR, self.rows - number * (self.chunk // PAIR)))
 
-    def between_nodes(self, itemsize: int) -> Strided:
-        """Stage 1: one chunk of each node, from that of the own lane in node 0 on; bytes."""
-        chunk = self.chunk * itemsize
-        return Strided(step=self.lanes * chunk, block=chunk, blocks=1, stride=chunk)
+    @property
+    def between_nodes(self) -> Strided:
+        """One chunk of each node, from that of the own lane in node 0 on."""
+        return Strided(step=self.lanes * self.chunk, block=self.chunk)
 
-    def in_node(self, itemsize: int) -> Strided:
-        """Stage 2: of each lane one chunk in every node's part, from the buffer's beginning on; bytes."""
-        chunk = self.chunk * itemsize
-        return Strided(step=chunk, block=chunk, blocks=self.nodes, stride=self.lanes * chunk)
+    @property
+    def in_node(self) -> Strided:
+        """Of each lane one chunk in every node's part, from the buffer's beginning on."""
+        return Strided(step=self.chunk, block=self.chunk, blocks=self.nodes, stride=self.lanes * self.chunk)

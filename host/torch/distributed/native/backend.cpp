@@ -86,7 +86,11 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
           .elements = call.elements,
           .source = call.source,
           .target = call.target,
-          .timeout_ns = std::max<std::int64_t>(0, std::chrono::nanoseconds(timeout).count())};
+          .timeout_ns = std::max<std::int64_t>(0, std::chrono::nanoseconds(timeout).count()),
+          .step = 0,
+          .block = 0,
+          .blocks = 0,
+          .stride = 0};
       flight->add(catchment_group_start(group_, &asked));
     }
     ++operations_;

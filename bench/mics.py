@@ -1,0 +1,164 @@
+"""`make bench-mics`: what a sharded model moves between nodes, beside the formulas; its bits beside DDP's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import nn
+
+from bench.report import Figure, publish
+from catchment.host.torch.sharded.gather import Gatherer
+from catchment.host.torch.sharded.groups import Groups
+from catchment.host.torch.sharded.layout import ShardLayout
+from catchment.host.torch.sharded.links import Line, Links
+from catchment.host.torch.sharded.options import MiCSOptions
+from catchment.host.torch.sharded.session import ShardedModel
+from catchment.sim.lab.worlds import World, together
+
+NODE, GATHERED = 8, 1 << 18
+MICRO_STEPS, STEPS = 4, 2
+WIDTH, LAYERS = 128, 4
+
+
+def ring_sends(ring: Sequence[int], node_size: int, chunk: int) -> dict[int, int]:
+    """Bytes that each node sends to others in a ring all-gather of one chunk of each rank, step by step."""
+    sent = {rank // node_size: 0 for rank in ring}
+    for _ in range(len(ring) - 1):
+        for place, rank in enumerate(ring):
+            after = ring[(place + 1) % len(ring)]
+            if rank // node_size != after // node_size:
+                sent[rank // node_size] += chunk
+    return sent
+
+
+def ring_volumes(groups: Groups, size: int) -> tuple[int, int]:
+    """Bytes that the busiest node sends to others to gather `size` bytes in a group: in one ring, and in two stages."""
+    chunk = size // groups.partition_size
+    flat = ring_sends(groups.partition(0), groups.node_size, chunk)
+    staged: dict[int, int] = dict.fromkeys(flat, 0)
+    for rank in groups.node(0):
+        for node, sent in ring_sends(groups.lane(rank), groups.node_size, chunk).items():
+            staged[node] += sent
+    return max(flat.values()), max(staged.values())
+
+
+def sent_between_nodes(links: Sequence[Links], lines: Callable[[Links], Sequence[Line]]) -> int:
+    """Bytes that the ranks of the first node have sent on lines that cross nodes, frames' headers included."""
+    size = links[0].groups.node_size
+    total = 0
+    for own in links[:size]:
+        for line in lines(own):
+            if line.communicator is not None and len({rank // size for rank in line.ranks}) > 1:
+                total += line.communicator.stats()["bytes_sent"]
+    return total
+
+
+def counted_gather(world: World, groups: Groups, *, hierarchical: bool) -> int:
+    """Bytes that a node sends through the switch to gather `GATHERED` floats."""
+
+    def body(own: Links) -> None:
+        layout = ShardLayout(GATHERED, own.nodes, own.lanes)
+        number = groups.number(own.rank)
+        chunk = torch.arange(layout.chunk, dtype=torch.float32) + number * layout.chunk
+        out = torch.zeros(layout.padded)
+        gatherer = Gatherer(own)
+        gatherer.start(chunk, out, layout, tag=1, doing="a gather").wait()
+        gatherer.close()
+        assert torch.equal(out, torch.arange(layout.padded, dtype=torch.float32))
+
+    with world.linked(groups, hierarchical=hierarchical) as links:
+        together([partial(body, own) for own in links])
+        return sent_between_nodes(links, lambda own: (own.gather.between, own.gather.inside))
+
+
+def model() -> nn.Module:
+    """The same on every rank."""
+    made = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS)))
+    with torch.no_grad():
+        for number, value in enumerate(made.parameters()):
+            value.copy_(torch.sin(torch.arange(value.numel()) + number).view(value.shape) / 16)
+    return made
+
+
+def counted_training(world: World, groups: Groups, options: MiCSOptions) -> tuple[int, torch.Tensor]:
+    """Bytes that a node sends to others for gradients, and the trained weights of the first layer's first chunk."""
+    weights: dict[int, torch.Tensor] = {}
+
+    def body(own: Links) -> None:
+        made = torch.Generator().manual_seed(own.rank)
+        mics = ShardedModel(model(), options, own)
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        for _ in range(STEPS):
+            for number in range(options.micro_steps):
+                with mics.micro_step(number):
+                    mics.model(torch.randn(4, WIDTH, generator=made)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        if own.rank == 0:
+            weights[0] = mics.parameters()[0].detach().clone()
+
+    with world.linked(groups, hierarchical=options.hierarchical) as links:
+        together([partial(body, own) for own in links])
+        sent = sent_between_nodes(links, lambda own: (own.scatter.between, own.scatter.inside, own.replicas))
+    return sent, weights[0]
+
+
+def volumes() -> list[Figure]:
+    """What two stages spare between nodes: of rings, enumerated, and through the switch, counted."""
+    found = []
+    for size in (16, 32, 64):
+        flat, staged = ring_volumes(Groups.of(size, size, NODE), GATHERED * 4)
+        wanted = 100 * (1 - (size - NODE) / (size - 1))
+        found.append(
+            Figure(f"ring gather, p = {size}: two stages less", 100 * (1 - staged / flat), "%", "formula", wanted, 1.0)
+        )
+    with World(16).running() as world:
+        groups = Groups.of(16, 16, NODE)
+        counts = [counted_gather(world, groups, hierarchical=staged) for staged in (True, False)]
+    found.append(Figure("switch gather, p = 16: bytes of a node", counts[0], "B", "one stage", counts[1], 1 / NODE))
+    return found
+
+
+def hops() -> list[Figure]:
+    """What a node sends for gradients with one hop and with two, and with integers of every grouping."""
+    found = []
+    options = MiCSOptions(micro_steps=MICRO_STEPS)
+    with World(8).running() as world:
+        groups = Groups.of(8, 2, 2)
+        one, two = (
+            counted_training(world, groups, MiCSOptions(micro_steps=MICRO_STEPS, two_hop=both))[0]
+            for both in (False, True)
+        )
+        found.append(
+            Figure(
+                f"gradients between nodes, one hop, s = {MICRO_STEPS}", one, "B", "two hops", two, float(MICRO_STEPS)
+            )
+        )
+        bits = []
+        for size in (1, 2, 4, 8):
+            exact = MiCSOptions(micro_steps=options.micro_steps, accumulate="int")
+            bits.append(counted_training(world, Groups.of(8, size, 2), exact)[1])
+    numel = min(value.numel() for value in bits)
+    same = sum(torch.equal(value[:numel], bits[0][:numel]) for value in bits)
+    found.append(Figure("partition sizes with the bits of DDP", same, "", "sizes", len(bits), 1.0))
+    n, p = 128, 8
+    two_hop = MICRO_STEPS * (p - 1) / p + 2 * (n - p) / (n * p) * p
+    bound = 2 * MICRO_STEPS / (MICRO_STEPS + 2)
+    exact_ratio = 2 * MICRO_STEPS * (n - 1) / n / two_hop
+    found.append(
+        Figure(f"2-hop against an all-reduce each micro-step, n = {n}, p = k = {p}", exact_ratio, "", "2s/(s+2)", bound)
+    )
+    return found
+
+
+def main() -> None:
+    """Run it."""
+    publish(
+        "mics", [*volumes(), *hops()], ["rings are enumerated step by step; what goes through the switch is counted"]
+    )
+
+
+if __name__ == "__main__":
+    main()

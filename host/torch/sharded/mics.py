@@ -1,0 +1,120 @@
+"""`MiCS`: a model sharded over the ranks of torch.distributed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import torch.distributed as dist
+from torch import nn
+
+from catchment.host.collectives import CollectiveError, Communicator
+from catchment.host.torch.distributed.native_group import switch_of
+from catchment.host.torch.partition import layers_of
+from catchment.host.torch.sharded.errors import ShardingError
+from catchment.host.torch.sharded.footprint import footprint
+from catchment.host.torch.sharded.groups import Groups, Ranks, node_size_of, partition_sizes
+from catchment.host.torch.sharded.links import Explain, Links
+from catchment.host.torch.sharded.memory_model import choose
+from catchment.host.torch.sharded.options import MiCSOptions
+from catchment.host.torch.sharded.session import ShardedModel
+
+_LOG: Final = logging.getLogger("catchment.torch")
+
+
+class MiCS(ShardedModel):
+    """A model sharded over partition groups of the ranks of `dist.init_process_group("catchment")`.
+
+        mics = MiCS(model, MiCSOptions(partition_size=4, micro_steps=4))
+        optimizer = torch.optim.AdamW(mics.parameters())
+        for batch in data:
+            for number, part in enumerate(batch):
+                with mics.micro_step(number):
+                    loss_of(model(part)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    Args:
+        model: the same, with the same weights, on all ranks.
+        options: how it is sharded.
+        layers: names of the modules that are layers, in the order forward runs them.
+        node_size: ranks of each node; found by their hosts' names unless given.
+
+    Raises:
+        ShardingError: the world, the options or the model do not fit each other.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        options: MiCSOptions | None = None,
+        *,
+        layers: Sequence[str] | None = None,
+        node_size: int | None = None,
+    ) -> None:
+        options = options or MiCSOptions()
+        if not dist.is_initialized():
+            raise ShardingError('there is no process group: call torch.distributed.init_process_group("catchment")')
+        world, rank = dist.get_world_size(), dist.get_rank()
+        size = _node_size(world) if node_size is None else node_size
+        if options.partition_size == "auto":
+            options = replace(options, partition_size=_chosen(model, options, layers, world, size))
+        assert options.partition_size != "auto"
+        groups = Groups.of(world, options.partition_size, size)
+        super().__init__(model, options, Links.open(groups, rank, _open, hierarchical=options.hierarchical), layers)
+
+
+def _node_size(world: int) -> int:
+    hosts: list[str] = [""] * world
+    dist.all_gather_object(hosts, os.environ.get("CATCHMENT_NODE", socket.gethostname()))
+    return node_size_of(hosts)
+
+
+def _chosen(model: nn.Module, options: MiCSOptions, layers: Sequence[str] | None, world: int, node_size: int) -> int:
+    memory = options.memory or _host_memory() // node_size
+    numels = [layer.spec.numel for layer in layers_of(model, layers)]
+    needs = {size: footprint(numels, options, size) for size in partition_sizes(world, node_size)}
+    own: int | str
+    try:
+        own = choose(needs, memory, "the model").partition_size
+    except ShardingError as error:
+        own = f"rank {dist.get_rank()}: {error}"
+    found: list[int | str] = [own] * world
+    dist.all_gather_object(found, own)
+    if failed := [said for said in found if isinstance(said, str)]:
+        raise ShardingError(failed[0])
+    size = max(said for said in found if isinstance(said, int))  # hosts may have unequal memory
+    _LOG.info("partition groups of %d ranks: %s fit %d bytes of each", size, needs[size], memory)
+    return size
+
+
+def _host_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _open(purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]:
+    """A communicator of this rank's group; all ranks make all groups."""
+    rank = dist.get_rank()
+    own = None
+    for ranks in groups:
+        made = dist.new_group(list(ranks), group_desc=purpose)
+        if rank in ranks:
+            own = made
+    switch = switch_of(own)
+    if switch is None:
+        raise ShardingError(
+            f"the {purpose} group of rank {rank} does not go through a switch: MiCS needs the backend catchment, and "
+            "a switch for groups of ranks (docs/mics.md)"
+        )
+    if not switch.order.is_same:
+        raise ShardingError(f"the {purpose} group of rank {rank} has its ranks in another order than its job")
+
+    def explain(error: CollectiveError) -> CollectiveError:
+        details = ("kind", "operation", "peers", "seq", "hint", "fatal")
+        return switch.failed(error.message, **{name: getattr(error, name) for name in details})
+
+    return switch.communicator, explain

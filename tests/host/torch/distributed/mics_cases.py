@@ -1,0 +1,170 @@
+"""MiCS over the ranks of torch.distributed, its checkpoints, and FSDP2 with the hierarchical gather; four ranks."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+
+from catchment.host.torch.sharded import Groups, MiCS, MiCSOptions, ShardingError
+from catchment.host.torch.sharded.checkpoint import load, save
+from catchment.host.torch.sharded.fsdp import accumulate, hierarchical
+
+STEPS, MICRO_STEPS = 3, 2
+
+
+def refused(call: Callable[[], Any]) -> str:
+    """What a call says that has to be refused."""
+    try:
+        call()
+    except ShardingError as error:
+        return str(error)
+    raise AssertionError("it was not refused")
+
+
+def model(width: int = 9) -> nn.Module:
+    torch.manual_seed(11)
+    blocks = [nn.Sequential(nn.Linear(width, 13), nn.GELU(), nn.Linear(13, width)) for _ in range(3)]
+    return nn.Sequential(*blocks, nn.Linear(width, 2))
+
+
+def batch(rank: int, step: int, number: int) -> torch.Tensor:
+    made = torch.Generator().manual_seed(1000 * step + 10 * number + rank)
+    return torch.randn(3, 9, generator=made)
+
+
+def train(mics: MiCS, optimizer: torch.optim.Optimizer, steps: range) -> None:
+    for step in steps:
+        for number in range(MICRO_STEPS):
+            with mics.micro_step(number):
+                (mics.model(batch(dist.get_rank(), step, number)) ** 2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def options(partition_size: int, **more: Any) -> MiCSOptions:
+    return MiCSOptions(partition_size=partition_size, micro_steps=MICRO_STEPS, accumulate="int", **more)
+
+
+def weights(mics: MiCS) -> list[torch.Tensor]:
+    """Every layer's, from all ranks of the partition group."""
+    found = []
+    for number, (_, parameter) in enumerate(mics.named_parameters()):
+        chunks: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(chunks, parameter.detach())
+        first = mics.links.groups.partition(dist.get_rank())[0]
+        whole = torch.cat(chunks[first : first + mics.links.groups.partition_size])
+        found.append(whole[: mics.shards.layouts[number].rows * 2].clone())
+    return found
+
+
+def reference(steps: int) -> list[torch.Tensor]:
+    """The same training with the whole model on every rank."""
+    with MiCS(model(), options(1), node_size=1) as whole:
+        train(whole, torch.optim.AdamW(whole.parameters(), lr=0.01), range(steps))
+        return weights(whole)
+
+
+def case_a_checkpoint_loads_at_another_partition_size(rank: int, size: int) -> None:
+    folder: list[Any] = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(folder, 0)
+    with MiCS(model(), options(4), node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        train(mics, optimizer, range(STEPS))
+        save(mics, folder[0], optimizer)
+    torch.manual_seed(11)
+    with MiCS(nn.Sequential(*copy.deepcopy(list(model().children()))), options(2), node_size=2) as mics:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=0.01)
+        load(mics, folder[0], optimizer)
+        train(mics, optimizer, range(STEPS, 2 * STEPS))
+        found = weights(mics)
+    for own, right in zip(found, reference(2 * STEPS), strict=True):
+        assert torch.equal(own, right)
+    with MiCS(nn.Sequential(*list(model().children())[:3]), options(2), node_size=2) as other:
+        before = [value.detach().clone() for value in other.parameters()]
+        assert "its layer 3 is not in this one" in refused(lambda: load(other, folder[0]))
+        assert all(map(torch.equal, before, other.parameters()))
+    with MiCS(model(8), options(2), node_size=2) as wider:
+        assert "layer 0 has 248 parameters there, 222 here" in refused(lambda: load(wider, folder[0]))
+        assert "there is no checkpoint in" in refused(lambda: load(wider, Path(folder[0]) / "none"))
+
+
+def case_bf16_layers_train(rank: int, size: int) -> None:
+    before = float(sum((model()(batch(rank, 0, 0)) ** 2).mean() for _ in range(1)))
+    with MiCS(model(), options(4, param_dtype=torch.bfloat16), node_size=2) as mics:
+        train(mics, torch.optim.AdamW(mics.parameters(), lr=0.01), range(4))
+        with torch.no_grad():
+            out = mics.model(batch(rank, 0, 0))
+    assert out.dtype == torch.bfloat16
+    assert float((out.float() ** 2).mean()) < before
+
+
+def case_auto_takes_the_smallest_that_fits(rank: int, size: int) -> None:
+    with MiCS(model(), MiCSOptions(), node_size=2) as mics:
+        assert mics.links.groups.partition_size == 1
+    os.environ["CATCHMENT_NODE"] = f"n{rank // 2}"
+    try:
+        with MiCS(model(), MiCSOptions(memory=32000)) as mics:
+            assert mics.links.groups.node_size == 2
+            assert mics.links.groups.partition_size in {2, 4}
+        assert "the model fits no partition group: on 4 ranks each needs" in refused(
+            lambda: MiCS(model(), MiCSOptions(memory=1000))
+        )
+        os.environ["CATCHMENT_NODE"] = f"n{rank // 3}"
+        assert "unequal numbers of ranks (n0 3, n1 1)" in refused(lambda: MiCS(model()))
+    finally:
+        del os.environ["CATCHMENT_NODE"]
+
+
+def case_weights_that_differ_are_refused(rank: int, size: int) -> None:
+    own = model()
+    with torch.no_grad():
+        own[0][0].weight[0, 0] += rank == 2
+    said: list[Any] = [None] * size
+    words = ""
+    try:
+        MiCS(own, options(2), node_size=2).close()
+    except ShardingError as error:
+        words = str(error)
+    dist.all_gather_object(said, words)
+    assert any("weights of rank" in each for each in said)
+
+
+def digest(staged: bool) -> float:
+    """Of an FSDP2 model on partition groups of four, or of two pairs, after some steps."""
+    size = dist.get_world_size()
+    groups = Groups.of(size, 4, 2)
+    whole = model()
+    mesh = init_device_mesh("cpu", (size // 4, 4), mesh_dim_names=("replicate", "shard"))
+    for block in whole:
+        fully_shard(block, mesh=mesh)
+    fully_shard(whole, mesh=mesh)
+    if staged:
+        hierarchical(whole, groups)
+    optimizer = torch.optim.AdamW(whole.parameters(), lr=0.01)
+    for step in range(STEPS):
+        for number in range(MICRO_STEPS):
+            accumulate(whole, last=number == MICRO_STEPS - 1)
+            (whole(batch(dist.get_rank(), step, number)) ** 2).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    full = [value.full_tensor() for value in whole.parameters() if isinstance(value, DTensor)]
+    return float(torch.cat([value.detach().reshape(-1) for value in full]).double().square().sum())
+
+
+def case_fsdp2_with_a_hierarchical_gather_gives_the_same_bits(rank: int, size: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert digest(staged=True) == digest(staged=False)
+    assert "has no FSDP modules" in refused(lambda: accumulate(nn.Linear(2, 2), last=True))

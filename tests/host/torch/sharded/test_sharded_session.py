@@ -1,0 +1,193 @@
+"""A sharded model besides its sums: its plan, its memory, what it refuses, and what it says when a rank is gone."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from catchment.host.torch.sharded.errors import ShardingError
+from catchment.host.torch.sharded.footprint import footprint
+from catchment.host.torch.sharded.groups import Groups
+from catchment.host.torch.sharded.links import Links
+from catchment.host.torch.sharded.options import MiCSOptions
+from catchment.host.torch.sharded.session import ShardedModel
+from catchment.sim.lab.worlds import World, together
+
+SIZE, WIDTH, LAYERS = 4, 16, 8
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """A switch of four ranks, whose ports lose frames."""
+    faults = [f"{port}:loss=0.005,seed={port}" for port in range(1, SIZE + 1)]
+    with World(SIZE, faults=faults).running() as running:
+        yield running
+
+
+class Stack(nn.Module):
+    """Equal layers, which run in the order of `order`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS))
+        self.order = list(range(LAYERS))
+        with torch.no_grad():
+            for number, value in enumerate(itertools.chain(self.parameters(), self.buffers())):
+                value.copy_(torch.sin(torch.arange(value.numel()) + number).view(value.shape) / 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for number in self.order:
+            x = torch.tanh(self.layers[number](x))
+        return x
+
+
+def step(mics: ShardedModel, rank: int, number: int = 0) -> None:
+    with mics.micro_step(number):
+        mics.model(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum().backward()
+
+
+def on_all(world: World, groups: Groups, options: MiCSOptions, body: Callable[[ShardedModel], object]) -> list[object]:
+    """`body` on every rank."""
+
+    def run(own: Links) -> object:
+        with ShardedModel(Stack(), options, own) as mics:
+            return body(mics)
+
+    with world.linked(groups) as links:
+        return together([lambda own=own: run(own) for own in links])
+
+
+def test_layers_are_gathered_ahead_and_those_in_memory_are_not_gathered_again(world: World) -> None:
+    def body(mics: ShardedModel) -> list[int]:
+        counts = []
+        for _ in range(3):
+            before = mics.gathers
+            step(mics, mics.links.rank)
+            counts.append(mics.gathers - before)
+        return counts
+
+    prefetch = 1
+    turned = prefetch + 2  # these are in memory when forward ends, and backward begins with them
+    assert (
+        on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(prefetch=prefetch), body) == [[2 * LAYERS - turned] * 3] * SIZE
+    )
+
+
+def test_small_layers_stay_until_the_optimizer_steps(world: World) -> None:
+    def body(mics: ShardedModel) -> int:
+        for number in range(2):
+            step(mics, mics.links.rank, number)
+        return mics.gathers
+
+    options = MiCSOptions(persist_below=WIDTH * WIDTH * 2, micro_steps=2)
+    assert on_all(world, Groups.of(SIZE, 2, 2), options, body) == [LAYERS] * SIZE
+
+
+def test_a_step_that_leaves_the_plan_is_told_and_still_right(world: World, rng: random.Random) -> None:
+    new = list(range(LAYERS))
+    rng.shuffle(new)
+    new[:2] = sorted(new[:2], reverse=True)  # never the first order
+
+    def body(mics: ShardedModel) -> tuple[int, torch.Tensor]:
+        for order in (None, None, new, new):
+            if order is not None:
+                mics.model.order = order
+            step(mics, mics.links.rank)
+        return mics.deviations, torch.cat([value.grad for value in mics.parameters() if value.grad is not None])
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = on_all(world, Groups.of(SIZE, 2, 2), MiCSOptions(accumulate="int"), body)
+    assert any("uses layer layers." in str(each.message) for each in told)
+    right = Stack()
+    right.order = new
+    sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
+    for rank, (deviations, gradients) in enumerate(found):
+        assert deviations == 1
+        chunk = WIDTH * (WIDTH + 1) // 2
+        for number, layer in enumerate(right.layers):
+            flat = torch.cat([value.grad.reshape(-1) for value in layer.parameters()])
+            own = gradients[number * chunk : (number + 1) * chunk]
+            torch.testing.assert_close(own, flat[rank % 2 * chunk :][:chunk], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [MiCSOptions(), MiCSOptions(accumulate="int"), MiCSOptions(param_dtype=torch.bfloat16)]
+)
+def test_memory_is_what_the_footprint_says_and_stays_where_it_is(world: World, options: MiCSOptions) -> None:
+    def body(mics: ShardedModel) -> tuple[int, int]:
+        optimizer = torch.optim.SGD(mics.parameters(), lr=0.01)
+        where: list[set[int]] = []
+        for _ in range(4):
+            step(mics, mics.links.rank)
+            places = {value.grad.data_ptr() for value in mics.parameters() if value.grad is not None}
+            places |= {value.data_ptr() for value in (*mics.parameters(), *mics.model.parameters())}
+            where.append(places)
+            optimizer.step()
+            optimizer.zero_grad()
+        assert all(places == where[0] for places in where)
+        need = footprint([WIDTH * (WIDTH + 1)] * LAYERS, options, 4)
+        adam = 8 * sum(layout.chunk for layout in mics.shards.layouts)
+        return need.states + need.layers, sum(mics.memory.values()) + adam
+
+    for predicted, taken in on_all(world, Groups.of(SIZE, 4, 2), options, body):
+        assert taken == pytest.approx(predicted, rel=0.02)
+
+
+def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(world: World) -> None:
+    def body(mics: ShardedModel) -> None:
+        with pytest.raises(ShardingError, match="micro-step 1, where 0 of 2 follows"), mics.micro_step(1):
+            pass
+        with pytest.raises(ShardingError, match="ended without a forward and a backward"), mics.micro_step(0):
+            pass
+        with pytest.raises(ShardingError, match="outside of micro_step"):
+            mics.model(torch.zeros(1, WIDTH))
+        with torch.no_grad():
+            assert mics.model(torch.zeros(1, WIDTH)).shape == (1, WIDTH)
+
+    on_all(world, Groups.of(SIZE, 2, 2), MiCSOptions(micro_steps=2), body)
+
+
+def test_gradients_that_are_cut_are_counted(world: World) -> None:
+    def body(mics: ShardedModel) -> int:
+        step(mics, mics.links.rank)
+        return mics.saturated
+
+    counts = on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(accumulate="int", exponent=-20), body)
+    assert all(isinstance(count, int) and count > 0 for count in counts)
+
+
+def test_a_frozen_parameter_is_refused(world: World) -> None:
+    with world.linked(Groups.of(SIZE, 1, 1)) as links:
+        frozen = Stack()
+        frozen.layers[3].bias.requires_grad_(False)
+        with pytest.raises(ShardingError, match=r"parameter bias of layer layers\.3 is frozen"):
+            ShardedModel(frozen, MiCSOptions(), links[0])
+
+
+def test_a_rank_that_is_gone_is_named_on_all_its_groups() -> None:
+    gone = 2
+    with World(SIZE, timeout=1.5).running() as world, world.linked(Groups.of(SIZE, 4, 2)) as links:
+
+        def body(own: Links) -> ShardingError | None:
+            with ShardedModel(Stack(), MiCSOptions(), own) as mics:
+                step(mics, own.rank)
+                if own.rank == gone:
+                    own.close(0.0)
+                    return None
+                with pytest.raises(ShardingError) as raised:
+                    step(mics, own.rank)
+                return raised.value
+
+        errors = together([lambda own=own: body(own) for own in links])
+    for rank in (0, 3):  # those that share a lane or a node with it
+        assert errors[rank].ranks == (gone,), errors[rank]
+        assert "layer layers." in str(errors[rank])
+        assert f"rank {gone} of the world" in str(errors[rank])
+    assert errors[1] is not None
