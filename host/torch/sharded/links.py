@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
+import torch
+
 from catchment.host.collectives import CollectiveError, Communicator
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.groups import Groups, Ranks
@@ -38,6 +40,18 @@ class Line:
     ranks: Ranks
     communicator: Communicator | None
     explain: Explain = as_it_is
+
+    def sum(self, array: torch.Tensor, doing: str) -> None:
+        """Add an array up over the ranks, in place; blocks.
+
+        Raises:
+            ShardingError: it failed.
+        """
+        if self.communicator is not None:
+            try:
+                self.communicator.all_reduce(array).wait()
+            except CollectiveError as error:
+                raise self.explained(error, doing) from error
 
     def explained(self, error: CollectiveError, doing: str) -> ShardingError:
         """An error that names ranks of the world."""

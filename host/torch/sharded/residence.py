@@ -30,7 +30,6 @@ class Residence:
         self._places = Places([layout.padded for layout in layouts], own, prefetch + 2)
         self._arena = Arena(self._places.pieces, dtype)
         self._layouts = layouts
-        self._own = own
         self._gather = gather
         self._prefetch = prefetch
         self._owner = [-1] * len(self._places.pieces)
@@ -47,12 +46,9 @@ class Residence:
         """The flat buffer of a layer."""
         return self._arena[self._places.of[layer]][: self._layouts[layer].padded]
 
-    def forget(self, *, kept: bool) -> None:
-        """The shards have changed; `kept`: only those of layers that share memory are looked at again."""
-        for place, owner in enumerate(self._owner):
-            if owner < 0 or (kept and self._own[owner]):
-                continue
-            flight = self._flights[place]
+    def forget(self) -> None:
+        """The shards have changed: what is in memory is no layer any more."""
+        for place, flight in enumerate(self._flights):
             if flight is not None:
                 flight.wait()
             self._owner[place], self._flights[place] = -1, None

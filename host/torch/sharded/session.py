@@ -98,6 +98,22 @@ class ShardedModel:
             "gradients": self._gradients.nbytes,
         }
 
+    def clip_gradients(self, most: float) -> float:
+        """Scale the gradients of all shards down so that their norm is `most`, if it is more; the norm before.
+
+        Raises:
+            ShardingError: an operation failed.
+        """
+        gradients = [parameter.grad for parameter in self.shards.parameters if parameter.grad is not None]
+        total = torch.stack([gradient.square().sum() for gradient in gradients]).sum().reshape(1)
+        for line in (self.links.scatter.inside, self.links.scatter.between):
+            line.sum(total, "the norm of the gradients")
+        norm = float(total.sqrt())
+        if norm > most:
+            for gradient in gradients:
+                gradient.mul_(most / norm)
+        return norm
+
     @contextmanager
     def micro_step(self, number: int) -> Iterator[None]:
         """One forward and backward, of micro-step 0, 1, ...; behind the last one the shards have their gradients.
@@ -111,7 +127,7 @@ class ShardedModel:
             raise ShardingError(f"micro-step {number}, where {wanted} of {steps} follows")
         self._micro_step = number
         if number == 0:
-            self._refresh(kept=False)
+            self._refresh()
         self._training, self._plan = True, self._plans[True]
         self._plan.begin()
         self._gradients.begin(first=number == 0, last=number == steps - 1)
@@ -164,8 +180,8 @@ class ShardedModel:
         doing = f"the gather of layer {self._names[layer]}"
         return self._gatherer.start(shards.sent(layer), out, shards.layouts[layer], tag=layer, doing=doing)
 
-    def _refresh(self, *, kept: bool) -> None:
-        self._residence.forget(kept=kept)
+    def _refresh(self) -> None:
+        self._residence.forget()
         self.shards.refresh()
 
     def _finalize(self) -> None:
@@ -191,10 +207,10 @@ class ShardedModel:
         if not self._training:
             if torch.is_grad_enabled():
                 raise ShardingError("the model ran with gradients outside of micro_step(): use it, or torch.no_grad()")
-            self._refresh(kept=False)
+            self._refresh()
             self._plan = self._plans[False]
             self._plan.begin()
-        return tuple(_cast(value, self.shards.dtype) for value in args)
+        return tuple(_cast(value, self.options.param_dtype) for value in args)
 
     def _after_model(self, _model: nn.Module, _args: object, _output: object) -> None:
         if not self._training:
@@ -225,6 +241,8 @@ class ShardedModel:
 
     def _arrive(self, index: int) -> None:
         """The backward of a layer begins."""
+        if self._gradients.finished:
+            raise ShardingError("backward ran twice in a micro-step: add the losses up, or take a micro-step for each")
         if not self._in_backward:
             self._in_backward = True
             torch.autograd.Variable._execution_engine.queue_callback(self._finish_backward)
@@ -262,9 +280,10 @@ def _trained(layer: ModelLayer) -> list[nn.Parameter]:
     return layer.parameters
 
 
-def _cast(value: Any, dtype: torch.dtype) -> Any:
-    """Inputs of floats are computed in the type of the layers."""
-    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+def _cast(value: Any, dtype: torch.dtype | None) -> Any:
+    """Inputs of floats are computed in the type of the layers, where one is chosen."""
+    floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.to(dtype) if floats and dtype is not None else value
 
 
 def _tensors_in(output: object) -> Iterator[torch.Tensor]:

@@ -154,6 +154,25 @@ def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(world: World
     on_all(world, Groups.of(SIZE, 2, 2), MiCSOptions(micro_steps=2), body)
 
 
+def test_gradients_are_clipped_by_the_norm_of_all_shards(world: World) -> None:
+    def body(mics: ShardedModel) -> tuple[float, float, float]:
+        step(mics, mics.links.rank)
+        norms = (mics.clip_gradients(1e9), mics.clip_gradients(0.5), mics.clip_gradients(0.1))
+        with mics.micro_step(0):
+            mics.model(torch.ones(1, WIDTH)).sum().backward()
+            again = mics.model(torch.ones(1, WIDTH)).sum()
+            with pytest.raises(ShardingError, match="backward ran twice"):
+                again.backward()
+        return norms
+
+    right = Stack()
+    sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
+    norm = float(torch.cat([value.grad.reshape(-1) for value in right.parameters()]).norm())
+    assert norm > 0.5
+    for first, second, third in on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
+        assert (first, second, third) == pytest.approx((norm, norm, 0.5), rel=1e-4)
+
+
 def test_gradients_that_are_cut_are_counted(world: World) -> None:
     def body(mics: ShardedModel) -> int:
         step(mics, mics.links.rank)
