@@ -91,9 +91,12 @@ class ShardedModel:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes that this rank has taken, for good: of its shards, of gathered layers, of gradients on their way."""
+        """Bytes that this rank has taken, for good: of its shards, of sums over micro-steps,
+        of gathered layers, of gradients on their way.
+        """
         return {
             "shards": self.shards.nbytes,
+            "sums": self._sums.nbytes,
             "gathered": self._residence.nbytes,
             "gradients": self._gradients.nbytes,
         }

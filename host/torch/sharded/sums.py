@@ -24,6 +24,10 @@ class Sums(Protocol):
     saturated: int
     """Own gradients that were cut."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the sums."""
+
     def enter(self, gradient: torch.Tensor, array: torch.Tensor) -> None:
         """Make of a layer's gradients what is summed."""
 
@@ -53,6 +57,7 @@ class FloatSums:
         """`chunks`: elements of each layer's."""
         self._scaling = scaling
         self._sums = Arena(chunks, torch.float32)
+        self.nbytes = self._sums.nbytes
 
     def enter(self, gradient: torch.Tensor, array: torch.Tensor) -> None:
         """See `Sums`."""
@@ -101,6 +106,7 @@ class IntSums:
         self._scratch = torch.zeros(largest)
         self._sums = Arena(chunks, torch.int64)
         self._lanes = Arena([2 * chunk for chunk in chunks], torch.int32)
+        self.nbytes = self._sums.nbytes + self._lanes.nbytes + 4 * largest
 
     def enter(self, gradient: torch.Tensor, array: torch.Tensor) -> None:
         """See `Sums`; infinities and NaN go to the end that their sign bit names."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import mmap
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -138,6 +140,26 @@ def test_memory_is_what_the_footprint_says_and_stays_where_it_is(world: World, o
 
     for predicted, taken in on_all(world, Groups.of(SIZE, 4, 2), options, body):
         assert taken == pytest.approx(predicted, rel=0.02)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_in_a_thousand_steps(world: World) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * mmap.PAGESIZE
+
+    def body(mics: ShardedModel) -> list[int]:
+        optimizer = torch.optim.AdamW(mics.parameters(), lr=1e-4)
+        sizes = []
+        for number in range(1000):
+            step(mics, mics.links.rank)
+            optimizer.step()
+            optimizer.zero_grad()
+            if number % 100 == 99:
+                sizes.append(resident())
+        return sizes
+
+    for sizes in on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
+        assert max(sizes[2:]) - sizes[1] < 4 << 20, sizes
 
 
 def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(world: World) -> None:
