@@ -15,7 +15,7 @@ from catchment.host.torch.sharded.layout import ShardLayout
 from catchment.host.torch.sharded.links import Line, Links
 from catchment.host.torch.sharded.options import MiCSOptions
 from catchment.host.torch.sharded.session import ShardedModel
-from catchment.sim.lab.worlds import World, together
+from catchment.sim.lab.rank_lab import RankLab, together
 
 NODE, GATHERED = 8, 1 << 18
 MICRO_STEPS, STEPS = 4, 2
@@ -55,7 +55,7 @@ def sent_between_nodes(links: Sequence[Links], lines: Callable[[Links], Sequence
     return total
 
 
-def counted_gather(world: World, groups: Groups, *, hierarchical: bool) -> int:
+def counted_gather(lab: RankLab, groups: Groups, *, hierarchical: bool) -> int:
     """Bytes that a node sends through the switch to gather `GATHERED` floats."""
 
     def body(own: Links) -> None:
@@ -68,7 +68,7 @@ def counted_gather(world: World, groups: Groups, *, hierarchical: bool) -> int:
         gatherer.close()
         assert torch.equal(out, torch.arange(layout.padded, dtype=torch.float32))
 
-    with world.linked(groups, hierarchical=hierarchical) as links:
+    with lab.linked(groups, hierarchical=hierarchical) as links:
         together([partial(body, own) for own in links])
         return sent_between_nodes(links, lambda own: (own.gather.between, own.gather.inside))
 
@@ -82,7 +82,7 @@ def model() -> nn.Module:
     return made
 
 
-def counted_training(world: World, groups: Groups, options: MiCSOptions) -> tuple[int, torch.Tensor]:
+def counted_training(lab: RankLab, groups: Groups, options: MiCSOptions) -> tuple[int, torch.Tensor]:
     """Bytes that a node sends to others for gradients, and the trained weights of the first layer's first chunk."""
     weights: dict[int, torch.Tensor] = {}
 
@@ -99,7 +99,7 @@ def counted_training(world: World, groups: Groups, options: MiCSOptions) -> tupl
         if own.rank == 0:
             weights[0] = mics.parameters()[0].detach().clone()
 
-    with world.linked(groups, hierarchical=options.hierarchical) as links:
+    with lab.linked(groups, hierarchical=options.hierarchical) as links:
         together([partial(body, own) for own in links])
         sent = sent_between_nodes(links, lambda own: (own.scatter.between, own.scatter.inside, own.replicas))
     return sent, weights[0]
@@ -114,9 +114,9 @@ def volumes() -> list[Figure]:
         found.append(
             Figure(f"ring gather, p = {size}: two stages less", 100 * (1 - staged / flat), "%", "formula", wanted, 1.0)
         )
-    with World(16).running() as world:
+    with RankLab(16).running() as lab:
         groups = Groups.of(16, 16, NODE)
-        counts = [counted_gather(world, groups, hierarchical=staged) for staged in (True, False)]
+        counts = [counted_gather(lab, groups, hierarchical=staged) for staged in (True, False)]
     found.append(Figure("switch gather, p = 16: bytes of a node", counts[0], "B", "one stage", counts[1], 1 / NODE))
     return found
 
@@ -125,10 +125,10 @@ def hops() -> list[Figure]:
     """What a node sends for gradients with one hop and with two, and with integers of every grouping."""
     found = []
     options = MiCSOptions(micro_steps=MICRO_STEPS)
-    with World(8).running() as world:
+    with RankLab(8).running() as lab:
         groups = Groups.of(8, 2, 2)
         one, two = (
-            counted_training(world, groups, MiCSOptions(micro_steps=MICRO_STEPS, two_hop=both))[0]
+            counted_training(lab, groups, MiCSOptions(micro_steps=MICRO_STEPS, two_hop=both))[0]
             for both in (False, True)
         )
         found.append(
@@ -139,7 +139,7 @@ def hops() -> list[Figure]:
         bits = []
         for size in (1, 2, 4, 8):
             exact = MiCSOptions(micro_steps=options.micro_steps, accumulate="int")
-            bits.append(counted_training(world, Groups.of(8, size, 2), exact)[1])
+            bits.append(counted_training(lab, Groups.of(8, size, 2), exact)[1])
     numel = min(value.numel() for value in bits)
     same = sum(torch.equal(value[:numel], bits[0][:numel]) for value in bits)
     found.append(Figure("partition sizes with the bits of DDP", same, "", "sizes", len(bits), 1.0))

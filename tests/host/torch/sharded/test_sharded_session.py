@@ -19,16 +19,16 @@ from catchment.host.torch.sharded.groups import Groups
 from catchment.host.torch.sharded.links import Links
 from catchment.host.torch.sharded.options import MiCSOptions
 from catchment.host.torch.sharded.session import ShardedModel
-from catchment.sim.lab.worlds import World, together
+from catchment.sim.lab.rank_lab import RankLab, together
 
 SIZE, WIDTH, LAYERS = 4, 16, 8
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def lab() -> Iterator[RankLab]:
     """A switch of four ranks, whose ports lose frames."""
     faults = [f"{port}:loss=0.005,seed={port}" for port in range(1, SIZE + 1)]
-    with World(SIZE, faults=faults).running() as running:
+    with RankLab(SIZE, faults=faults).running() as running:
         yield running
 
 
@@ -54,18 +54,18 @@ def step(mics: ShardedModel, rank: int, number: int = 0) -> None:
         mics.model(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum().backward()
 
 
-def on_all(world: World, groups: Groups, options: MiCSOptions, body: Callable[[ShardedModel], object]) -> list[object]:
+def on_all(lab: RankLab, groups: Groups, options: MiCSOptions, body: Callable[[ShardedModel], object]) -> list[object]:
     """`body` on every rank."""
 
     def run(own: Links) -> object:
         with ShardedModel(Stack(), options, own) as mics:
             return body(mics)
 
-    with world.linked(groups) as links:
+    with lab.linked(groups) as links:
         return together([lambda own=own: run(own) for own in links])
 
 
-def test_layers_are_gathered_ahead_and_those_in_memory_are_not_gathered_again(world: World) -> None:
+def test_layers_are_gathered_ahead_and_those_in_memory_are_not_gathered_again(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> list[int]:
         counts = []
         for _ in range(3):
@@ -77,21 +77,21 @@ def test_layers_are_gathered_ahead_and_those_in_memory_are_not_gathered_again(wo
     prefetch = 1
     turned = prefetch + 2  # these are in memory when forward ends, and backward begins with them
     assert (
-        on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(prefetch=prefetch), body) == [[2 * LAYERS - turned] * 3] * SIZE
+        on_all(lab, Groups.of(SIZE, 4, 2), MiCSOptions(prefetch=prefetch), body) == [[2 * LAYERS - turned] * 3] * SIZE
     )
 
 
-def test_small_layers_stay_until_the_optimizer_steps(world: World) -> None:
+def test_small_layers_stay_until_the_optimizer_steps(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> int:
         for number in range(2):
             step(mics, mics.links.rank, number)
         return mics.gathers
 
     options = MiCSOptions(persist_below=WIDTH * WIDTH * 2, micro_steps=2)
-    assert on_all(world, Groups.of(SIZE, 2, 2), options, body) == [LAYERS] * SIZE
+    assert on_all(lab, Groups.of(SIZE, 2, 2), options, body) == [LAYERS] * SIZE
 
 
-def test_a_step_that_leaves_the_plan_is_told_and_still_right(world: World, rng: random.Random) -> None:
+def test_a_step_that_leaves_the_plan_is_told_and_still_right(lab: RankLab, rng: random.Random) -> None:
     new = list(range(LAYERS))
     rng.shuffle(new)
     new[:2] = sorted(new[:2], reverse=True)  # never the first order
@@ -105,7 +105,7 @@ def test_a_step_that_leaves_the_plan_is_told_and_still_right(world: World, rng: 
 
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = on_all(world, Groups.of(SIZE, 2, 2), MiCSOptions(accumulate="int"), body)
+        found = on_all(lab, Groups.of(SIZE, 2, 2), MiCSOptions(accumulate="int"), body)
     assert any("uses layer layers." in str(each.message) for each in told)
     right = Stack()
     right.order = new
@@ -122,7 +122,7 @@ def test_a_step_that_leaves_the_plan_is_told_and_still_right(world: World, rng: 
 @pytest.mark.parametrize(
     "options", [MiCSOptions(), MiCSOptions(accumulate="int"), MiCSOptions(param_dtype=torch.bfloat16)]
 )
-def test_memory_is_what_the_footprint_says_and_stays_where_it_is(world: World, options: MiCSOptions) -> None:
+def test_memory_is_what_the_footprint_says_and_stays_where_it_is(lab: RankLab, options: MiCSOptions) -> None:
     def body(mics: ShardedModel) -> tuple[int, int]:
         optimizer = torch.optim.SGD(mics.parameters(), lr=0.01)
         where: list[set[int]] = []
@@ -138,12 +138,12 @@ def test_memory_is_what_the_footprint_says_and_stays_where_it_is(world: World, o
         adam = 8 * sum(layout.chunk for layout in mics.shards.layouts)
         return need.states + need.layers, sum(mics.memory.values()) + adam
 
-    for predicted, taken in on_all(world, Groups.of(SIZE, 4, 2), options, body):
+    for predicted, taken in on_all(lab, Groups.of(SIZE, 4, 2), options, body):
         assert taken == pytest.approx(predicted, rel=0.02)
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_in_a_thousand_steps(world: World) -> None:
+def test_memory_does_not_grow_in_a_thousand_steps(lab: RankLab) -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * mmap.PAGESIZE
 
@@ -158,11 +158,11 @@ def test_memory_does_not_grow_in_a_thousand_steps(world: World) -> None:
                 sizes.append(resident())
         return sizes
 
-    for sizes in on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
+    for sizes in on_all(lab, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
         assert max(sizes[2:]) - sizes[1] < 4 << 20, sizes
 
 
-def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(world: World) -> None:
+def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> None:
         with pytest.raises(ShardingError, match="micro-step 1, where 0 of 2 follows"), mics.micro_step(1):
             pass
@@ -173,10 +173,10 @@ def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(world: World
         with torch.no_grad():
             assert mics.model(torch.zeros(1, WIDTH)).shape == (1, WIDTH)
 
-    on_all(world, Groups.of(SIZE, 2, 2), MiCSOptions(micro_steps=2), body)
+    on_all(lab, Groups.of(SIZE, 2, 2), MiCSOptions(micro_steps=2), body)
 
 
-def test_gradients_are_clipped_by_the_norm_of_all_shards(world: World) -> None:
+def test_gradients_are_clipped_by_the_norm_of_all_shards(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> tuple[float, float, float]:
         step(mics, mics.links.rank)
         norms = (mics.clip_gradients(1e9), mics.clip_gradients(0.5), mics.clip_gradients(0.1))
@@ -191,21 +191,21 @@ def test_gradients_are_clipped_by_the_norm_of_all_shards(world: World) -> None:
     sum(right(torch.full((2, WIDTH), 0.1 * rank + 0.1)).sum() / SIZE for rank in range(SIZE)).backward()
     norm = float(torch.cat([value.grad.reshape(-1) for value in right.parameters()]).norm())
     assert norm > 0.5
-    for first, second, third in on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
+    for first, second, third in on_all(lab, Groups.of(SIZE, 4, 2), MiCSOptions(), body):
         assert (first, second, third) == pytest.approx((norm, norm, 0.5), rel=1e-4)
 
 
-def test_gradients_that_are_cut_are_counted(world: World) -> None:
+def test_gradients_that_are_cut_are_counted(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> int:
         step(mics, mics.links.rank)
         return mics.saturated
 
-    counts = on_all(world, Groups.of(SIZE, 4, 2), MiCSOptions(accumulate="int", exponent=-20), body)
+    counts = on_all(lab, Groups.of(SIZE, 4, 2), MiCSOptions(accumulate="int", exponent=-20), body)
     assert all(isinstance(count, int) and count > 0 for count in counts)
 
 
-def test_a_frozen_parameter_is_refused(world: World) -> None:
-    with world.linked(Groups.of(SIZE, 1, 1)) as links:
+def test_a_frozen_parameter_is_refused(lab: RankLab) -> None:
+    with lab.linked(Groups.of(SIZE, 1, 1)) as links:
         frozen = Stack()
         frozen.layers[3].bias.requires_grad_(False)
         with pytest.raises(ShardingError, match=r"parameter bias of layer layers\.3 is frozen"):
@@ -214,7 +214,7 @@ def test_a_frozen_parameter_is_refused(world: World) -> None:
 
 def test_a_rank_that_is_gone_is_named_on_all_its_groups() -> None:
     gone = 2
-    with World(SIZE, timeout=1.5).running() as world, world.linked(Groups.of(SIZE, 4, 2)) as links:
+    with RankLab(SIZE, timeout=1.5).running() as lab, lab.linked(Groups.of(SIZE, 4, 2)) as links:
 
         def body(own: Links) -> ShardingError | None:
             with ShardedModel(Stack(), MiCSOptions(), own) as mics:

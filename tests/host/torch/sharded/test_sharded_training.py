@@ -17,7 +17,7 @@ from catchment.host.torch.sharded.groups import Groups
 from catchment.host.torch.sharded.links import Links
 from catchment.host.torch.sharded.options import MiCSOptions
 from catchment.host.torch.sharded.session import ShardedModel
-from catchment.sim.lab.worlds import World, together
+from catchment.sim.lab.rank_lab import RankLab, together
 
 SIZE, STEPS, ROWS = 4, 3, 2
 _SEEDING = threading.Lock()
@@ -45,9 +45,9 @@ class Blocks(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def lab() -> Iterator[RankLab]:
     """A switch of four ranks."""
-    with World(SIZE).running() as running:
+    with RankLab(SIZE).running() as running:
         yield running
 
 
@@ -112,12 +112,12 @@ def joined(results: list[list[torch.Tensor]], groups: Groups) -> list[torch.Tens
 )
 @pytest.mark.parametrize("two_hop", [True, False])
 def test_same_training_as_one_rank(
-    world: World, rng: random.Random, grouping: tuple[int, int, bool], two_hop: bool
+    lab: RankLab, rng: random.Random, grouping: tuple[int, int, bool], two_hop: bool
 ) -> None:
     partition, node, hierarchical = grouping
     groups, seed, micro_steps = Groups.of(SIZE, partition, node), rng.randrange(1 << 31), rng.choice((1, 2))
     options = MiCSOptions(micro_steps=micro_steps, two_hop=two_hop, prefetch=rng.choice((0, 1, 2, 5)))
-    with world.linked(groups, hierarchical=hierarchical) as links:
+    with lab.linked(groups, hierarchical=hierarchical) as links:
         results = together([lambda own=own: train(own, options, seed, micro_steps) for own in links])
     losses, weights = whole(seed, micro_steps)
     torch.testing.assert_close(torch.stack([result[0] for result in results], dim=1), losses, rtol=1e-4, atol=1e-5)
@@ -125,7 +125,7 @@ def test_same_training_as_one_rank(
         torch.testing.assert_close(chunks[: right.numel()], right, rtol=2e-3, atol=2e-4)
 
 
-def test_integers_give_the_same_bits_for_every_grouping(world: World, rng: random.Random) -> None:
+def test_integers_give_the_same_bits_for_every_grouping(lab: RankLab, rng: random.Random) -> None:
     seed, micro_steps = rng.randrange(1 << 31), rng.choice((2, 4))
     found: dict[Any, list[torch.Tensor]] = {}
     for partition, node, hierarchical, two_hop in [
@@ -137,7 +137,7 @@ def test_integers_give_the_same_bits_for_every_grouping(world: World, rng: rando
     ]:
         groups = Groups.of(SIZE, partition, node)
         options = MiCSOptions(micro_steps=micro_steps, two_hop=two_hop, accumulate="int", exponent=3)
-        with world.linked(groups, hierarchical=hierarchical) as links:
+        with lab.linked(groups, hierarchical=hierarchical) as links:
             results = together([lambda own=own, o=options: train(own, o, seed, micro_steps) for own in links])
         numels = [weights.numel() for weights in whole(seed, 1)[1]]
         found[partition, node, hierarchical, two_hop] = [
@@ -150,18 +150,18 @@ def test_integers_give_the_same_bits_for_every_grouping(world: World, rng: rando
 
 
 @pytest.mark.parametrize("grouping", [(4, 2, True), (2, 2, True), (2, 1, True)])
-def test_integers_give_the_bits_of_ddp(world: World, rng: random.Random, grouping: tuple[int, int, bool]) -> None:
+def test_integers_give_the_bits_of_ddp(lab: RankLab, rng: random.Random, grouping: tuple[int, int, bool]) -> None:
     """The mean of one micro-step is that of an all_reduce with `Fixed` over all ranks."""
     partition, node, hierarchical = grouping
     groups, seed, exponent = Groups.of(SIZE, partition, node), rng.randrange(1 << 31), 2
     data = batches(seed, 1)
     everybody = [tuple(range(SIZE))]
-    world.prepare("ddp", everybody)
+    lab.prepare("ddp", everybody)
 
     def ddp(own: Links) -> list[torch.Tensor]:
         model = Blocks(seed)
         loss_of(model, data[0, 0, own.rank]).backward()
-        communicator, _ = world.opener(own.rank)("ddp", everybody)
+        communicator, _ = lab.opener(own.rank)("ddp", everybody)
         with communicator:
             found = []
             for layer in (model.first, *model.blocks, model.norm, model.last):
@@ -177,7 +177,7 @@ def test_integers_give_the_bits_of_ddp(world: World, rng: random.Random, groupin
                 loss_of(mics.model, data[0, 0, own.rank]).backward()
             return [torch.empty(0), *(value.grad.clone() for value in mics.parameters() if value.grad is not None)]
 
-    with world.linked(groups, hierarchical=hierarchical) as links:
+    with lab.linked(groups, hierarchical=hierarchical) as links:
         right = together([partial(ddp, own) for own in links])[0]
         found = joined(together([partial(sharded, own) for own in links]), groups)
     for own, wanted in zip(found, right, strict=True):

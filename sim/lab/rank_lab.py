@@ -1,4 +1,4 @@
-"""Worlds of ranks on one switch of this machine, each with its communicators to the groups it is in."""
+"""Ranks on one switch of this machine, each with its communicators to the groups it is in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 _PATIENCE: Final = 240.0  # seconds; on a machine that may be busy
 
 
-class World:
+class RankLab:
     """A switch with a port for each of `size` ranks; `opener(rank)` joins a rank to groups of ranks.
 
     Args:
@@ -37,7 +37,7 @@ class World:
         self._jobs: dict[tuple[str, tuple[int, ...]], JobPlan] = {}
 
     @contextmanager
-    def running(self) -> Iterator[World]:
+    def running(self) -> Iterator[RankLab]:
         """The switch, for as long as this is entered."""
         with self._lab:
             yield self
@@ -46,7 +46,7 @@ class World:
     def linked(self, groups: Groups, *, hierarchical: bool = True) -> Iterator[list[Links]]:
         """The links of all ranks, on jobs of their own, which end with it."""
         for kind, found in groups.all().items():
-            for purpose in ("gather", "scatter", "sum"):
+            for purpose in ("sum",) if kind == "replication" else ("gather", "scatter"):
                 self.prepare(f"{kind}-{purpose}", found)
         links: list[Links] = [
             Links.open(groups, rank, self.opener(rank), hierarchical=hierarchical) for rank in range(groups.world)
