@@ -266,8 +266,9 @@ class Communicator:
         source, target = calls.raw(array, writable=False), calls.raw(out, writable=True)
         options = CallOptions(priority, timeout, tag)
         if places is not None:
-            options = replace(options, places=calls.placed(places, calls.item_bytes(out)))
-            target, source = calls.parts(options.places, target, source, self.size)
+            in_bytes = calls.placed(places, calls.item_bytes(out))
+            options = replace(options, places=in_bytes)
+            target, source = calls.parts(in_bytes, target, source, self.size)
         if target.elements != self.size * source.elements:
             raise wrong(
                 f"all_gather of {in_words(source)} into {in_words(target)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import final
 
 import torch
@@ -28,7 +29,8 @@ class Arena:
             mapped = mmap.mmap(-1, self.nbytes)
             mapped.madvise(mmap.MADV_HUGEPAGE)
             memory = torch.frombuffer(mapped, dtype=dtype)
-        self._pieces = list(memory.split(list(pieces)))
+        ends = list(accumulate(pieces))
+        self._pieces: list[torch.Tensor] = [memory[end - piece : end] for piece, end in zip(pieces, ends, strict=True)]
 
     def __getitem__(self, number: int) -> torch.Tensor:
         """The piece of that number, flat."""

@@ -9,9 +9,10 @@ from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
-from torch.distributed import checkpoint
-from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.state_dict_loader import load as load_state
+from torch.distributed.checkpoint.state_dict_saver import save as save_state
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
@@ -31,7 +32,7 @@ def save(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimize
     Raises:
         ShardingError: there is no process group.
     """
-    checkpoint.save(state_dict(mics, optimizer), checkpoint_id=str(folder))
+    save_state(state_dict(mics, optimizer), checkpoint_id=str(folder))
 
 
 def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimizer | None = None) -> None:
@@ -41,7 +42,7 @@ def load(mics: ShardedModel, folder: Path | str, optimizer: torch.optim.Optimize
         ShardingError: it is of another model; nothing is changed.
     """
     wanted = _state_to_fill(mics, folder, optimizer)
-    checkpoint.load(wanted, checkpoint_id=str(folder))
+    load_state(wanted, checkpoint_id=str(folder))
     load_state_dict(mics, wanted, optimizer)
 
 

@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather
 
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.groups import Groups, Ranks
@@ -53,7 +54,7 @@ def accumulate(module: nn.Module, last: bool) -> None:
 
 
 def _fsdp_modules(module: nn.Module) -> list[FSDPModule]:
-    found = [each for each in module.modules() if isinstance(each, FSDPModule)]
+    found: list[FSDPModule] = [each for each in module.modules() if isinstance(each, FSDPModule)]
     if not found:
         raise ShardingError("the module has no FSDP modules: call fully_shard on it first")
     return found
@@ -61,16 +62,16 @@ def _fsdp_modules(module: nn.Module) -> list[FSDPModule]:
 
 def _own(groups: Sequence[Ranks], rank: int) -> dist.ProcessGroup:
     """This rank's of the groups; all ranks make all of them."""
-    own = None
+    own: dist.ProcessGroup | None = None
     for ranks in groups:
-        made = dist.new_group(list(ranks))
+        made: dist.ProcessGroup = dist.new_group(list(ranks))
         own = made if rank in ranks else own
     assert own is not None
     return own
 
 
 @final
-class _StagedAllGather:
+class _StagedAllGather(AllGather):
     """What FSDP2 calls for each gather. The gathered chunks are in the order of the ranks, as in one operation."""
 
     def __init__(self, lane: dist.ProcessGroup, node: dist.ProcessGroup, groups: Groups, rank: int) -> None:

@@ -52,10 +52,9 @@ class Shards:
         for index, (layer, layout) in enumerate(zip(layers, self.layouts, strict=True)):
             whole = torch.zeros(layout.padded)
             whole[: layer.spec.numel] = layer.weights()
-            sum_of_all = zlib.crc32(memoryview(whole.numpy()).cast("B")[: 4 * layer.spec.numel], sum_of_all)
+            sum_of_all = zlib.crc32(whole[: layer.spec.numel].numpy().tobytes(), sum_of_all)
             self._values[index].copy_(whole[layout.part(number)])
-        for line in (links.gather.inside, links.gather.between, links.replicas):
-            _compare(sum_of_all, line)
+        _compare(sum_of_all, (links.gather.inside, links.gather.between, links.replicas))
         self.parameters = [nn.Parameter(self._values[index]) for index in range(len(layers))]
 
     @property
@@ -80,17 +79,24 @@ class Shards:
         return self._gradients[layer]
 
 
-def _compare(own: int, line: Line) -> None:
-    if line.communicator is None:
-        return
-    said = torch.zeros(line.communicator.size, dtype=torch.int64)
-    try:
-        line.communicator.all_gather(torch.tensor([own]), said).wait()
-    except CollectiveError as error:
-        raise line.explained(error, "the comparison of the ranks' weights") from error
-    others = [line.ranks[place] for place, value in enumerate(said.tolist()) if value != said[0]]
-    if others:
+def _compare(own: int, lines: Sequence[Line]) -> None:
+    """Refuse weights that differ, on all ranks: what a line has found out goes along the next one."""
+    bounds = torch.tensor([own, own])
+    strange = ""
+    for line in lines:
+        if line.communicator is None:
+            continue
+        said = torch.zeros(line.communicator.size, 2, dtype=torch.int64)
+        try:
+            line.communicator.all_gather(bounds, said).wait()
+        except CollectiveError as error:
+            raise line.explained(error, "the comparison of the ranks' weights") from error
+        others = [str(rank) for rank, pair in zip(line.ranks, said, strict=True) if not torch.equal(pair, said[0])]
+        if others and not strange:
+            strange = f"the weights of rank {', '.join(others)} are not those of rank {line.ranks[0]}"
+        bounds = torch.stack([said[:, 0].min(), said[:, 1].max()])
+    if bounds[0] != bounds[1]:
         raise ShardingError(
-            f"the weights of rank {', '.join(map(str, others))} are not those of rank {line.ranks[0]}: "
-            "make the model with the same seed on all ranks, or load the same state"
+            f"{strange or 'the ranks have different weights'}: make the model with the same seed on all of them, or "
+            "load the same state"
         )

@@ -96,12 +96,12 @@ def case_a_checkpoint_loads_at_another_partition_size(rank: int, size: int) -> N
         assert "its layer 3 is not in this one" in refused(lambda: load(other, folder[0]))
         assert all(map(torch.equal, before, other.parameters()))
     with MiCS(model(8), options(2), node_size=2) as wider:
-        assert "layer 0 has 248 parameters there, 222 here" in refused(lambda: load(wider, folder[0]))
+        assert "layer 0.0 has 130 parameters there, 118 here" in refused(lambda: load(wider, folder[0]))
         assert "there is no checkpoint in" in refused(lambda: load(wider, Path(folder[0]) / "none"))
 
 
 def case_bf16_layers_train(rank: int, size: int) -> None:
-    before = float(sum((model()(batch(rank, 0, 0)) ** 2).mean() for _ in range(1)))
+    before = float((model()(batch(rank, 0, 0)).detach() ** 2).mean())
     with MiCS(model(), options(4, param_dtype=torch.bfloat16), node_size=2) as mics:
         train(mics, torch.optim.AdamW(mics.parameters(), lr=0.01), range(4))
         with torch.no_grad():
@@ -115,9 +115,9 @@ def case_auto_takes_the_smallest_that_fits(rank: int, size: int) -> None:
         assert mics.links.groups.partition_size == 1
     os.environ["CATCHMENT_NODE"] = f"n{rank // 2}"
     try:
-        with MiCS(model(), MiCSOptions(memory=32000)) as mics:
+        with MiCS(model(), MiCSOptions(memory=16000)) as mics:
             assert mics.links.groups.node_size == 2
-            assert mics.links.groups.partition_size in {2, 4}
+            assert mics.links.groups.partition_size == 2
         assert "the model fits no partition group: on 4 ranks each needs" in refused(
             lambda: MiCS(model(), MiCSOptions(memory=1000))
         )
@@ -131,14 +131,8 @@ def case_weights_that_differ_are_refused(rank: int, size: int) -> None:
     own = model()
     with torch.no_grad():
         own[0][0].weight[0, 0] += rank == 2
-    said: list[Any] = [None] * size
-    words = ""
-    try:
-        MiCS(own, options(2), node_size=2).close()
-    except ShardingError as error:
-        words = str(error)
-    dist.all_gather_object(said, words)
-    assert any("weights of rank" in each for each in said)
+    said = refused(lambda: MiCS(own, options(2), node_size=2))
+    assert ("the weights of rank" in said and " 2" in said) or "the ranks have different weights" in said
 
 
 def digest(staged: bool) -> float:

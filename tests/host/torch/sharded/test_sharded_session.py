@@ -176,6 +176,7 @@ def test_a_micro_step_that_is_left_early_or_out_of_order_is_refused(lab: RankLab
     on_all(lab, Groups.of(SIZE, 2, 2), MiCSOptions(micro_steps=2), body)
 
 
+@pytest.mark.filterwarnings("ignore:a training pass")
 def test_gradients_are_clipped_by_the_norm_of_all_shards(lab: RankLab) -> None:
     def body(mics: ShardedModel) -> tuple[float, float, float]:
         step(mics, mics.links.rank)
