@@ -1,4 +1,4 @@
-"""Where the ranks' parts of an array lie that are not one after the other."""
+"""Places of the ranks' parts of an array that are not one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For users of FSDP2: the hierarchical gather, and the 2-hop schedule, in a line each.
+"""FSDP2 with the hierarchical gather and the 2-hop schedule, in a line each.
 
 mesh = init_device_mesh("cpu", (world // 8, 8), mesh_dim_names=("replicate", "shard"))
 fully_shard(model, mesh=mesh)

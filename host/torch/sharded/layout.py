@@ -1,4 +1,4 @@
-"""Where the chunks of a layer lie in its gathered buffer, and which of them each stage of a gather moves.
+"""Places of a layer's chunks in its gathered buffer, and which of them each stage of a gather moves.
 
 A partition group has `nodes` nodes of `lanes` ranks. Rank number i = node * lanes + lane owns chunk i, and a gathered
 layer is chunk 0, chunk 1, ... in this order. The three ways to get there in stages:
@@ -35,7 +35,7 @@ class ShardLayout:
 
     @property
     def ranks(self) -> int:
-        """Of the partition group."""
+        """Ranks of the partition group."""
         return self.nodes * self.lanes
 
     @property
@@ -68,5 +68,5 @@ class ShardLayout:
 
     @property
     def in_node(self) -> Strided:
-        """Of each lane one chunk in every node's part, from the buffer's beginning on."""
+        """A chunk of each lane in every node's part, from the buffer's beginning on."""
         return Strided(step=self.chunk, block=self.chunk, blocks=self.nodes, stride=self.lanes * self.chunk)

@@ -36,7 +36,7 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """Of all layers and the embedding."""
+        """Parameters of all layers and the embedding."""
         return self.layers * self.layer_parameters + self.vocabulary * self.hidden
 
 
