@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from catchment.host.collectives import calls
 from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
+from catchment.host.collectives.coalesced import Coalesced
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
@@ -275,6 +276,21 @@ class Communicator:
                 f"out has {self.size} times the bytes of array",
             )
         return self._start(Operation(calls.ALL_GATHER, source, target, options))
+
+    def coalesced(
+        self,
+        *,
+        op: str = "sum",
+        scaling: Scaling | None = None,
+        priority: int = 0,
+        timeout: float | None = None,
+        tag: int = 0,
+    ) -> Coalesced:
+        """Make one operation of several calls of all_reduce, reduce_scatter, or all_gather, on arrays of one type.
+
+        `op` and `scaling` are for sums; all ranks add the same calls.
+        """
+        return Coalesced(self, {"op": op, "scaling": scaling}, {"priority": priority, "timeout": timeout, "tag": tag})
 
     def beside(self, elements: int, *, timeout: float | None = None, tag: int = 0) -> Work:
         """Done when every rank has called it with as many elements and the same tag: for what goes another way.
