@@ -127,7 +127,9 @@ def _array(buffer: Buffer) -> NDArray[Any]:
     nbytes = buffer.elements * ITEM_BYTES[buffer.dtype]
     if nbytes == 0:
         return np.empty(0, _NUMPY[buffer.dtype])
-    return np.frombuffer((ctypes.c_char * nbytes).from_address(buffer.address), _NUMPY[buffer.dtype])
+    memory: Any = (ctypes.c_char * nbytes).from_address(buffer.address)
+    array: NDArray[Any] = np.frombuffer(memory, _NUMPY[buffer.dtype])
+    return array
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:

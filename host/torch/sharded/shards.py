@@ -81,21 +81,21 @@ class Shards:
 
 def _compare(own: int, lines: Sequence[Line]) -> None:
     """Refuse weights that differ, on all ranks: what a line has found out goes along the next one."""
-    bounds = torch.tensor([own, own])
+    bounds = torch.tensor([own, own, own])  # this rank's, and the least and the largest known
     strange = ""
     for line in lines:
         if line.communicator is None:
             continue
-        said = torch.zeros(line.communicator.size, 2, dtype=torch.int64)
+        said = torch.zeros(line.communicator.size, 3, dtype=torch.int64)
         try:
             line.communicator.all_gather(bounds, said).wait()
         except CollectiveError as error:
             raise line.explained(error, "the comparison of the ranks' weights") from error
-        others = [str(rank) for rank, pair in zip(line.ranks, said, strict=True) if not torch.equal(pair, said[0])]
+        others = [str(rank) for rank, theirs in zip(line.ranks, said[:, 0], strict=True) if theirs != said[0, 0]]
         if others and not strange:
             strange = f"the weights of rank {', '.join(others)} are not those of rank {line.ranks[0]}"
-        bounds = torch.stack([said[:, 0].min(), said[:, 1].max()])
-    if bounds[0] != bounds[1]:
+        bounds = torch.stack([bounds[0], said[:, 1].min(), said[:, 2].max()])
+    if bounds[1] != bounds[2]:
         raise ShardingError(
             f"{strange or 'the ranks have different weights'}: make the model with the same seed on all of them, or "
             "load the same state"
