@@ -15,11 +15,26 @@ NAMES = [
 ]
 
 
+QUICK = [name for name in NAMES if "checkpoint" in name or "fsdp2" in name]
+LONG = [name for name in NAMES if name not in QUICK]
+
+
 @pytest.fixture(scope="module")
-def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    return run_cases(CASES, 4, tmp_path_factory.mktemp("mics") / "store", timeout=120, group=NATIVE)
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return run_cases(CASES, 4, tmp_path_factory.mktemp("mics") / "store", timeout=120, group=NATIVE, cases=QUICK)
 
 
-@pytest.mark.parametrize("case", [*NAMES, "end"])
-def test_mics(failures: dict[str, list[str]], case: str) -> None:
-    assert not failures[case], "\n".join(failures[case])
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    return run_cases(CASES, 4, tmp_path_factory.mktemp("mics") / "store", timeout=120, group=NATIVE, cases=LONG)
+
+
+@pytest.mark.parametrize("case", [*QUICK, "end"])
+def test_mics(quick: dict[str, list[str]], case: str) -> None:
+    assert not quick[case], "\n".join(quick[case])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [*LONG, "end"])
+def test_more_of_mics(long: dict[str, list[str]], case: str) -> None:
+    assert not long[case], "\n".join(long[case])
