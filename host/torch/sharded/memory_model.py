@@ -13,7 +13,7 @@ GIB: Final = 1 << 30
 _STATES: Final = 16  # bytes a parameter: 2 of it, 2 of its gradient, 12 of the optimizer
 _HALF: Final = 2
 _USABLE: Final = 0.93
-"""Of a device's memory; the rest is the framework's, and lost between allocations."""
+"""The share of a device's memory that may be used; the rest is the framework's, and lost between allocations."""
 
 
 @dataclass(frozen=True, slots=True)

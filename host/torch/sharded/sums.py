@@ -20,7 +20,7 @@ class Sums(Protocol):
     """What becomes of a layer's gradients."""
 
     dtype: torch.dtype
-    """Of what is summed over the partition group."""
+    """The type of what is summed over the partition group."""
     saturated: int
     """Own gradients that were cut."""
 
