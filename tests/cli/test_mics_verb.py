@@ -13,7 +13,7 @@ def test_plan_shows_what_each_size_needs(call: Call) -> None:
     assert "partition groups of 16" in said
     rows = [line for line in said.splitlines() if "no, by" in line or "yes" in line]
     assert len(rows) == 5  # of 1, 2, 4, 8 and 16 ranks
-    assert "33.3" in rows[3] and "no, by 3.5" in rows[3]
+    assert "33.3" in rows[3] and "no, by 3.6" in rows[3]
     assert "19.4" in rows[4] and "yes" in rows[4]
 
 
