@@ -40,7 +40,7 @@ def generation(group: dist.ProcessGroup | None) -> int | None:
 
 def total(group: dist.ProcessGroup | None, value: float) -> float:
     """The sum of all ranks' values, which every element of the result has."""
-    tensor = torch.full((3000,), value)
+    tensor = torch.full((3000,), float(value))
     dist.all_reduce(tensor, group=group)
     assert torch.equal(tensor, tensor[:1].expand(3000))
     return tensor[0].item()
