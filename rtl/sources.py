@@ -8,7 +8,7 @@ from pathlib import Path
 from catchment.checkout import ROOT
 
 RTL = ROOT / "rtl"
-FOLDERS = ("common", "format", "transport", "hostif", "nic", "glm")
+FOLDERS = ("common", "format", "transport", "hostif", "nic", "glm", "sync")
 # Packages come before the modules that import them, in this order.
 PACKAGES = (
     RTL.parent / "wire" / "generated" / "catchment_wire_pkg.sv",

@@ -1,0 +1,241 @@
+// One core of a device in a ring of 2 to 16: sums chunks of memory over all devices, each of which has such a core.
+//
+// A chunk is cut into a segment for each device.  In 2(p-1) passes every device sends a segment on: first its own, then what
+// comes in with its own added, and from the first complete sum on what comes in as it is.  An entry that comes in is combined and
+// sent on at once.  Complete sums are written back; those of the last pass, which nobody needs any more, by a part of their own,
+// while the next chunk's first pass is sent.
+//
+// While all devices send their first segments nobody takes anything, so a receive buffer must have room for a segment:
+// start_segment is at most ENTRIES.
+module sync_core #(
+    // of each buffer; a power of two, twice the links' latency in clocks at least
+    parameter int unsigned ENTRIES = 256,
+    parameter int unsigned ENTRY_BITS = 16,
+    parameter int unsigned ADDRESS_BITS = 32
+) (
+    input  logic                    clk,
+    input  logic                    rst,
+
+    // place in the ring, counted in the direction in which the links send; neither changes while chunks are under way
+    input  logic [3:0]              position,
+    input  logic [3:0]              last,
+
+    // a chunk: address of its first entry, entries, entries of a segment (entries / devices, rounded up), and what is done
+    input  logic                    start_valid,
+    output logic                    start_ready,
+    input  logic [ADDRESS_BITS-1:0] start_address,
+    input  logic [ENTRY_BITS-1:0]   start_entries,
+    input  logic [ENTRY_BITS-1:0]   start_segment,
+    input  logic                    start_maximum,
+    // high for a clock for each chunk, when all of it is written
+    output logic                    done,
+
+    // memory: reads are answered in their order, and there is always room for what was asked for
+    output logic                    m_read_valid,
+    input  logic                    m_read_ready,
+    output logic [ADDRESS_BITS-1:0] m_read_address,
+    input  logic                    s_local_valid,
+    input  logic [511:0]            s_local_data,
+    output logic                    m_write_valid,
+    input  logic                    m_write_ready,
+    output logic [ADDRESS_BITS-1:0] m_write_address,
+    output logic [511:0]            m_write_data,
+
+    // from the device before in the ring, and to the next one
+    input  logic                    s_link_valid,
+    output logic                    s_link_ready,
+    input  logic [511:0]            s_link_data,
+    output logic                    m_link_valid,
+    input  logic                    m_link_ready,
+    output logic [511:0]            m_link_data
+);
+
+  typedef logic [ENTRY_BITS-1:0] count_t;
+  typedef logic [ADDRESS_BITS-1:0] address_t;
+  typedef struct packed {
+    address_t address;
+    count_t   entries;
+    count_t   segment;
+    logic     maximum;
+  } chunk_t;
+  typedef struct packed {
+    address_t     address;
+    logic [511:0] data;
+  } write_t;
+
+  localparam int unsigned Chunks = 4;
+  localparam int unsigned Writes = 16;
+
+  // ---- reading ahead: every segment once, in the order of the passes -------------------------------------------
+  address_t   read_base_reg;
+  count_t     read_entries_reg, read_segment_reg;
+  logic       reading_reg;
+  logic [3:0] read_pass_reg;
+  count_t     read_at_reg;
+  logic [$clog2(ENTRIES):0] asked_reg;
+  count_t     read_first, read_count;
+  logic       queue_ready, queue_valid;
+  chunk_t     next_chunk;
+  logic       load, local_taken;
+  wire        start = start_valid && start_ready;
+  wire chunk_t started = '{address: start_address, entries: start_entries, segment: start_segment, maximum: start_maximum};
+  wire        read = m_read_valid && m_read_ready;
+  wire        read_segment_done = reading_reg && (read_count == '0 || (read && read_at_reg == read_count - 1'b1));
+
+  assign start_ready = !reading_reg && queue_ready;
+  assign m_read_valid = reading_reg && read_count != '0 && !asked_reg[$clog2(ENTRIES)];
+  assign m_read_address = read_base_reg + address_t'(read_first) + address_t'(read_at_reg);
+
+  ring_schedule #(.ENTRY_BITS(ENTRY_BITS)) read_schedule (
+      .clk, .load(start), .advance(read_segment_done), .position, .last,
+      .segment(start ? start_segment : read_segment_reg), .entries(read_entries_reg),
+      .first(read_first), .count(read_count)
+  );
+
+  always_ff @(posedge clk) begin
+    if (start) begin
+      read_base_reg    <= start_address;
+      read_entries_reg <= start_entries;
+      read_segment_reg <= start_segment;
+    end
+    if (start || read_segment_done) read_at_reg <= '0;
+    else if (read) read_at_reg <= read_at_reg + 1'b1;
+    if (rst) begin
+      reading_reg   <= 1'b0;
+      read_pass_reg <= '0;
+      asked_reg     <= '0;
+    end else begin
+      if (start) begin
+        reading_reg   <= 1'b1;
+        read_pass_reg <= '0;
+      end else if (read_segment_done) begin
+        reading_reg   <= read_pass_reg != last;
+        read_pass_reg <= read_pass_reg + 1'b1;
+      end
+      asked_reg <= asked_reg + ($clog2(ENTRIES) + 1)'(read) - ($clog2(ENTRIES) + 1)'(local_taken);
+    end
+  end
+
+  sync_fifo #(.WIDTH($bits(chunk_t)), .DEPTH(Chunks), .RAM_STYLE("distributed")) chunks (
+      .clk, .rst, .s_data(started), .s_valid(start), .s_ready(queue_ready),
+      .m_data(next_chunk), .m_valid(queue_valid), .m_ready(load), .level()
+  );
+
+  // ---- buffers ----------------------------------------------------------------------------------------------------
+  logic [511:0] local_data, recv_data, send_data;
+  logic         local_valid, recv_valid, recv_taken, send_valid, send_ready;
+  logic         local_room;
+
+  sync_fifo #(.WIDTH(512), .DEPTH(ENTRIES), .RAM_STYLE("block")) local_buffer (
+      .clk, .rst, .s_data(s_local_data), .s_valid(s_local_valid), .s_ready(local_room),
+      .m_data(local_data), .m_valid(local_valid), .m_ready(local_taken), .level()
+  );
+  sync_fifo #(.WIDTH(512), .DEPTH(ENTRIES), .RAM_STYLE("block")) recv_buffer (
+      .clk, .rst, .s_data(s_link_data), .s_valid(s_link_valid), .s_ready(s_link_ready),
+      .m_data(recv_data), .m_valid(recv_valid), .m_ready(recv_taken), .level()
+  );
+  sync_fifo #(.WIDTH(512), .DEPTH(ENTRIES), .RAM_STYLE("block")) send_buffer (
+      .clk, .rst, .s_data(send_data), .s_valid(send_valid), .s_ready(send_ready),
+      .m_data(m_link_data), .m_valid(m_link_valid), .m_ready(m_link_ready), .level()
+  );
+
+  write_t write_in, write_out;
+  logic   write_valid, write_ready;
+  logic [$clog2(Writes):0] writes_left;
+
+  sync_fifo #(.WIDTH($bits(write_t)), .DEPTH(Writes), .RAM_STYLE("distributed")) write_buffer (
+      .clk, .rst, .s_data(write_in), .s_valid(write_valid), .s_ready(write_ready),
+      .m_data(write_out), .m_valid(m_write_valid), .m_ready(m_write_ready), .level(writes_left)
+  );
+  assign m_write_address = write_out.address;
+  assign m_write_data = write_out.data;
+
+  // ---- the passes that send ---------------------------------------------------------------------------------------
+  typedef enum logic [1:0] {IDLE, RUN, HAND_OVER} state_t;
+  state_t     state_reg;
+  chunk_t     chunk_reg;
+  logic [4:0] pass_reg;
+  count_t     at_reg, first, count;
+  logic       ending_reg;
+  logic [511:0] combined;
+
+  wire takes_link = pass_reg != '0;
+  wire takes_local = pass_reg <= 5'(last);
+  wire is_complete = pass_reg >= 5'(last);
+  wire final_pass = pass_reg == {last, 1'b0} - 5'd1;
+  // What comes in belongs to the last pass of the chunk before until that is done.
+  wire mine = state_reg == RUN && !(takes_link && ending_reg);
+  wire can = mine && count != '0 && (!takes_link || recv_valid) && (!takes_local || local_valid);
+  wire fire = can && send_ready && (!is_complete || write_ready);
+  wire segment_done = mine && (count == '0 || (fire && at_reg == count - 1'b1));
+
+  assign load = state_reg == IDLE && queue_valid;
+  assign local_taken = fire && takes_local;
+  assign send_valid = can && (!is_complete || write_ready);
+  assign send_data = !takes_link ? local_data : takes_local ? combined : recv_data;
+
+  lane_alu alu (.maximum(chunk_reg.maximum), .a(recv_data), .b(local_data), .y(combined));
+
+  ring_schedule #(.ENTRY_BITS(ENTRY_BITS)) schedule (
+      .clk, .load, .advance(segment_done), .position, .last,
+      .segment(load ? next_chunk.segment : chunk_reg.segment), .entries(chunk_reg.entries), .first, .count
+  );
+
+  always_ff @(posedge clk) begin
+    if (load) chunk_reg <= next_chunk;
+    if (load || segment_done) at_reg <= '0;
+    else if (fire) at_reg <= at_reg + 1'b1;
+    if (rst) begin
+      state_reg <= IDLE;
+      pass_reg  <= '0;
+    end else begin
+      if (load) pass_reg <= '0;
+      else if (segment_done) pass_reg <= pass_reg + 1'b1;
+      unique case (state_reg)
+        IDLE:    if (load) state_reg <= RUN;
+        RUN:     if (segment_done && final_pass) state_reg <= HAND_OVER;
+        default: if (!ending_reg) state_reg <= IDLE;
+      endcase
+    end
+  end
+
+  // ---- the last pass, which only writes ---------------------------------------------------------------------------
+  address_t end_address_reg;
+  count_t   end_left_reg;
+  wire      hand_over = state_reg == HAND_OVER && !ending_reg;
+  wire      end_fire = ending_reg && end_left_reg != '0 && recv_valid && write_ready;
+
+  assign done = ending_reg && end_left_reg == '0 && writes_left == '0;
+  assign recv_taken = (fire && takes_link) || end_fire;
+  assign write_valid = (can && is_complete && send_ready) || (ending_reg && end_left_reg != '0 && recv_valid);
+  assign write_in.address = ending_reg ? end_address_reg : chunk_reg.address + address_t'(first) + address_t'(at_reg);
+  assign write_in.data = ending_reg ? recv_data : send_data;
+
+  always_ff @(posedge clk) begin
+    if (hand_over) begin
+      end_address_reg <= chunk_reg.address + address_t'(first);
+      end_left_reg    <= count;
+    end else if (end_fire) begin
+      end_address_reg <= end_address_reg + 1'b1;
+      end_left_reg    <= end_left_reg - 1'b1;
+    end
+    if (rst) ending_reg <= 1'b0;
+    else if (hand_over) ending_reg <= 1'b1;
+    else if (done) ending_reg <= 1'b0;
+  end
+
+`ifdef VERILATOR
+  a_segment_fits :
+  assert property (@(posedge clk) disable iff (rst) start |-> start_segment != '0 && start_segment <= count_t'(ENTRIES))
+  else $error("%m: a segment of %0d entries, the receive buffer has %0d", start_segment, ENTRIES);
+  a_chunk_fits :
+  assert property (@(posedge clk) disable iff (rst) start |-> last != '0 && start_entries != '0)
+  else $error("%m: a chunk without entries, or a ring of one device");
+  a_room_for_reads :
+  assert property (@(posedge clk) disable iff (rst) s_local_valid |-> local_room)
+  else $error("%m: an entry came that was not asked for");
+`else
+  wire unused = &{1'b0, local_room};
+`endif
+
+endmodule : sync_core
