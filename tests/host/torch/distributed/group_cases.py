@@ -37,7 +37,7 @@ def held() -> tuple[int, int]:
 
 def total(group: dist.ProcessGroup | None, value: float, elements: int = 3000) -> float:
     """The sum of all ranks' values, which every element of the result has."""
-    tensor = torch.full((elements,), value)
+    tensor = torch.full((elements,), float(value))
     dist.all_reduce(tensor, group=group)
     assert torch.equal(tensor, tensor[:1].expand(elements))
     return tensor[0].item()
