@@ -1,8 +1,8 @@
 // The rails of one rank as one communicator (docs/rails.md).
 //
 // An all-reduce or a reduce that is long enough is split, and each rail carries a part of its
-// elements; anything else goes over the rail that is best for it.  Nothing but the number of an operation,
-// its size and the table of costs decides about a split, so all ranks split alike.
+// elements; anything else goes over the rail that is best for it.  Nothing but the number of an
+// operation, its size and the table of costs decides about a split, so all ranks split alike.
 #pragma once
 
 #include <condition_variable>
