@@ -101,6 +101,7 @@ class Engine {
   void put(Operation& operation, std::uint32_t index, const Layout& layout,
            const wire::Header& header, const std::uint8_t* payload);
   void complete(Operation& operation, Nanos now);
+  void forget(const Operation& operation);
 
   bool transmit(Nanos now);
   void prepare(Seq seq, const Place& place);

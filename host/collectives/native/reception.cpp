@@ -229,10 +229,20 @@ void Engine::complete(Operation& operation, Nanos now) {
   // be full.  A short operation's acknowledgement rides on the next operation's vectors, or leaves
   // a little later by itself.
   if (operation.vectors > kMostTried) heartbeat_.on_message_end();
+  if (operation.missed) forget(operation);
   const auto held = std::ranges::find(pending_, &operation, &std::shared_ptr<Operation>::get);
   const std::shared_ptr<Operation> last = std::move(*held);
   pending_.erase(held);
   operation.done.store(true, std::memory_order_release);
+}
+
+// The sums of what left on a wrong guess may come after all others: nobody waits for them, and the
+// operation is gone when they do.
+void Engine::forget(const Operation& operation) {
+  for (Seq seq = consumer_.consumed(); seq != window_.next(); ++seq) {
+    Place& place = places_[place_of(seq)];
+    if (place.operation == &operation) place = Place{};
+  }
 }
 
 }  // namespace catchment::host
