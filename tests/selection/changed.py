@@ -19,7 +19,7 @@ from dependencies import closure, dependencies, files_of_the_checkout, is_test, 
 
 from catchment.checkout import ROOT
 
-ALWAYS = "tests/structure/"
+ALWAYS = ("tests/structure/", "tests/docs/")  # the house, and the pages, which speak of everything
 _EVERYTHING = {"Makefile", "requirements.txt", "pyproject.toml", "CMakeLists.txt", "tests/conftest.py", ".ci/run"}
 
 

@@ -53,7 +53,7 @@ def test_a_file_that_nobody_names_asks_for_the_tests_of_its_folder() -> None:
     chosen = select({"wire/somebody_new.txt"}, arrows())
     wanted = [name for name in files_of_the_checkout() if is_test(name) and name.startswith("tests/wire/")]
     assert set(wanted) <= set(chosen)
-    assert {name.split("/")[1] for name in chosen} == {"wire", "structure"}
+    assert {name.split("/")[1] for name in chosen} == {"wire", "structure", "docs"}
 
 
 def test_a_conftest_asks_for_all_below_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from crew import FOLDER, NATIVE, run_cases
+from crew import FOLDER, NATIVE, PYTHON, run_cases
 
 CASES = FOLDER / "mics_cases.py"
 NAMES = [
@@ -19,14 +19,18 @@ QUICK = [name for name in NAMES if "checkpoint" in name or "fsdp2" in name]
 LONG = [name for name in NAMES if name not in QUICK]
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    return run_cases(CASES, 4, tmp_path_factory.mktemp("mics") / "store", timeout=120, group=NATIVE, cases=QUICK)
+def run(cases: list[str], paths: pytest.TempPathFactory, group: str) -> dict[str, list[str]]:
+    return run_cases(CASES, 4, paths.mktemp("mics") / "store", timeout=120, group=group, cases=cases)
 
 
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    return run_cases(CASES, 4, tmp_path_factory.mktemp("mics") / "store", timeout=120, group=NATIVE, cases=LONG)
+@pytest.fixture(scope="module", params=[NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
+def quick(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, list[str]]:
+    return run(QUICK, tmp_path_factory, request.param)
+
+
+@pytest.fixture(scope="module", params=[NATIVE, PYTHON])
+def long(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, list[str]]:
+    return run(LONG, tmp_path_factory, request.param)
 
 
 @pytest.mark.parametrize("case", [*QUICK, "end"])
