@@ -24,11 +24,15 @@ class RankLab:
         lanes: of the switch's program.
         slots: of each group.
         timeout: of operations, seconds.
+        faults: of ports, as the switch's option --fault takes them.
     """
 
-    def __init__(self, size: int, *, lanes: int = 64, slots: int = 32, timeout: float = 60.0) -> None:
+    def __init__(
+        self, size: int, *, lanes: int = 64, slots: int = 32, timeout: float = 60.0, faults: Sequence[str] = ()
+    ) -> None:
         self.hosts = [f"w{rank}" for rank in range(size)]
-        self._lab = ShmLab(self.hosts, lanes=lanes, slots=slots * 8 * size)
+        extra = tuple(part for fault in faults for part in ("--fault", fault))
+        self._lab = ShmLab(self.hosts, lanes=lanes, slots=slots * 8 * size, extra=extra)
         self._slots, self._timeout = slots, timeout
         self._jobs: dict[tuple[str, tuple[int, ...]], JobPlan] = {}
 
