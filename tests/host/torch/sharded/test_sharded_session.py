@@ -27,7 +27,7 @@ SIZE, WIDTH, LAYERS = 4, 16, 8
 @pytest.fixture(scope="module")
 def lab() -> Iterator[RankLab]:
     """A switch of four ranks, whose ports lose frames."""
-    faults = [f"{port}:loss=0.005,seed={port}" for port in range(1, SIZE + 1)]
+    faults = [f"{port}:loss=0.03,seed={port}" for port in range(1, SIZE + 1)]
     with RankLab(SIZE, faults=faults).running() as running:
         yield running
 
