@@ -157,8 +157,15 @@ class Place:
         self.until_up()
 
     def until_up(self) -> None:
+        """Every switch is up; one that has no program yet was restarted, which the controller has not noticed."""
         with self.controller.operator() as operator:
-            until(lambda: all(s.state == "up" for s in operator.switches()), "every switch is up")
+            until(
+                lambda: (
+                    all(fake.switch.config for fake in self.fakes.values())
+                    and all(s.state == "up" for s in operator.switches())
+                ),
+                "every switch is up",
+            )
 
     def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
         """What a switch holds: every entry in words, and its groups."""
