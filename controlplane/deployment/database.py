@@ -6,6 +6,7 @@ import contextlib
 import json
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,6 +19,7 @@ from catchment.controlplane.jobs.generations import KEY_BITS, MAX_GENERATION, Ge
 
 SCHEMA_VERSION = 6
 _LOCK_TIMEOUT = 10.0
+_LOCK_RETRY = 0.002
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _DAMAGED = (
     "put a copy from before in its place, or save what can be read with `sqlite3 FILE .recover`. You may also move it "
@@ -123,7 +125,7 @@ def writing(path: Path) -> Iterator[Transaction]:
     with contextlib.closing(database):
         try:
             path.chmod(0o600)
-            database.execute("PRAGMA journal_mode = WAL")
+            _keep_a_log(database)
             database.execute("PRAGMA foreign_keys = ON")
             database.execute("BEGIN IMMEDIATE")
             _migrate(database, path)
@@ -139,6 +141,19 @@ def writing(path: Path) -> Iterator[Transaction]:
             if isinstance(error, sqlite3.DatabaseError):
                 raise _unusable(path, error) from None
             raise
+
+
+def _keep_a_log(database: sqlite3.Connection) -> None:
+    """Have a file's changes written ahead to a log. SQLite does not itself wait for others that change to it, too."""
+    until = time.monotonic() + _LOCK_TIMEOUT
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_LOCK_RETRY)
 
 
 def put_aside(path: Path) -> Path:

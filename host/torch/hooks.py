@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 from catchment.host.layers import Homes, Pass, Phase, Timeline, TrainingError, TransferPort, WireType
 from catchment.host.torch.homes import ModelTransfers
+from catchment.host.torch.outputs import tensors_in
 from catchment.host.torch.partition import ModelLayer
 from catchment.host.torch.state import refuse_state_dicts, state_of
 from catchment.host.torch.storage import LayerStorage
@@ -175,7 +176,7 @@ class InNetwork:
                 return
             self._timeline.add("forward", index, self._started[index])
             if self._kind is not Pass.FORWARD:
-                for tensor in _tensors_in(output):
+                for tensor in tensors_in(output):
                     if tensor.requires_grad:
                         tensor.register_hook(self._output_hook(index))  # type: ignore[no-untyped-call]
             if not self._storage[index].kept:
@@ -268,14 +269,3 @@ class InNetwork:
 
 def _gradient_of(parameter: nn.Parameter) -> torch.Tensor:
     return torch.zeros(parameter.shape) if parameter.grad is None else parameter.grad
-
-
-def _tensors_in(output: object) -> Iterator[torch.Tensor]:
-    if isinstance(output, torch.Tensor):
-        yield output
-    elif isinstance(output, dict):
-        for value in output.values():
-            yield from _tensors_in(value)
-    elif isinstance(output, list | tuple):
-        for value in output:
-            yield from _tensors_in(value)

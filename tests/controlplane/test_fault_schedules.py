@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from clock_and_disk import ClockAndDisk
 from running_controller import PATIENT, SWITCHES, Place, request, until, use_fake_programs
 from test_convergence import connect
-from test_live_store import full_disk
 
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.errors import ControllerError
@@ -26,7 +24,7 @@ from catchment.controlplane.deployment.store import read_store
 STEPS = 8
 
 
-class Schedule:
+class Schedule(ClockAndDisk):
     """One schedule on one network.
 
     Attributes:
@@ -35,13 +33,10 @@ class Schedule:
     """
 
     def __init__(self, place: Place, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(rng, monkeypatch)
         self.jobs: set[str] = set()
         self.said: list[str] = []
-        self._place, self._rng, self._monkeypatch = place, rng, monkeypatch
-        self._disk = ExitStack()
-        self._offset = 0
-        real = time.time_ns
-        monkeypatch.setattr(time, "time_ns", lambda: real() + self._offset)
+        self._place = place
 
     def run(self, steps: int) -> None:
         """Do so many random things, then end the faults."""
@@ -98,20 +93,6 @@ class Schedule:
         except Exception as error:  # the switch is being restored: the controller was quicker
             return f"damage {table} of {name}: {error}"
         return f"delete {len(chosen)} of {table} of {name}"
-
-    def _set_clock(self) -> str:
-        self._offset = self._rng.randint(-7200, 7200) * 10**9
-        return f"clock by {self._offset // 10**9} s"
-
-    def _fill_disk(self) -> str:
-        self._free_disk()
-        self._disk.enter_context(full_disk(self._monkeypatch))
-        return "disk full"
-
-    def _free_disk(self) -> str:
-        self._disk.close()
-        self._disk = ExitStack()
-        return "disk free"
 
     def has_converged(self) -> bool:
         """Whether all is as the jobs that must be there ask for."""

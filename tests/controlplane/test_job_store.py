@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -91,6 +92,18 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
     with store() as jobs:
         assert len(jobs.jobs) == 16
         assert len(jobs.generations) == 32
+
+
+def test_who_makes_the_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "lab.jobs.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as first:
+        first.execute("BEGIN IMMEDIATE")
+        release = threading.Timer(0.3, lambda: first.execute("COMMIT"))
+        release.start()
+        lifecycle.reserve_job(partial(open_store, TOPOLOGY, tmp_path), request("a"), TOPOLOGY)
+        release.join()
+    with open_store(TOPOLOGY, tmp_path) as jobs:
+        assert list(jobs.jobs) == ["a"]
 
 
 def test_a_file_of_another_version_is_refused_and_kept(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 
 import pytest
+from clock_and_disk import ClockAndDisk
 from live_job import JOB, LiveJob
-from test_live_store import full_disk
 
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.networks.state import admin_socket
@@ -24,7 +23,7 @@ _STEPS, _LONGEST = 6, 0.4
 _CONVERGED_SECONDS = 5.0
 
 
-class Schedule:
+class Schedule(ClockAndDisk):
     """One schedule on one job.
 
     Attributes:
@@ -32,12 +31,9 @@ class Schedule:
     """
 
     def __init__(self, live: LiveJob, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(rng, monkeypatch)
         self.said: list[str] = []
-        self._live, self._rng, self._monkeypatch = live, rng, monkeypatch
-        self._disk = ExitStack()
-        self._offset = 0
-        real = time.time_ns
-        monkeypatch.setattr(time, "time_ns", lambda: real() + self._offset)
+        self._live = live
 
     def run(self, steps: int) -> None:
         """Do so many random things, then end the faults."""
@@ -99,20 +95,6 @@ class Schedule:
         except SwitchError as error:  # it is being restored: the controller was quicker
             return f"damage {table}: {error}"
         return f"delete {len(chosen)} of {table}"
-
-    def _set_clock(self) -> str:
-        self._offset = self._rng.randint(-7200, 7200) * 10**9
-        return f"clock by {self._offset // 10**9} s"
-
-    def _fill_disk(self) -> str:
-        self._free_disk()
-        self._disk.enter_context(full_disk(self._monkeypatch))
-        return "disk full"
-
-    def _free_disk(self) -> str:
-        self._disk.close()
-        self._disk = ExitStack()
-        return "disk free"
 
 
 def converge(schedule: Schedule, live: LiveJob) -> float:

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from catchment.host.torch.outputs import tensors_in
 from catchment.host.torch.partition import ModelLayer, layers_of
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.gather import Gatherer
@@ -234,7 +235,7 @@ class ShardedModel:
             if self._in_backward:
                 return
             if self._training and torch.is_grad_enabled():
-                for tensor in _tensors_in(output):
+                for tensor in tensors_in(output):
                     if tensor.requires_grad:
                         tensor.register_hook(lambda _: self._arrive(index))  # type: ignore[no-untyped-call]
             if not self._layers[index].kept:
@@ -287,14 +288,3 @@ def _cast(value: Any, dtype: torch.dtype | None) -> Any:
     """Inputs of floats are computed in the type of the layers, where one is chosen."""
     floats = isinstance(value, torch.Tensor) and value.is_floating_point()
     return value.to(dtype) if floats and dtype is not None else value
-
-
-def _tensors_in(output: object) -> Iterator[torch.Tensor]:
-    if isinstance(output, torch.Tensor):
-        yield output
-    elif isinstance(output, dict):
-        for value in output.values():
-            yield from _tensors_in(value)
-    elif isinstance(output, list | tuple):
-        for value in output:
-            yield from _tensors_in(value)

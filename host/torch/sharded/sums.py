@@ -47,22 +47,11 @@ class Sums(Protocol):
         """Sum a micro-step's chunk over the groups that hold the same part; blocks."""
 
 
-class FloatSums:
-    """Micro-steps are added in fp32, in their order."""
+class _MicroSteps:
+    """Micro-steps of each layer, added in their order."""
 
-    dtype = torch.float32
-    saturated = 0
-
-    def __init__(self, chunks: Sequence[int], scaling: Scaling) -> None:
-        """`chunks`: elements of each layer's."""
-        self._scaling = scaling
-        self._sums = Arena(chunks, torch.float32)
-        self.nbytes = self._sums.nbytes
-
-    def enter(self, gradient: torch.Tensor, array: torch.Tensor) -> None:
-        """See `Sums`."""
-        if gradient.data_ptr() != array.data_ptr():
-            array.copy_(gradient)
+    def __init__(self, chunks: Sequence[int], dtype: torch.dtype) -> None:
+        self._sums = Arena(chunks, dtype)
 
     def add(self, layer: int, chunk: torch.Tensor, *, first: bool) -> None:
         """See `Sums`."""
@@ -70,6 +59,24 @@ class FloatSums:
             self._sums[layer].copy_(chunk)
         else:
             self._sums[layer].add_(chunk)
+
+
+class FloatSums(_MicroSteps):
+    """Micro-steps are added in fp32, in their order."""
+
+    dtype = torch.float32
+    saturated = 0
+
+    def __init__(self, chunks: Sequence[int], scaling: Scaling) -> None:
+        """`chunks`: elements of each layer's."""
+        super().__init__(chunks, torch.float32)
+        self._scaling = scaling
+        self.nbytes = self._sums.nbytes
+
+    def enter(self, gradient: torch.Tensor, array: torch.Tensor) -> None:
+        """See `Sums`."""
+        if gradient.data_ptr() != array.data_ptr():
+            array.copy_(gradient)
 
     def replicate(self, layer: int, line: Line) -> Work | None:
         """See `Sums`."""
@@ -90,7 +97,7 @@ class FloatSums:
             line.communicator.all_reduce(chunk, scaling=self._scaling).wait()
 
 
-class IntSums:
+class IntSums(_MicroSteps):
     """Gradients are integers of one exponent E from the beginning, as `Fixed(E)` makes them for the whole world.
 
     A sum of integers is exact, so its bits do not depend on how ranks and micro-steps are grouped; it is rounded once.
@@ -100,11 +107,11 @@ class IntSums:
 
     def __init__(self, chunks: Sequence[int], largest: int, exponent: int, world: int) -> None:
         """`largest`: elements of the largest layer."""
+        super().__init__(chunks, torch.int64)
         self.saturated = 0
         bits = _LANE_BITS - (world - 1).bit_length()
         self._scale, self._most = 2.0 ** (bits - exponent), float(2**bits)
         self._scratch = torch.zeros(largest)
-        self._sums = Arena(chunks, torch.int64)
         self._lanes = Arena([2 * chunk for chunk in chunks], torch.int32)
         self.nbytes = self._sums.nbytes + self._lanes.nbytes + 4 * largest
 
@@ -116,13 +123,6 @@ class IntSums:
             self.saturated += int(cut.sum())
             scaled.copy_(torch.where(cut, torch.full_like(scaled, self._most).copysign_(gradient), scaled))
         array.copy_(scaled)
-
-    def add(self, layer: int, chunk: torch.Tensor, *, first: bool) -> None:
-        """See `Sums`."""
-        if first:
-            self._sums[layer].copy_(chunk)
-        else:
-            self._sums[layer].add_(chunk)
 
     def replicate(self, layer: int, line: Line) -> Work | None:
         """See `Sums`: two lanes of 32 bits for each sum."""

@@ -125,7 +125,7 @@ CASES: Final = {
 
 # Gloo passes these, too.
 NOT_RUN: Final = {
-    "test_barrier_timeout_group": "test_barrier_timeout_full_group is the same in a larger group, and waits 4 s less",
+    "test_barrier_timeout_group": "not seen to its end: its one run of 8 ranks was stopped as it compiled a program",
     "test_ddp_logging_data_cpu": "torch calls every backend that is not its own `custom` there",
     "test_monitored_barrier_failure_order": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_gloo": "torch's dist.monitored_barrier refuses whatever is not called gloo",
