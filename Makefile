@@ -144,7 +144,7 @@ docs: $(VENV)/docs/.installed ## build the pages as a site with search, in build
 	@echo "docs: build/site/index.html"
 
 .PHONY: registers
-registers: $(VENV)/.installed ## regenerate rtl/generated/ and docs/registers.md from rtl/registers.toml
+registers: $(VENV)/.installed ## regenerate rtl/generated/ and docs/reference/registers.md from rtl/registers.toml
 	@$(BIN)/python -m catchment.rtl.generate_registers
 
 .PHONY: clean

@@ -34,7 +34,7 @@ def all_reduce() -> tuple[list[Figure], list[str]]:
         f"all-reduce: NIC {cycles.NIC_OUT_CLOCKS} + {cycles.NIC_BACK_CLOCKS} clocks = {nic} ns (measured by"
         f" tests/rtl/glm/test_rtl_glm_clocks.py); twice {_FRAME} bytes at {link.gbps:.0f} Gb/s = {wire:.1f} ns,"
         f" {link.ports_ns:.0f} ns in ports and {link.cable_ns:.0f} ns of cable; {switch.pipeline_ns:.0f} ns in the"
-        " switch (parameters: docs/cosim.md)"
+        " switch (parameters: docs/explanation/cosim.md)"
     )
     return figures, [note]
 

@@ -1,4 +1,4 @@
-"""The `catchment` command: one file per group of verbs (docs/cli.md), each imported when one of its verbs is called."""
+"""The `catchment` command: a file per group of verbs (docs/reference/cli.md), imported when one of them is called."""
 
 from __future__ import annotations
 

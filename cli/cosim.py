@@ -41,7 +41,7 @@ def cosim(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """WorkerNICs and an AggNIC as Verilated RTL around luwu.p4, every byte compared with numpy's (docs/cosim.md)."""
+    """WorkerNICs and an AggNIC as Verilated RTL around luwu.p4, compared byte for byte (docs/explanation/cosim.md)."""
     from catchment.rtl.driver.errors import NicError  # noqa: PLC0415  only this verb needs the simulator
     from catchment.rtl.verilate import RtlError  # noqa: PLC0415
     from catchment.sim.cosim import CosimError, Faults  # noqa: PLC0415

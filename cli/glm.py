@@ -44,7 +44,7 @@ def _glm_errors() -> Iterator[None]:
     except GlmError as error:
         raise GlmCommandError(str(error)) from error
     except MemoryError as error:
-        raise GlmCommandError(f"out of memory ({error}): all samples are held in it, see docs/glm.md") from error
+        raise GlmCommandError(f"out of memory ({error}): it holds all samples, see docs/explanation/glm.md") from error
 
 
 @app.command()

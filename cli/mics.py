@@ -41,7 +41,7 @@ def plan(
     prefetch: Annotated[int, typer.Option(help="Layers gathered ahead.", min=0)] = 2,
     as_json: JsonOption = False,
 ) -> None:
-    """Choose the fewest ranks that hold a model, and show what each size needs (docs/mics.md)."""
+    """Choose the fewest ranks that hold a model, and show what each size needs (docs/explanation/mics.md)."""
     from catchment.host.torch.sharded.errors import ShardingError  # noqa: PLC0415  only this verb needs them
     from catchment.host.torch.sharded.memory_model import GIB, choose_for  # noqa: PLC0415
 

@@ -14,7 +14,7 @@ from catchment.checkout import ROOT
 from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
 
-PAPERS = ROOT / "docs" / "papers.md"
+PAPERS = ROOT / "docs" / "measurements" / "papers.md"
 
 
 class ModeName(StrEnum):
@@ -27,11 +27,11 @@ class ModeName(StrEnum):
 
 def simulate(
     workload: Annotated[
-        str, typer.Argument(help="allreduce, luwu, ring, tree or switchml; or figures, which writes docs/papers.md.")
+        str, typer.Argument(help="allreduce, luwu, ring, tree or switchml; or figures: docs/measurements/papers.md.")
     ],
     *,
     cluster: Annotated[
-        Path | None, typer.Option(help="Cluster file (docs/performance.md); every workload needs one.", dir_okay=False)
+        Path | None, typer.Option(help="Cluster file (docs/explanation/performance.md); always needed.", dir_okay=False)
     ] = None,
     output: Annotated[Path, typer.Option(help="Page that `figures` writes.", dir_okay=False)] = PAPERS,
     settings: Annotated[
@@ -41,12 +41,12 @@ def simulate(
     sweep: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
     ] = None,
-    mode: Annotated[ModeName, typer.Option(help="How closely to look (docs/performance.md).")] = ModeName.FRAME,
+    mode: Annotated[ModeName, typer.Option(help="How closely (docs/explanation/performance.md).")] = ModeName.FRAME,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a workload on a cluster of up to thousands of hosts (docs/performance.md)."""
+    """Simulate a workload on a cluster of up to thousands of hosts (docs/explanation/performance.md)."""
     from catchment.sim.performance.requests import Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
 
     if workload == "figures":

@@ -1,1 +1,1 @@
-"""Jobs, topology, table entries, counters, diagnosis and the command line; see docs/control-plane.md."""
+"""Jobs, topology, table entries, counters, diagnosis and the command line; see docs/explanation/control-plane.md."""

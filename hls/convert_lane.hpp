@@ -1,5 +1,5 @@
-// One lane each way (docs/protocol.md, "Numbers").  The rounding is ap_fixed's AP_RND_CONV, half to
-// even: another way to the same bits than the shifters of rtl/format.
+// One lane each way (docs/explanation/protocol.md, "Numbers").  Rounding is ap_fixed's AP_RND_CONV,
+// half to even: another way to the same bits than the shifters of rtl/format.
 #pragma once
 
 #include "stream_types.hpp"

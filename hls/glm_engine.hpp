@@ -1,4 +1,4 @@
-// The engine of P4SGD's worker and the loss, as kernels (docs/rtl-glm.md; numbers: docs/glm.md).
+// P4SGD's engine and the loss, as kernels (docs/explanation/: rtl-glm.md; numbers: glm.md).
 #pragma once
 
 #include <ap_fixed.h>

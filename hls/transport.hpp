@@ -1,4 +1,4 @@
-// The transport's two halves as kernels that take an event and give an answer (docs/protocol.md,
+// The transport's halves as kernels: event in, answer out (docs/explanation/protocol.md,
 // "Sender", "Consumer").
 #pragma once
 

@@ -1,5 +1,5 @@
 # For whoever has Vitis HLS:  vitis_hls -f hls/vitis.tcl   (from the repository's root)
-# Not run by the project: no initiation interval, area or frequency of a kernel is known (docs/rtl.md).
+# Not run by the project: no initiation interval, area or frequency of a kernel is known (docs/explanation/rtl.md).
 # Simulates the kernels in C, synthesizes each for a U50 at 250 MHz, and exports it as an IP core under build/vitis/.
 set root [pwd]
 set flags "-std=c++17 -I$root/hls -I$root/wire/generated"

@@ -15,7 +15,7 @@
 //
 // Each box is a control, its instance and, where it has one, its table under one name.
 // Stateful operations are controls of their own with one read-modify-write of one register array each.
-// docs/p4-luwu.md has the tables' meaning and the decisions; wire-format constants come from wire/generated.
+// docs/explanation/p4-luwu.md has the tables' meaning and the decisions; wire-format constants come from wire/generated.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -14,8 +14,8 @@
 //   rounds:  PA   slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)   -> FA
 //            ACK  slot tag (asked) -> ack tag -> ack workers                                 -> CNF
 //
-// P4SGD, Algorithm 2, with full round numbers (docs/protocol.md): nothing is cleared on completion, and duplicates are
-// answered to the sender alone.  docs/p4-p4sgd.md has the tables' meaning; what is shared with luwu.p4 is in include/.
+// P4SGD, Algorithm 2, with full round numbers (docs/explanation/protocol.md): nothing is cleared on completion, and duplicates are
+// answered to the sender alone.  docs/explanation/p4-p4sgd.md has the tables' meaning; what is shared with luwu.p4 is in include/.
 #include <core.p4>
 #include <v1model.p4>
 

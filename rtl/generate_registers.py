@@ -25,7 +25,7 @@ def outputs(registers: RegisterMap, page: str) -> dict[Path, str]:
         folder / f"{name}_regs_pkg.sv": systemverilog.emit(registers),
         folder / f"{name}_regs.hpp": cpp.emit(registers),
         folder / f"{name}_regs.py": python.emit(registers),
-        Path("docs") / page: markdown.emit(registers),
+        Path("docs/reference") / page: markdown.emit(registers),
     }
 
 

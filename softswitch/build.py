@@ -77,7 +77,7 @@ def build(
     `strict`: a warning of the C++ compiler is an error (for tests of the back end). `sanitize`: with Address- and
     UndefinedBehaviorSanitizer (the process that loads it must have them, too). `unique_names`: see make_p4info. `flags`
     come last, e.g. -O0 for many small programs. `externs`: a C++ header with the externs that the program declares
-    itself (docs/user-externs.md).
+    itself (docs/howto/user-externs.md).
     """
     checked = check_file(source, include_dirs, defines)
     p4info = make_p4info(checked.program, unique_names=unique_names)

@@ -148,7 +148,7 @@ def _compile(
 def _p4c() -> str:
     found = shutil.which("p4c-bm2-ss")
     if found is None:
-        raise CompileError("p4c-bm2-ss (part of p4c) is not on the PATH; see docs/bmv2.md, or use target: embedded")
+        raise CompileError("p4c-bm2-ss (of p4c) is not on the PATH; see docs/howto/bmv2.md, or use target: embedded")
     return found
 
 

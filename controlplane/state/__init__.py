@@ -1,1 +1,1 @@
-"""What a switch should hold, and what operators put there by hand; see docs/control-plane.md."""
+"""What a switch should hold, and what operators put there by hand; see docs/explanation/control-plane.md."""

@@ -1,4 +1,4 @@
-"""Several rails as one communicator (Nezha; docs/rails.md)."""
+"""Several rails as one communicator (Nezha; docs/explanation/rails.md)."""
 
 from __future__ import annotations
 

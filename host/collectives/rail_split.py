@@ -1,4 +1,4 @@
-"""How an operation is split over rails: the C library's balancer, for plans, tools and tests (docs/rails.md)."""
+"""How an operation is split over rails: the C library's balancer, for tools and tests (docs/explanation/rails.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How floats become integers: where the shared exponent E of each vector comes from (docs/protocol.md, "Numbers")."""
+"""How floats become integers: where a vector's exponent E comes from (docs/explanation/protocol.md, "Numbers")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generalized linear models, trained model-parallel by workers that a switch adds up for (P4SGD; docs/glm.md)."""
+"""Generalized linear models, trained model-parallel by workers around a switch (P4SGD; docs/explanation/glm.md)."""
 
 from __future__ import annotations
 

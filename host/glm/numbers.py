@@ -1,4 +1,4 @@
-"""What follows for a training from the fixed-point numbers of wire/glm.toml: its limits, shifts and step (docs/glm.md).
+"""What the fixed-point numbers of wire/glm.toml mean for a training: limits, shifts, step (docs/explanation/glm.md).
 
 What is computed with them is defined by sim/golden/glm.py.
 """

@@ -1,4 +1,4 @@
-"""Samples as hardware reads them: words of one bit of 64 features of 8 samples (docs/glm.md, woven samples)."""
+"""Samples as hardware reads them: words of one bit of 64 features of 8 samples (docs/explanation/glm.md)."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class OptimizerNode:
         """Go on from the state of a training here, out of core or in torch; before `run`, or between two.
 
         The options of its groups are not taken: this node has its own. With a state of this release the training
-        goes on bit for bit, with torch's it does within the rounding that docs/optimizer.md names.
+        goes on bit for bit, with torch's it does within the rounding that docs/explanation/optimizer.md names.
 
         Raises:
             TrainingError: the state does not fit the table or the optimizer; the node is as it was.

@@ -1,1 +1,1 @@
-"""The transport of a host: endpoints (push, pull) and all-reduce streams over one I/O thread (docs/endpoint.md)."""
+"""The transport of a host: endpoints (push, pull), all-reduce streams, an I/O thread (docs/explanation/endpoint.md)."""

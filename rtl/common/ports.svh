@@ -1,4 +1,4 @@
-// AXI4-Lite, AXI4 and AXI-Stream as lists of ports, and their connection, each written once (docs/rtl.md).
+// AXI4-Lite, AXI4 and AXI-Stream as lists of ports, and their connection, each written once (docs/explanation/rtl.md).
 //
 // PORTS macros stand in a module's list of ports, CONNECT macros in an instance's; P is the prefix of the instance's ports, Q that
 // of the signals that they meet, SELECT which of several (`[i]`).  Neither begins nor ends with a comma.

@@ -1,1 +1,1 @@
-"""The driver of the NICs: registers by name, requests, completion records (docs/nic.md)."""
+"""The driver of the NICs: registers by name, requests, completion records (docs/explanation/nic.md)."""

@@ -1,4 +1,4 @@
-"""What a NIC writes at a request's completion pointer (docs/registers.md, "Completion record")."""
+"""What a NIC writes at a request's completion pointer (docs/reference/registers.md, "Completion record")."""
 
 from __future__ import annotations
 

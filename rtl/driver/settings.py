@@ -11,7 +11,7 @@ CLOCK_HZ = 250_000_000
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """A stream of a job, the same values at every member (docs/protocol.md).
+    """A stream of a job, the same values at every member (docs/explanation/protocol.md).
 
     Attributes:
         gen: incarnation, 1..65535, never used again.

@@ -1,5 +1,5 @@
 // Finds the smallest exponent E, -128..127, with |x| < 2^E for all finite values x of a vector, and of the message so far:
-// -128 when all are zero; denormals count as their type's smallest normal number does (docs/number-formats.md).
+// -128 when all are zero; denormals count as their type's smallest normal number does (docs/explanation/number-formats.md).
 // A beat a clock; the answer comes three clocks after a vector's last beat.
 module exponent_meter
   import catchment_wire_pkg::*;

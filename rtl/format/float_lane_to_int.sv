@@ -1,4 +1,4 @@
-// Converts one lane: a float to the int32 that the switch adds (docs/protocol.md, "Numbers").
+// Converts one lane: a float to the int32 that the switch adds (docs/explanation/protocol.md, "Numbers").
 //   q = round_half_even(x * 2^(30 - h - E)), cut to [-2^(30-h), 2^(30-h)]
 // One value a clock, STAGES registers deep.  INT32 passes through untouched.
 module float_lane_to_int

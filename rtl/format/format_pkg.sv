@@ -1,4 +1,4 @@
-// The parameters that convert a vector: its element type, its shared exponent E and its headroom (docs/protocol.md,
+// The parameters that convert a vector: its element type, its shared exponent E and its headroom (docs/explanation/protocol.md,
 // "Numbers").
 package format_pkg;
   import catchment_wire_pkg::data_type_t;

@@ -1,4 +1,4 @@
-// Converts one lane back: q * 2^(E + h - 30), rounded once, half to even, to fp32, fp16 or bf16 (docs/protocol.md,
+// Converts one lane back: q * 2^(E + h - 30), rounded once, half to even, to fp32, fp16 or bf16 (docs/explanation/protocol.md,
 // "Numbers").  Beyond the largest number is an infinity; denormals are kept; zero is +0.  One lane a clock,
 // STAGES registers deep.
 module int_lane_to_float

@@ -1,4 +1,4 @@
-// P4SGD's worker as a core: `glm_worker` behind registers on AXI4-Lite (docs/glm-registers.md), AXI4 to its memories,
+// P4SGD's worker as a core: `glm_worker` behind registers on AXI4-Lite (docs/reference/glm-registers.md), AXI4 to its memories,
 // AXI-Stream to a MAC.
 `include "ports.svh"
 

@@ -1,4 +1,4 @@
-// The shape of a P4SGD worker (docs/rtl-glm.md) and its settings.  The numbers' widths are in glm_numbers_pkg.
+// The shape of a P4SGD worker (docs/explanation/rtl-glm.md) and its settings.  The numbers' widths are in glm_numbers_pkg.
 package glm_pkg;
   import glm_numbers_pkg::*;
   import transport_pkg::address_settings_t;

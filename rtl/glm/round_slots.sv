@@ -1,4 +1,4 @@
-// The worker's side of P4SGD's slots, Algorithm 3 as docs/protocol.md corrects it.  Rounds have full numbers; a round is
+// The worker's side of P4SGD's slots, Algorithm 3 as docs/explanation/protocol.md corrects it.  Rounds have full numbers; a round is
 // in flight from its partial activations (PA) to its confirmation (CNF), and only rounds base .. next - 1 are, each in a
 // slot of its own.  A sum is taken only while its round waits for it, a confirmation only while its round waits for that,
 // a slot is used again only after its confirmation, and every round is handed over once, in order.

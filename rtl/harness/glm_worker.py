@@ -142,7 +142,7 @@ class VerilatedWorker:
 
     Args:
         shape: of the hardware.
-        words: its engines' memories in the woven layout of docs/glm.md: shape (engines, micro_batches, chunks, 16, 8).
+        words: its engines' woven memories (docs/explanation/glm.md), shape (engines, micro_batches, chunks, 16, 8).
         labels: shape (micro_batches, 8), int32.
     """
 

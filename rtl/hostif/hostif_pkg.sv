@@ -104,7 +104,7 @@ package hostif_pkg;
   } completion_t;
 
   // what the host finds at its completion pointer: little-endian, the last field first in memory; rtl/registers.toml
-  // names it, and the driver's record, the C++ struct and docs/registers.md are generated from here
+  // names it, and the driver's record, the C++ struct and docs/reference/registers.md are generated from here
   typedef struct packed {
     logic [31:0]        reserved_end;
     logic [31:0]        latency;    // clocks from the request to the record

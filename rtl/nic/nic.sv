@@ -1,4 +1,4 @@
-// LuWu's two NICs (section 3.2; docs/nic.md).  ROLE_WORKER is the WorkerNIC: it sends a GPU's gradients out of its memory to the
+// LuWu's NICs (section 3.2; docs/explanation/nic.md).  ROLE_WORKER is the WorkerNIC: it sends a GPU's gradients out of its memory to the
 // switch and writes parameters, or in all-reduce sums, to its memory.  ROLE_ROOT is the AggNIC: it sends the optimizer
 // node's parameters to all workers and writes the sums of their gradients to its memory.
 `include "parameters.svh"
@@ -15,7 +15,7 @@ module nic
     // level-triggered; register IRQ says why it is high
     output logic                         irq,
 
-    // AXI4-Lite: registers (docs/registers.md)
+    // AXI4-Lite: registers (docs/reference/registers.md)
     `AXIL_SLAVE_PORTS(s_axil, AddressBits),
 
     // AXI4 to memory; one id, so that everything is answered in order

@@ -1,5 +1,5 @@
 // The receiver's side of the protocol decides which frame to take, what to acknowledge and what is missing
-// (docs/protocol.md, "Consumer").  Each sequence number is taken once and handed over once, in order.
+// (docs/explanation/protocol.md, "Consumer").  Each sequence number is taken once and handed over once, in order.
 //
 //   consumed ......... ack ......... highest ......... consumed + window = credit
 //   handed over        received and   one past the last that has arrived

@@ -1,4 +1,4 @@
-// The sender's side of the protocol decides which frame may or must be sent next (docs/protocol.md, "Sender").
+// The sender's side of the protocol decides which frame may or must be sent next (docs/explanation/protocol.md, "Sender").
 //
 //   ma ..................................... next ............ end
 //   everyone has    [ma, next) is in flight,   [next, end) waits in the ring and is sent while credit and window allow

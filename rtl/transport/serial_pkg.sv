@@ -1,4 +1,4 @@
-// Serial arithmetic on 32-bit sequence numbers (docs/protocol.md, "Switch").
+// Serial arithmetic on 32-bit sequence numbers (docs/explanation/protocol.md, "Switch").
 package serial_pkg;
 
   typedef logic [31:0] seq_t;

@@ -1,4 +1,4 @@
-// The transport of a WorkerNIC or an AggNIC: a sender and a consumer over one MAC (LuWu, section 3.2.3; docs/protocol.md).
+// The transport of a WorkerNIC or an AggNIC: a sender and a consumer over one MAC (LuWu, section 3.2.3; docs/explanation/protocol.md).
 //
 //   host -> tx_ring -> frame_sender -> MAC         tx_ring keeps [ma, next) for retransmission
 //               sender --^     ^-- heartbeat_gen

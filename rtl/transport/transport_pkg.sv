@@ -1,4 +1,4 @@
-// A transport's settings, its status and counters, and its reasons to refuse a frame (docs/protocol.md).
+// A transport's settings, its status and counters, and its reasons to refuse a frame (docs/explanation/protocol.md).
 package transport_pkg;
   import catchment_wire_pkg::*;
 

@@ -1,4 +1,4 @@
-"""The whole machine in one simulation: Verilated NICs around the compiled P4 switch (docs/cosim.md)."""
+"""The whole machine in one simulation: Verilated NICs around the compiled P4 switch (docs/explanation/cosim.md)."""
 
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.machine import Kind, Machine

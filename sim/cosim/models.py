@@ -1,4 +1,4 @@
-"""What is not RTL and not P4: cables, the switch's pipeline and queues, hosts' memory. Sources: docs/cosim.md."""
+"""What is not RTL and not P4: cables, the switch's pipeline, queues, memory. Sources: docs/explanation/cosim.md."""
 
 from __future__ import annotations
 

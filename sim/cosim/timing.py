@@ -1,4 +1,4 @@
-"""The NICs' timers for a machine's round trip (docs/protocol.md, Timeouts)."""
+"""The NICs' timers for a machine's round trip (docs/explanation/protocol.md, Timeouts)."""
 
 from __future__ import annotations
 

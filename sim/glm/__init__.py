@@ -1,1 +1,1 @@
-"""Trainings of generalized linear models on workers behind a switch (docs/glm.md)."""
+"""Trainings of generalized linear models on workers behind a switch (docs/explanation/glm.md)."""

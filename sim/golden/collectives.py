@@ -1,4 +1,4 @@
-"""What the collectives compute, bit for bit: docs/number-formats.md, "The contract", in numpy.
+"""What the collectives compute, bit for bit: docs/explanation/number-formats.md, "The contract", in numpy.
 
 A sum or a mean of floats is made in one of five ways:
 

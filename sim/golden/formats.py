@@ -1,6 +1,6 @@
 """The definition of the number formats: floats to int32 lanes with a shared exponent and back, bit for bit.
 
-docs/protocol.md, "Numbers".  For `workers` workers, h = ceil(log2 workers), and a shared exponent E:
+docs/explanation/protocol.md, "Numbers".  For `workers` workers, h = ceil(log2 workers), and a shared exponent E:
 
     to lanes     q = round_half_even(x * 2^(30-h-E)), cut to [-2^(30-h), 2^(30-h)], that is x to [-2^E, 2^E].
                  What is cut counts as saturated.  Infinities and NaN count as saturated and as not finite, and go

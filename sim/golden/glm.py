@@ -1,4 +1,4 @@
-"""P4SGD's worker, defined slowly and obviously: what software, HLS and RTL workers equal bit for bit (docs/glm.md).
+"""P4SGD's worker, defined slowly and obviously: what all other workers equal bit for bit (docs/explanation/glm.md).
 
 All numbers are integers.  A feature is an unsigned 16-bit fraction, read as its `bits` most significant planes; a
 weight is an int32 with `Numbers.fraction` fraction bits; activations, labels, derivatives and scales have 16.

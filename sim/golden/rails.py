@@ -1,4 +1,4 @@
-"""What rails cost and how an operation is split over them (docs/rails.md): slow, by trying everything, in integers.
+"""What rails cost, how an operation is split over them (docs/explanation/rails.md), by trying everything, in integers.
 
 The C++ of the collectives must have the same costs after the same reports, and the same shares for the same costs.
 """

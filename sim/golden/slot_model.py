@@ -1,4 +1,4 @@
-"""The slow, obvious model of p4src/p4sgd.p4: P4SGD, Algorithm 2, corrected as docs/protocol.md says."""
+"""The slow, obvious model of p4src/p4sgd.p4: P4SGD, Algorithm 2, corrected as docs/explanation/protocol.md says."""
 
 from __future__ import annotations
 

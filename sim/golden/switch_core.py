@@ -1,6 +1,6 @@
 """What the switch programs share, as a slow and obvious model: everything but what a job's frame does to the slots.
 
-It is written from docs/protocol.md, not from the P4 code, and keeps whole contributions where P4 keeps sums, so
+It is written from docs/explanation/protocol.md, not from P4 code, and keeps whole contributions where P4 keeps sums, so
 that a test that finds the two equal has compared two things.
 """
 

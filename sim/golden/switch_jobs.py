@@ -1,7 +1,7 @@
 """The stateful part of the switch model: slots that remember every contribution, and the heartbeat table.
 
 Where the P4 program keeps running sums and bits, this keeps the contributions themselves and adds them up when asked.
-Protocol: docs/protocol.md; LuWu section 3.2.3.
+Protocol: docs/explanation/protocol.md; LuWu section 3.2.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Slow, obvious models of the world (docs/world.md): draws, faults of a line, a line, the order of events."""
+"""Obvious models of the world (docs/explanation/world.md): draws, faults of a line, a line, the order of events."""
 
 from __future__ import annotations
 

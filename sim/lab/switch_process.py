@@ -70,7 +70,7 @@ def bmv2_command(address: str, device_id: int, ports: Mapping[int, str], _name: 
     """
     binary = shutil.which("simple_switch_grpc")
     if binary is None:
-        raise NetworkError("simple_switch_grpc is not on the PATH; see docs/bmv2.md, or use target: embedded")
+        raise NetworkError("simple_switch_grpc is not on the PATH; see docs/howto/bmv2.md, or use target: embedded")
     interfaces = [part for port, name in ports.items() for part in ("-i", f"{port}@{name}")]
     with HeldAddress() as free:
         thrift = str(free.port)

@@ -1,4 +1,4 @@
-"""What training on a cluster of thousands would take: docs/performance.md."""
+"""What training on a cluster of thousands would take: docs/explanation/performance.md."""
 
 from __future__ import annotations
 

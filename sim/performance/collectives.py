@@ -18,8 +18,8 @@ Collective = Callable[[Workload, Ends], Ends]
 SWITCHML_HOST = NicModel(
     push=1_000_000, pull=1_000_000, respond=1_000_000, fifo_bytes=1 << 16, frame=100_000, least_rto=1_000_000_000
 )
-"""SwitchML's workers are software that answers each frame: the stack of docs/cosim.md, 1 us from wire to program and
-100 ns of processor for each frame; its timeout is a millisecond, as the endpoint's in software."""
+"""SwitchML's workers are software that answers frames: the stack of docs/explanation/cosim.md, 1 us from wire to
+program and 100 ns of processor for each frame; its timeout is a millisecond, as the endpoint's in software."""
 
 
 def _allreduce(network: Network, workers: Sequence[str], rounds: Rounds) -> Collective:

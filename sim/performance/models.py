@@ -22,7 +22,7 @@ class NicModel:
         push: from the doorbell until the first vector can leave: register write, TLB, DMA read, conversion.
         pull: from a frame's last bit until the completion record behind its data is in memory.
         respond: from a frame's last bit to the first bit of a frame that it brings about.
-        fifo_bytes: of the MAC (docs/cosim.md).
+        fifo_bytes: of the MAC (docs/explanation/cosim.md).
         frame: the host needs so long for each frame, in or out; 0: as fast as the line.
         least_rto: no timeout is shorter.
     """
@@ -37,7 +37,7 @@ class NicModel:
 
 @dataclass(frozen=True, slots=True)
 class ProgramModel:
-    """A host whose endpoint is software, the project's own: as the co-simulation's (docs/cosim.md).
+    """A host whose endpoint is software, the project's own: as the co-simulation's (docs/explanation/cosim.md).
 
     Attributes:
         receive: from a frame's last bit until the program sees it.
@@ -57,7 +57,7 @@ class SwitchModel:
     """A switch around its program.
 
     Attributes:
-        pipeline: from a frame's last bit to its place in the egress queue; 400 ns (docs/cosim.md).
+        pipeline: from a frame's last bit to its place in the egress queue; 400 ns (docs/explanation/cosim.md).
         queue_bytes: of each port.
         frame: between frames that the pipeline takes; 0: it takes what its ports bring.
         sram_bytes: for the slots of all jobs.
@@ -86,7 +86,7 @@ class LinkModel:
 
     Attributes:
         host_byte, up_byte: time of a byte; 80 is 100 Gb/s.
-        latency: of PHY, MAC and cable, from first bit to first bit (docs/cosim.md).
+        latency: of PHY, MAC and cable, from first bit to first bit (docs/explanation/cosim.md).
         faults: of every line.
     """
 
@@ -98,7 +98,7 @@ class LinkModel:
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """Latencies of the protocol for a stream (docs/protocol.md, Timeouts).
+    """Latencies of the protocol for a stream (docs/explanation/protocol.md, Timeouts).
 
     Attributes:
         heartbeat: between heartbeats: a quarter of the time to send a window (LuWu, section 7).

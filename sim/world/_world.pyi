@@ -1,4 +1,4 @@
-"""The compiled part: the event kernel, lines and the draws of their faults. docs/world.md has the contract."""
+"""The compiled part: event kernel, lines, draws of their faults. docs/explanation/world.md has the contract."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

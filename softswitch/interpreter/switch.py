@@ -30,7 +30,7 @@ PORTS = 512
 class InterpretedSwitch:
     """One switch with one program. `seed` fixes random(); a frame's loops may take `max_steps` rounds.
 
-    `externs` is a Python file with the externs that the program declares itself (docs/user-externs.md).
+    `externs` is a Python file with the externs that the program declares itself (docs/howto/user-externs.md).
     """
 
     def __init__(

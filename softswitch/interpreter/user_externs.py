@@ -1,4 +1,4 @@
-"""Externs of a user's own: calls into the Python that the user brings (docs/user-externs.md)."""
+"""Externs of a user's own: calls into the Python that the user brings (docs/howto/user-externs.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class UserExterns:
         """
         found = getattr(self._module, name, None)
         if found is None:
-            where = "no file implements it (--externs FILE.py, docs/user-externs.md)"
+            where = "no file implements it (--externs FILE.py, docs/howto/user-externs.md)"
             raise InterpreterError(f"{loc}: extern {name}: {where if self._file is None else f'{self._file} has none'}")
         return found
 

@@ -34,7 +34,7 @@ def test_errors_of_the_formats_are_ordered_as_their_bits(tmp_path: Path) -> None
     vector = {name: distribution.vector_error for name, distribution in found.items()}
     assert vector["fp32 block"] < vector["fp32 fixed"] < vector["fp16 block"] < vector["bf16 block"] < 2.0**-8
     assert vector["fp32 block"] < 2.0**-23 and vector[BUCKET] < 2.0**-23
-    for name in ("fp32 block", BUCKET):  # what docs/number-formats.md promises
+    for name in ("fp32 block", BUCKET):  # what docs/explanation/number-formats.md promises
         beside = found[name].beside_largest()
         assert beside["median_beside_largest"] <= 2.0**-22 and beside["p99_beside_largest"] <= 2.0**-18
     format_plots.errors(found, tmp_path / "plot.svg")

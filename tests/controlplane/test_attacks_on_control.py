@@ -1,6 +1,6 @@
 """Attackers on the management network while a job runs: no payload changes, and who tried is named.
 
-The switch is a process with mutual TLS, the endpoints and the controller are real; docs/threats.md has the rows.
+The switch is a process with mutual TLS, the endpoints and the controller are real; rows: docs/explanation/threats.md.
 """
 
 from __future__ import annotations

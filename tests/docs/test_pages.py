@@ -11,9 +11,11 @@ import pytest
 
 from catchment.checkout import ROOT
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+_PAGE_NAME = re.compile(rb"\bdocs/[\w/-]+\.md\b")
 
 
 def _anchors(page: Path) -> set[str]:
@@ -22,7 +24,7 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     wrong = []
     for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
@@ -34,8 +36,26 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_the_site_has_every_page() -> None:
-    listed = set(re.findall(r"^\s+- ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
-    assert listed == {page.name for page in PAGES[1:]}
+    listed = re.findall(r"^\s+- ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
+
+
+def test_every_page_has_the_folder_of_its_kind() -> None:
+    folders = {page.parent.name for page in PAGES[1:] if page.name != "index.md"}
+    assert folders <= {"tutorials", "howto", "reference", "explanation", "measurements"}
+
+
+def test_pages_that_sources_name_exist() -> None:
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    sources = [ROOT / name for name in files.split("\0") if name]
+    gone = [
+        f"{source.relative_to(ROOT)}: {page.decode()}"
+        for source in sources
+        if source.is_file() and not source.is_symlink()
+        for page in _PAGE_NAME.findall(source.read_bytes())
+        if not (ROOT / page.decode()).is_file()
+    ]
+    assert not gone, "\n".join(gone)
 
 
 def test_the_readme_is_short() -> None:

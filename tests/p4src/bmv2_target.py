@@ -33,7 +33,7 @@ ELECTION = p4runtime_pb2.Uint128(high=0, low=1)
 
 def _missing(*tools: str) -> str | None:
     absent = [tool for tool in tools if shutil.which(tool) is None]
-    return f"not on the PATH: {', '.join(absent)} (docs/bmv2.md)" if absent else None
+    return f"not on the PATH: {', '.join(absent)} (docs/howto/bmv2.md)" if absent else None
 
 
 def missing_compiler() -> str | None:

@@ -1,4 +1,4 @@
-"""Small endpoints that follow docs/protocol.md to the letter, to run the switch model under a bad network.
+"""Small endpoints that follow docs/explanation/protocol.md to the letter, to run the switch model under a bad network.
 
 An endpoint never sees the network: it gets frames' headers and payloads, and says what to send.
 """

@@ -1,4 +1,4 @@
-"""What the switch does, example by example: these pin the model to docs/protocol.md and docs/p4-luwu.md."""
+"""What the switch does, by example: these pin the model to protocol.md and p4-luwu.md of docs/explanation/."""
 
 from __future__ import annotations
 

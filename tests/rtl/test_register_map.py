@@ -17,8 +17,8 @@ def test_what_is_committed_is_fresh(tmp_path: Path) -> None:
     assert generate_registers.stale() == []
     generate_registers.write(tmp_path)
     assert generate_registers.stale(tmp_path) == []
-    (tmp_path / "docs" / "registers.md").write_text("edited")
-    assert generate_registers.stale(tmp_path) == ["docs/registers.md"]
+    (tmp_path / "docs" / "reference" / "registers.md").write_text("edited")
+    assert generate_registers.stale(tmp_path) == ["docs/reference/registers.md"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rules of docs/protocol.md one by one: credit, window, timeouts, requests, heartbeats, settings, speed."""
+"""The rules of docs/explanation/protocol.md: credit, window, timeouts, requests, heartbeats, settings, speed."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def parsed(frame: bytes) -> tuple[Catchment, list[int] | bytes]:
 
 @dataclass(frozen=True)
 class Judge:
-    """The reasons to refuse a frame, in the order of docs/protocol.md and host/transport/native/frame_check.cpp."""
+    """The reasons to refuse a frame, ordered as in docs/explanation/protocol.md and native/frame_check.cpp."""
 
     settings: Settings
     sums: bool  # data are FA, else PARAM

@@ -1,4 +1,4 @@
-// The slow, obvious switch of docs/protocol.md for the long runs: it keeps every contribution and
+// The slow, obvious switch of docs/explanation/protocol.md for long runs keeps contributions and
 // adds when asked.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""No arrow of the house climbs, in any language; the table of docs/architecture.md is what holds."""
+"""No arrow of the house climbs, in any language; the table of docs/explanation/architecture.md is what holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One word for one concept: what docs/glossary.md retired is not in the sources, and docstrings stand alone."""
+"""One word for one concept: what docs/reference/glossary.md retired is in no source, and docstrings stand alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floors import tracked
 
 from catchment.checkout import ROOT
 
-GLOSSARY = ROOT / "docs" / "glossary.md"
+GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 _ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
 PREPOSITIONS = {
     "after", "as", "at", "before", "behind", "beside", "between", "by", "for", "from", "in", "into", "of", "on", "over",

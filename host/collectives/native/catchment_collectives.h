@@ -1,4 +1,4 @@
-/* Collective operations through the switch, for C and whatever can call C (docs/collectives.md).
+/* Collectives through the switch, for C and whatever can call C (docs/explanation/collectives.md).
  *
  * A communicator is one rank of an all-reduce job.  All ranks call the same operations in the same
  * order.  Every function may be called from any thread. */
@@ -73,7 +73,7 @@ typedef struct catchment_group_config {
   const char* switch_name; /* for messages; NULL: its address alone */
 } catchment_group_config;
 
-/* One of several networks between the same ranks (docs/rails.md). */
+/* One of several networks between the same ranks (docs/explanation/rails.md). */
 typedef struct catchment_rail {
   const char* name; /* for messages */
   catchment_group_config config;

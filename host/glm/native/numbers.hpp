@@ -1,4 +1,4 @@
-// The numbers of a GLM worker (docs/glm.md; sim/golden/glm.py is the definition).
+// The numbers of a GLM worker (docs/explanation/glm.md; sim/golden/glm.py is the definition).
 #pragma once
 
 #include <cstdint>

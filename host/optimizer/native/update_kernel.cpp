@@ -27,7 +27,7 @@ void narrow(float value, std::uint16_t& to) { to = to_bf16(value); }
 
 // The loops.  The arrays do not overlap; that is said by ivdep and not by restrict, because the
 // sums below read what a loop has written by other pointers.  No prefetches: they were measured,
-// and are slower (docs/optimizer.md).
+// and are slower (docs/explanation/optimizer.md).
 template <bool kPublish, typename Moment>
 inline void step(const Run<Moment>& run, const AdamScalars& s, std::size_t count) {
   const float* gradient = run.gradient;
@@ -148,7 +148,7 @@ void block_sum(const std::uint32_t* block, std::size_t words, BlockSum& sum) {
 constexpr std::size_t kChunk = kSummedElements;  // short enough to stay in the first cache
 
 // A chunk of parameters to memory, past the caches: nothing has read the lines that it overwrites.
-// (Lines that were read are better written through the caches, docs/optimizer.md.)
+// (Lines that were read are better written through the caches, docs/explanation/optimizer.md.)
 void publish(const std::uint16_t* chunk, std::uint16_t* to) {
 #if defined(__AVX512F__)
   for (std::size_t i = 0; i < kChunk; i += sizeof(__m512i) / sizeof *to) {

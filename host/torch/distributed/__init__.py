@@ -1,4 +1,4 @@
-"""torch.distributed through the switch: `dist.init_process_group("catchment")` and train as before (docs/pytorch.md).
+"""torch.distributed through the switch: `dist.init_process_group("catchment")` and train on (docs/howto/pytorch.md).
 
 torch finds the backend by itself (entry point `torch.backends`); where that is turned off
 (TORCH_DEVICE_BACKEND_AUTOLOAD=0) importing this package registers it.

@@ -1,4 +1,4 @@
-"""MiCS: a model sharded over groups of ranks (docs/mics.md): `MiCS(model, MiCSOptions(...))`, and train as before."""
+"""MiCS: a model sharded over groups of ranks (docs/explanation/mics.md): `MiCS(model, MiCSOptions(...))`."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _open(purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]
     if switch is None:
         raise ShardingError(
             f"the {purpose} group of rank {rank} does not go through a switch: MiCS needs the backend catchment, and "
-            "a switch for groups of ranks (docs/mics.md)"
+            "a switch for groups of ranks (docs/explanation/mics.md)"
         )
     if not switch.order.is_same:
         raise ShardingError(f"the {purpose} group of rank {rank} has its ranks in another order than its job")

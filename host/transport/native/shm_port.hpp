@@ -1,4 +1,4 @@
-// A port of the switch on this machine, through shared memory (docs/shared-memory.md).
+// A port of the switch on this machine, through shared memory (docs/explanation/shared-memory.md).
 #pragma once
 
 #include <cerrno>

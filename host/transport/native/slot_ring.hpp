@@ -1,5 +1,5 @@
-// A worker's slots (P4SGD, Algorithm 3, corrected as docs/protocol.md says).  Pure: no clock, no
-// socket.
+// A worker's slots (P4SGD, Algorithm 3, corrected: docs/explanation/protocol.md). Pure: no clock,
+// no socket.
 //
 //   oldest ........................ next
 //   first round that the switch     the round to begin

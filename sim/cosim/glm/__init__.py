@@ -1,1 +1,1 @@
-"""Generalized linear models on simulated hardware around the embedded switch (docs/rtl-glm.md)."""
+"""Generalized linear models on simulated hardware around the embedded switch (docs/explanation/rtl-glm.md)."""

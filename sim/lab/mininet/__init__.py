@@ -1,4 +1,4 @@
-"""Topologies on this machine: network namespaces, veth links, switch processes (docs/mininet.md)."""
+"""Topologies on this machine: network namespaces, veth links, switch processes (docs/howto/mininet.md)."""
 
 from catchment.controlplane.networks.state import NetworkError
 from catchment.sim.lab.mininet.dependency import enable

@@ -1,1 +1,1 @@
-"""Scapy traffic: members of a job without an endpoint, a straggler, and an attacker (docs/mininet.md)."""
+"""Scapy traffic: members of a job without an endpoint, a straggler, and an attacker (docs/howto/mininet.md)."""

@@ -1,4 +1,4 @@
-"""A worker of p4sgd.p4: rounds in slots, PA -> FA, ACK -> CNF (P4SGD, Algorithm 3, corrected as docs/protocol.md says).
+"""A worker of p4sgd.p4: rounds in slots, PA -> FA, ACK -> CNF (P4SGD's Algorithm 3, docs/explanation/protocol.md).
 
 Slot i carries the rounds i, i + T, i + 2T ...; the next one only after the confirmation of the last.
 """

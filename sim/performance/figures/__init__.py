@@ -1,1 +1,1 @@
-"""What the papers claim beside what this project finds, and the study of sums in switches: docs/papers.md."""
+"""What the papers claim beside what this project finds, the study of sums in switches: docs/measurements/papers.md."""

@@ -1,4 +1,4 @@
-"""Writes docs/papers.md and its figure."""
+"""Writes docs/measurements/papers.md and its figure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def all_claims() -> list[Claim]:
 
 
 def write_page(page: Path) -> tuple[int, int]:
-    """Write the page, and its figure beside it in `figures/`; how many claims there are, and how many hold.
+    """Write the page, and its figure beside it in `docs/figures/`; how many claims there are, and how many hold.
 
     Raises:
         OSError: it cannot be written.
     """
-    figure = page.parent / "figures" / "in-switch-by-ring.svg"
+    figure = page.parents[1] / "figures" / "in-switch-by-ring.svg"
     figure.parent.mkdir(exist_ok=True)
     plot_gains(study.WORKERS, study.SIZES, study.gains(), figure)
     claims = all_claims()
@@ -45,9 +45,9 @@ def render(claims: Sequence[Claim], tables: Sequence[study.Table]) -> str:
     parts = [
         "# The papers beside this project\n",
         "`catchment simulate figures` has written this page: the study of sums in switches, then what the papers say "
-        "beside what comes out here.\nModels and their constants are in [performance.md](performance.md).\n",
+        "beside what comes out here.\nModels and constants are in [performance.md](../explanation/performance.md).\n",
         "## In switches, or on a ring?\n",
-        "![the ring's time by that of sums in switches](figures/in-switch-by-ring.svg)\n",
+        "![the ring's time by that of sums in switches](../figures/in-switch-by-ring.svg)\n",
         "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
         "256 B in switches, frames of 1 KiB on the ring. More than 32 racks need a switch program for more "
         "members than today's 32.\n",

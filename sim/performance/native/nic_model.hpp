@@ -12,7 +12,7 @@
 
 namespace catchment::performance {
 
-// Where docs/performance.md has each from.
+// Where docs/explanation/performance.md has each from.
 struct NicTiming {
   Picos push = 0;     // from the doorbell to the first vector in the ring
   Picos pull = 0;     // from the last bit of a frame to the record in memory behind its data

@@ -14,7 +14,7 @@
 
 namespace catchment::performance {
 
-// As of the co-simulation's software hosts (docs/cosim.md).
+// As of the co-simulation's software hosts (docs/explanation/cosim.md).
 struct SoftwareTiming {
   Picos receive = 0;            // from a frame's last bit until the program sees it
   Picos frame = 0;              // of processor for each frame, in or out

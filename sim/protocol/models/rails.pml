@@ -1,4 +1,4 @@
-/* An all-reduce that loses a rail (docs/rails.md, "When a rail fails").
+/* An all-reduce that loses a rail (docs/explanation/rails.md, "When a rail fails").
  *
  * One operation of U units runs in place on rail 0: a rank writes a finished sum over its own input, so that the input is gone
  * where the sum has come.  The rail may stop at any time, and any rank may suspect it at any time, rightly or not.  Then the ranks

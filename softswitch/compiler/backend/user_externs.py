@@ -1,4 +1,4 @@
-"""Externs of a user's own: calls into the C++ that the user brings (docs/user-externs.md)."""
+"""Externs of a user's own: calls into the C++ that the user brings (docs/howto/user-externs.md)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refuse_without_file(program: ir.Program) -> None:
 
 def missing(name: str) -> str:
     """What is not supported where the file with the user's externs is not given."""
-    return f"extern {name}, without a file that implements it (--externs FILE.hpp, docs/user-externs.md)"
+    return f"extern {name}, without a file that implements it (--externs FILE.hpp, docs/howto/user-externs.md)"
 
 
 def _objects(program: ir.Program) -> Iterator[ir.InstanceDecl]:

@@ -1,4 +1,4 @@
-// A port to a process of this machine, through memory that both map (docs/shared-memory.md).
+// A port to a process of this machine, in memory that both map (docs/explanation/shared-memory.md).
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 /* Shared-memory ports of catchment-switch: the peer's side, for C and whatever can call C.
  *
  * A peer attaches to a port by the path of its socket, gets two rings of frames in shared memory,
- * and sends and receives whole Ethernet frames.  docs/shared-memory.md has the format, an example
- * and what happens when either side dies.  One thread at a time may use a port; ports are
+ * and sends and receives Ethernet frames; docs/explanation/shared-memory.md has format, example,
+ * and what happens when a side dies.  One thread at a time may use a port; ports are
  * independent. */
 #ifndef CATCHMENT_SHM_H
 #define CATCHMENT_SHM_H

@@ -1,7 +1,7 @@
 """Not a test: somebody between a rank and its port who writes into the frames while the rank reads them.
 
-It passes on the memory that the switch hands over and every wake-up, so the ring works; docs/shared-memory.md has the
-format.
+It passes on the memory that the switch hands over and every wake-up, so the ring works (format:
+docs/explanation/shared-memory.md).
 """
 
 from __future__ import annotations

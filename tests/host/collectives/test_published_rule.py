@@ -1,4 +1,4 @@
-"""The accuracy that docs/number-formats.md publishes is that of the shipped rule: the bench's sums are the switch's."""
+"""The accuracy in docs/explanation/number-formats.md is that of the shipped rule: the bench's sums are the switch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sum with negotiated exponents may lose: the bounds of docs/number-formats.md."""
+"""What a sum with negotiated exponents may lose: the bounds of docs/explanation/number-formats.md."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from catchment.checkout import ROOT
 from catchment.sim.performance.figures import page, study
 from catchment.sim.performance.figures.claim import Claim, Source
 
-PAGE = (ROOT / "docs" / "papers.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "measurements" / "papers.md").read_text("utf-8")
 
 
 def test_the_pages_claims_are_those_of_the_sources() -> None:

@@ -1,4 +1,4 @@
-"""Externs of a program's own, in C++ and in Python: the example of docs/user-externs.md."""
+"""Externs of a program's own, in C++ and in Python: the example of docs/howto/user-externs.md."""
 
 from __future__ import annotations
 

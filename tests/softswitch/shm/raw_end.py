@@ -1,4 +1,4 @@
-"""Either end of a shared-memory port by hand, from docs/shared-memory.md alone: for what no honest end would do."""
+"""Either end of a shared-memory port by hand, from docs/explanation/shared-memory.md alone: what no honest end does."""
 
 from __future__ import annotations
 

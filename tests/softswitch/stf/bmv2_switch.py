@@ -25,7 +25,7 @@ _PROMPT = "RuntimeCmd: "
 def missing() -> str | None:
     """What is not installed; None if all is."""
     absent = [tool for tool in TOOLS if shutil.which(tool) is None]
-    return f"not on the PATH: {', '.join(absent)} (docs/bmv2.md)" if absent else None
+    return f"not on the PATH: {', '.join(absent)} (docs/howto/bmv2.md)" if absent else None
 
 
 def compile_program(program: Path, directory: Path, include_dirs: tuple[Path, ...] = ()) -> Path:

@@ -1,4 +1,4 @@
-// What a line does to the frames on it: the one model of faults. docs/world.md has the contract.
+// What a line does to the frames on it: the one model of faults (docs/explanation/world.md).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Serial arithmetic on 32-bit sequence numbers (docs/protocol.md).
+// Serial arithmetic on 32-bit sequence numbers (docs/explanation/protocol.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which rail carries which elements of an operation (docs/rails.md, "The split").
+// Which rail carries which elements of an operation (docs/explanation/rails.md, "The split").
 //
 // Pure and in integers: all ranks that ask with the same numbers get the same answer.
 #pragma once

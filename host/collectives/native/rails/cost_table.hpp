@@ -1,4 +1,4 @@
-// What each rail costs, as all ranks have measured it (docs/rails.md, "What a rail costs").
+// What each rail costs, as the ranks measured it (docs/explanation/rails.md, "What a rail costs").
 //
 // Pure: every rank feeds the same reports in the same order, and so has the same table.
 #pragma once

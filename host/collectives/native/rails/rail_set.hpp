@@ -1,4 +1,4 @@
-// The rails of one rank as one communicator (docs/rails.md).
+// The rails of one rank as one communicator (docs/explanation/rails.md).
 //
 // An all-reduce or a reduce that is long enough is split, and each rail carries a part of its
 // elements; anything else goes over the rail that is best for it.  Nothing but the number of an

@@ -1,4 +1,4 @@
-"""FSDP2 and a device mesh as docs/pytorch.md shows them, under torchrun: prints what rank 0 has in the end."""
+"""FSDP2 and a device mesh as docs/howto/pytorch.md shows them, under torchrun: prints what rank 0 has in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick start of docs/pytorch.md: torchrun, several processes, one changed line."""
+"""The quick start of docs/howto/pytorch.md: torchrun, several processes, one changed line."""
 
 from __future__ import annotations
 

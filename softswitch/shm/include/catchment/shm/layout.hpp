@@ -1,4 +1,4 @@
-// The format of the shared memory: docs/shared-memory.md, as structs.
+// The format of the shared memory: docs/explanation/shared-memory.md, as structs.
 #pragma once
 
 #include <bit>
