@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.performance_points import DATA, Played, Point
 from catchment.sim.performance.cluster import Cluster, rack_spine
 from catchment.sim.performance.models import LinkModel, SwitchModel
-from catchment.sim.performance.network import Network
+from catchment.sim.performance.network import Network, frames_by_type
 from catchment.sim.performance.workload import Action, Workload
 from catchment.sim.world import Faults
 from catchment.wire.generated.constants import LANE_BYTES
@@ -32,7 +32,7 @@ def play_simulated(point: Point) -> Played:
     later = workload.add(Action.DELAY, amount=_QUIET, after=sums)
     _, copies = workload.transfer(down, point.size, [later])
     times = workload.run(network)[:, 1]
-    frames = network.frames_by_type([simulation.line(at) for at in range(network.lines)])
+    frames = frames_by_type(network.line_counts())
     return Played(
         (times[sums].max() - times[began]) / 1000, (times[copies].max() - times[later]) / 1000,
         {kind.name: frames.get(kind.name, 0) for kind in DATA},

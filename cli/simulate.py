@@ -27,7 +27,8 @@ class ModeName(StrEnum):
 
 def simulate(
     workload: Annotated[
-        str, typer.Argument(help="allreduce, luwu, ring, tree or switchml; or figures: docs/measurements/papers.md.")
+        str,
+        typer.Argument(help="allreduce, luwu, nezha, ring, tree or switchml; or figures: docs/measurements/papers.md."),
     ],
     *,
     cluster: Annotated[

@@ -56,7 +56,7 @@ class Failure:
     """Something stops, and comes back.
 
     Attributes:
-        kind: "link" (of a host, or from a switch upwards), "switch", "host" or "rail".
+        kind: "link" (of a host), "switch", "host" or "rail"; a link or a switch is the first rail's.
         name: which.
         at, until: ps; `until` None: it does not come back.
     """
@@ -67,9 +67,29 @@ class Failure:
     until: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """One of the networks that every host is on.
+
+    Attributes:
+        by: what adds up on it: "switch", or "ring" for hosts on a ring.
+        links: its cables.
+        start: of a host's software before each message, in ps.
+    """
+
+    name: str
+    by: str = "switch"
+    links: LinkModel = field(default_factory=LinkModel)
+    start: int = 0
+
+
 @dataclass(frozen=True)
 class Cluster:
-    """What a simulation runs on."""
+    """What a simulation runs on.
+
+    Attributes:
+        rails: networks of this topology, each with lines, switches and NICs of its own; () is one, of `links`.
+    """
 
     topology: Topology
     links: LinkModel = field(default_factory=LinkModel)
@@ -77,6 +97,7 @@ class Cluster:
     nic: NicModel | ProgramModel = field(default_factory=NicModel)
     node: Node = field(default_factory=Node)
     failures: tuple[Failure, ...] = ()
+    rails: tuple[Rail, ...] = ()
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@
 fabric: {kind: rack-spine, racks: 4, per_rack: 8, spines: 1, oversubscription: 1, optimizers: 1}
 # or {kind: one-switch, hosts: 8}, or instead of it  topology: two-racks.yaml
 links: {host: 100gbps, up: 400gbps, latency: 265ns, loss: 0.001}
+rails: [{name: a}, {name: b, host: 25gbps, latency: 265ns, by: ring, start: 10us}]
 switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 32}
 node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0}}
 nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}
@@ -17,14 +18,14 @@ Every key but `fabric` or `topology` may be left out; sizes, times and rates hav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from catchment.controlplane.documents import Kind, Section, Tree, read
 from catchment.controlplane.topology import Topology
-from catchment.sim.performance.cluster import Cluster, Failure, Node, Straggle, rack_spine
+from catchment.sim.performance.cluster import Cluster, Failure, Node, Rail, Straggle, rack_spine
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.models import PICOS_PER_SECOND, LinkModel, NicModel, ProgramModel, SwitchModel
 from catchment.sim.performance.quantities import Dimension, quantity
@@ -32,7 +33,7 @@ from catchment.sim.world import Faults
 from catchment.wire.generated.constants import SUPPORTED_LANES
 
 _KIND = Kind("cluster", ClusterError)
-_KEYS = ("fabric", "topology", "links", "switch", "node", "nic", "failures")
+_KEYS = ("fabric", "topology", "links", "rails", "switch", "node", "nic", "failures")
 _MOST = 1 << 16
 
 
@@ -100,7 +101,8 @@ class _Reader:
             topology, up_byte = self._fabric(switch, host_byte)
         links = self._links(host_byte, up_byte)
         node = self._node(topology)
-        return Cluster(topology, links, switch, self._nic(), node, self._failures(topology))
+        rails = self._rails(links)
+        return Cluster(topology, links, switch, self._nic(), node, self._failures(topology, rails), rails)
 
     def _part(self, key: str) -> Section | None:
         return self.root.section(key) if key in self.root else None
@@ -135,6 +137,27 @@ class _Reader:
         faults = Faults(loss=loss, duplicate=duplicate, reorder=reorder)
         latency = _quantity(section, "latency", Dimension.TIME, 265_000)
         return LinkModel(host_byte, self._byte(section, "up", up_byte), round(latency), faults)
+
+    def _rails(self, links: LinkModel) -> tuple[Rail, ...]:
+        """Networks beside one another: the cluster's links, but for what each says."""
+        if "rails" not in self.root:
+            return ()
+        found: dict[str, Rail] = {}
+        for section in self.root.sections("rails"):
+            section.finish(("name", "by", "host", "latency", "start"))
+            name = section.text("name")
+            if name in found:
+                raise section.error_at("name", f"rail {name!r} is there twice")
+            host_byte = self._byte(section, "host", links.host_byte)
+            latency = round(_quantity(section, "latency", Dimension.TIME, links.latency))
+            # Between switches a rail has the same share of its hosts' rate as the cluster.
+            own = replace(
+                links, host_byte=host_byte, up_byte=max(1, round(links.up_byte * host_byte / links.host_byte)),
+                latency=latency,
+            )  # fmt: skip
+            by = section.text("by", "switch", ("switch", "ring"))
+            found[name] = Rail(name, by, own, round(_quantity(section, "start", Dimension.TIME, 0)))
+        return tuple(found.values())
 
     @staticmethod
     def _byte(section: Section | None, key: str, default: int) -> int:
@@ -216,17 +239,19 @@ class _Reader:
         }
         return NicModel(**times, fifo_bytes=round(_quantity(section, "fifo", Dimension.SIZE, default.fifo_bytes)))
 
-    def _failures(self, topology: Topology) -> tuple[Failure, ...]:
+    def _failures(self, topology: Topology, rails: tuple[Rail, ...]) -> tuple[Failure, ...]:
         if "failures" not in self.root:
             return ()
         found = []
         for section in self.root.sections("failures"):
             section.finish(("what", "name", "at", "until"))
-            what = section.text("what", None, ("link", "switch", "host"))
+            what = section.text("what", None, ("link", "switch", "host", "rail"))
             name = section.text("name")
-            there = topology.switches if what == "switch" else topology.hosts
+            there = {"switch": list(topology.switches), "rail": [rail.name for rail in rails]}.get(
+                what, list(topology.hosts)
+            )
             if name not in there:
-                raise section.error_at("name", f"no such {what}; there are {_some(list(there))}")
+                raise section.error_at("name", f"no such {what}; there are {_some(there)}")
             at = round(_quantity(section, "at", Dimension.TIME, None))
             until = round(_quantity(section, "until", Dimension.TIME, None)) if "until" in section else None
             if until is not None and until <= at:

@@ -49,15 +49,16 @@ class Network:
     """Lines and nodes of a cluster, and the streams that jobs add.
 
     Attributes:
-        simulation: the compiled part.
+        simulation: the compiled part; networks of several rails share one.
         host_lines: host -> its line up and its line down.
         switch_lines: (switch, port) -> the line that leaves there.
     """
 
-    def __init__(self, cluster: Cluster, *, seed: int = 1) -> None:
+    def __init__(self, cluster: Cluster, *, seed: int = 1, simulation: Simulation | None = None) -> None:
         self.cluster = cluster
         self.topology = cluster.topology
-        self.simulation = Simulation(seed)
+        self.simulation = simulation or Simulation(seed)
+        self._lines: list[int] = []
         self.switches = {
             name: self.simulation.add_switch(pipeline=cluster.switch.pipeline, frame=cluster.switch.frame)
             for name in self.topology.switches
@@ -75,27 +76,21 @@ class Network:
         self._identities = 0
         self._adding: list[int] = []  # branches with slots
 
-    @property
-    def lines(self) -> int:
-        """How many lines there are; they are numbered from 0."""
-        return 2 * (len(self.topology.hosts) + len(self.topology.links))
-
-    def frames_by_type(self, lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-        """Frames on all lines, by the name of their type."""
-        sums = {kind: sum(line["frames"].get(int(kind), 0) for line in lines) for kind in PacketType}
-        return {kind.name: count for kind, count in sums.items() if count}
+    def line_counts(self) -> list[dict[str, Any]]:
+        """What the simulation has counted on each line."""
+        return [self.simulation.line(at) for at in self._lines]
 
     def busiest(self, lines: Sequence[Mapping[str, Any]], now: int) -> float:
         """The largest share of the time until `now` that a line was busy."""
         hosts = {line for pair in self.host_lines.values() for line in pair}
         links = self.cluster.links
 
-        def busy(at: int) -> float:
-            frames = sum(lines[at]["frames"].values())
+        def busy(at: int, line: Mapping[str, Any]) -> float:
+            frames = sum(line["frames"].values())
             byte = links.host_byte if at in hosts else links.up_byte
-            return float((lines[at]["bytes"] + GAP_BYTES * frames) * byte / now)
+            return float((line["bytes"] + GAP_BYTES * frames) * byte / now)
 
-        return max(busy(at) for at in range(self.lines))
+        return max(busy(at, line) for at, line in zip(self._lines, lines, strict=True))
 
     def slots_used(self) -> dict[str, float]:
         """The share of time in which more than 10, 50 and 90 % of a branch's slots waited for a worker; the worst."""
@@ -165,7 +160,9 @@ class Network:
 
     def _line(self, byte: int, queue_bytes: int) -> int:
         links = self.cluster.links
-        return self.simulation.add_line(byte=byte, latency=links.latency, queue_bytes=queue_bytes, faults=links.faults)
+        line = self.simulation.add_line(byte=byte, latency=links.latency, queue_bytes=queue_bytes, faults=links.faults)
+        self._lines.append(line)
+        return line
 
     def _timers(self, shape: _Shape) -> Timers:
         """The timers of a NIC as the co-simulation sets them, for the rate of host links."""
@@ -246,3 +243,9 @@ class Network:
             simulation.set_up(ids[first.switch], line=line, to_switch=False, target=top)
             simulation.plug_in(top, line=self.host_lines[root][0], to_switch=True, target=row)
         return tuple(ids.values())
+
+
+def frames_by_type(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Frames on lines, by the name of their type."""
+    sums = {kind: sum(line["frames"].get(int(kind), 0) for line in lines) for kind in PacketType}
+    return {kind.name: count for kind, count in sums.items() if count}

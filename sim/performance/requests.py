@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from catchment.host.collectives.rail_split import RailPolicy
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.collectives import COLLECTIVES
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.quantities import Dimension, quantity
-from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.rails import NEZHA, rail_clusters
+from catchment.sim.performance.rounds import Rounds, Splitting
 from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate, simulate_folded
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
+_OF_RAILS = ("policy", "together")
 
 
 class Mode(StrEnum):
@@ -79,6 +82,8 @@ class Request:
         """
         self._rounds()
         cluster = load_cluster(self.cluster, self._overrides())
+        if self.workload == NEZHA:
+            rail_clusters(cluster)
         if self.mode is Mode.FLOW:
             check_flow(self.workload, cluster)
         elif self.mode is Mode.FOLD:
@@ -97,20 +102,30 @@ class Request:
 
     def _rounds(self) -> Rounds:
         own = {key: value for key, value in self.settings if "." not in key}
-        unknown = [key for key in own if key not in _OF_THE_WORKLOAD]
+        there = (*_OF_THE_WORKLOAD, *_OF_RAILS) if self.workload == NEZHA else _OF_THE_WORKLOAD
+        unknown = [key for key in own if key not in there]
         if unknown:
             raise PerformanceError(
-                f"{self.workload} has no {unknown[0]!r}; it has {', '.join(_OF_THE_WORKLOAD)}, and keys with a dot "
+                f"{self.workload} has no {unknown[0]!r}; it has {', '.join(there)}, and keys with a dot "
                 "are the cluster's, as links.loss"
             )
         try:
             return Rounds(
                 round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), int(own.get("rounds", "1")),
                 int(own["slots"]) if "slots" in own else None,
-                round(quantity(own.get("compute", "0s"), Dimension.TIME)),
+                round(quantity(own.get("compute", "0s"), Dimension.TIME)), self._splitting(own),
             )  # fmt: skip
         except ValueError as error:
             raise PerformanceError(f"{self.workload}: {error}") from None
+
+    def _splitting(self, own: Mapping[str, str]) -> Splitting:
+        default = Splitting()
+        policies = {policy.name.lower(): policy for policy in RailPolicy}
+        policy = own.get("policy", default.policy.name.lower())
+        if policy not in policies:
+            raise PerformanceError(f"{self.workload}: no policy {policy!r}; there are: {', '.join(policies)}")
+        together = quantity(own["together"], Dimension.TIME) if "together" in own else default.together
+        return Splitting(policies[policy], round(together))
 
 
 def run_all(

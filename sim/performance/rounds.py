@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from catchment.host.collectives.rail_split import RailPolicy
 from catchment.sim.performance.errors import PerformanceError
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """How a message is split over rails.
+
+    Attributes:
+        policy: of the project's balancer (docs/rails.md).
+        together: what each rail beyond the first that a message uses costs, in ps.
+    """
+
+    policy: RailPolicy = RailPolicy.WATERFILL
+    together: int = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +30,14 @@ class Rounds:
         count: how many.
         slots: of the job; None: what the switch has.
         compute: of each host before each message, in ps; stragglers take longer.
+        splitting: over rails, of `nezha`.
     """
 
     size: int
     count: int = 1
     slots: int | None = None
     compute: int = 0
+    splitting: Splitting = field(default_factory=Splitting)
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.count < 1:

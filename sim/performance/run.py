@@ -17,7 +17,8 @@ from catchment.sim.performance.failures import schedule_failures
 from catchment.sim.performance.flow import FLOWS, flow_seconds
 from catchment.sim.performance.folding import fold
 from catchment.sim.performance.models import PICOS_PER_SECOND
-from catchment.sim.performance.network import Network
+from catchment.sim.performance.network import Network, frames_by_type
+from catchment.sim.performance.rails import NEZHA, nezha_seconds, rail_networks
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.workload import Action, Workload
 
@@ -94,9 +95,9 @@ def simulate(
     """
     if kind == "switchml":
         cluster = replace(cluster, nic=SWITCHML_HOST)
-    network = Network(cluster, seed=seed)
+    networks = rail_networks(cluster, seed) if kind == NEZHA else [Network(cluster, seed=seed)]
     workers = workers_of(cluster)
-    collective = COLLECTIVES[kind](network, workers, rounds)
+    collective = COLLECTIVES[kind](networks, workers, rounds)
     workload = Workload()
     settled = workload.add(Action.DELAY, amount=SETTLED)
     ready: Ends = [[settled] for _ in workers]
@@ -109,9 +110,9 @@ def simulate(
                 [workload.add(Action.COMPUTE, at, int(time), own)]
                 for at, (time, own) in enumerate(zip(times, ready, strict=True))
             ]
-        ready = collective(workload, starts)
+        ready = collective(workload, starts, rounds.size)
         spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
-    return _finish(network, workload, [settled, *spans], computing, progress)
+    return _finish(networks, workload, [settled, *spans], computing, progress)
 
 
 def simulate_folded(
@@ -148,25 +149,28 @@ def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int)
 
 
 def _finish(
-    network: Network,
+    networks: Sequence[Network],
     workload: Workload,
     spans: list[int],
     computing: Times,
     progress: Progress | None = None,
 ) -> Outcome:
     """Run, and look at what happened; `spans`: the operations that end what came before, and each round."""
-    schedule_failures(network)
+    schedule_failures(networks)
     spent = process_time()
-    times = workload.run(network, progress)
+    times = workload.run(networks[0], progress)
     spent = process_time() - spent
-    simulation = network.simulation
-    lines = [simulation.line(at) for at in range(network.lines)]
+    simulation = networks[0].simulation
     now = max(1, simulation.now)
+    by_network = [network.line_counts() for network in networks]
+    lines = [line for counts in by_network for line in counts]
+    used = [network.slots_used() for network in networks]
     record = FrameRecord(
         simulation.now / PICOS_PER_SECOND, simulation.events, simulation.events / max(spent, 1e-9),
-        network.frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
+        frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
         sum(line["lost"] for line in lines), sum(line["dropped"] for line in lines), simulation.drops(),
-        network.busiest(lines, now), network.slots_used(),
+        max(network.busiest(counts, now) for network, counts in zip(networks, by_network, strict=True)),
+        {share: max(each[share] for each in used) for share in used[0]},
     )  # fmt: skip
     return Outcome.of(np.diff(times[spans, 1]).astype(float), computing, record)
 
@@ -179,7 +183,10 @@ def estimate(kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1) -> O
     """
     check_flow(kind, cluster)
     workers = workers_of(cluster)
-    seconds = flow_seconds(kind, cluster, workers, rounds.size)
+    if kind == NEZHA:
+        seconds = nezha_seconds(cluster, workers, rounds)
+    else:
+        seconds = flow_seconds(kind, cluster, workers, rounds.size)
     computing = compute_times(cluster.node, workers, rounds, seed)
     return Outcome.of(computing.max(axis=1) + seconds * PICOS_PER_SECOND, computing, None)
 
@@ -193,5 +200,5 @@ def check_flow(kind: str, cluster: Cluster) -> None:
     troubles = cluster.links.faults
     if cluster.failures or troubles.loss or troubles.duplicate or troubles.reorder:
         raise PerformanceError("flow mode knows no faults and no failures: use --mode frame")
-    if kind not in FLOWS:
-        raise PerformanceError(f"flow mode has no {kind!r}; it has {', '.join(FLOWS)}: use --mode frame")
+    if kind not in (*FLOWS, NEZHA):
+        raise PerformanceError(f"flow mode has no {kind!r}; it has {', '.join(FLOWS)}, {NEZHA}: use --mode frame")

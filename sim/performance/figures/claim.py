@@ -12,6 +12,7 @@ class Source(StrEnum):
     FORMULA = "formula"
     SIMULATED = "simulated"
     CYCLES = "cycle model"
+    BALANCER = "the project's balancer"
 
 
 @dataclass(frozen=True, slots=True)

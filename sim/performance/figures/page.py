@@ -12,7 +12,7 @@ from catchment.sim.performance.figures.plot import plot_gains
 _OUT_OF_REACH = (
     ("LuWu", "Tables 3 and 4, Figures 11 to 13, 15, 17", "times and TFLOPS of A100 GPUs, NVMe and Vivado's areas"),
     ("P4SGD", "Tables III and IV, Figures 13 and 15", "areas, power, CPU and GPU baselines"),
-    ("Nezha", "Figures 9 to 20", "times on V100 with ImageNet and GPT-3; GLEX is proprietary"),
+    ("Nezha", "Figures 2, 10, 12 to 17", "times on V100 with ImageNet and GPT-3; GLEX is proprietary"),
     ("MiCS", "Figures 7 to 16", "times on V100 and A100 with EFA"),
     ("COARSE", "Figures 3, 8, 13 to 17", "times on CCI prototypes and GPUs"),
 )
