@@ -1,4 +1,7 @@
-"""Several rails: what each costs, and how the project's own balancer splits a message over them (docs/rails.md)."""
+"""Several rails: what each costs, and how the project's own balancer splits a message over them.
+
+The split is that of docs/explanation/rails.md.
+"""
 
 from __future__ import annotations
 

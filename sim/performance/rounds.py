@@ -13,7 +13,7 @@ class Splitting:
     """How a message is split over rails.
 
     Attributes:
-        policy: of the project's balancer (docs/rails.md).
+        policy: of the project's balancer (docs/explanation/rails.md).
         together: what each rail beyond the first that a message uses costs, in ps.
     """
 

@@ -1,5 +1,5 @@
-"""Nezha: its Table I and Equations 1 to 8 (as docs/rails.md reconstructs them), and what the project's balancer makes
-of the networks that the paper had."""
+"""Nezha: its Table I and Equations 1 to 8 (as docs/explanation/rails.md reconstructs them), and what the project's
+balancer makes of the networks that the paper had."""
 
 from __future__ import annotations
 
