@@ -1,0 +1,71 @@
+"""Tutorials and how-tos do what they say: each page's files and commands, in order, in a folder of the page's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import page_script
+import pytest
+
+from catchment.checkout import ROOT
+
+# Blocks of these are parts of programs that tests of their own run whole.
+PARTS = {
+    "howto/bmv2.md": "no blocks; tests/p4src, tests/e2e on BMv2",
+    "howto/mininet.md": "tests/sim/lab/test_mininet_network.py, tests/e2e/test_traffic.py",
+    "howto/pytorch.md": "tests/host/torch/distributed",
+    "howto/user-externs.md": "tests/softswitch/externs/test_user_externs.py",
+}
+DOCS = ROOT / "docs"
+PAGES = [
+    page
+    for folder in ("tutorials", "howto")
+    for page in sorted((DOCS / folder).glob("*.md"))
+    if str(page.relative_to(DOCS)) not in PARTS and page_script.steps_of(page)
+]
+TIMEOUT = 550.0
+
+
+def _page(page: Path) -> object:
+    marks = {"slow": [pytest.mark.slow], "network": [pytest.mark.slow, pytest.mark.e2e]}
+    wanted = [mark for need in page_script.needs(page) for mark in marks[need]]
+    return pytest.param(page, id=f"{page.parent.name}/{page.stem}", marks=wanted)
+
+
+@pytest.mark.parametrize("page", [_page(page) for page in PAGES])
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    if "network" in page_script.needs(page) and (os.geteuid() != 0 or shutil.which("mn") is None):
+        pytest.skip("needs root and Mininet")
+    (tmp_path / "page").mkdir()
+    page_script.run(page, tmp_path / "page", TIMEOUT)
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "folder").mkdir()
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    return page
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ("```console\n$ echo one 2 three\none 5 three\n```\n", None),
+        ("```console\n$ echo one 2 three\none 5 four\n```\n", "did not print 'one 5 four'"),
+        ("```console\n$ seq 2; echo b; echo a\na\nb\n```\n", "did not print 'b'"),
+        ("```console\n$ export X=1\n$ test $X = 1\n$ test $X = 2\n```\n", r"`test \$X = 2` failed \(1\)"),
+        ('```python title="a.py"\nprint("x")\n```\n```console\n$ python a.py\nx\n```\n', None),
+        ("```python\nprint(1)\n```\n", "a block of python has no title"),
+        ("```console\nnot a command\n```\n", "stands before the first command"),
+        ("```console\n$ exit 0\n```\n", "failed"),
+    ],
+)
+def test_a_page_that_is_wrong_is_noticed(block: str, says: str | None, tmp_path: Path) -> None:
+    page = _write(tmp_path, block)
+    if says is None:
+        page_script.run(page, tmp_path / "folder", 60)
+    else:
+        with pytest.raises(page_script.PageError, match=says):
+            page_script.run(page, tmp_path / "folder", 60)
