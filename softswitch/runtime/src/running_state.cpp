@@ -18,34 +18,43 @@ Result<std::size_t> position(const std::vector<Info>& infos, std::uint32_t id, c
   return static_cast<std::size_t>(found - infos.begin());
 }
 
-/// First and one past the last cell that `index` (unset: all) means.
-Result<std::pair<std::uint64_t, std::uint64_t>> cells(std::optional<std::uint64_t> index,
-                                                      std::uint64_t size, const std::string& name) {
-  if (!index) {
-    return std::pair<std::uint64_t, std::uint64_t>{0, size};
+/// Cells of one object: its position in its list, and the first and one past the last cell.
+struct Cells {
+  std::size_t at;
+  std::uint64_t first;
+  std::uint64_t end;
+};
+
+/// The cells that `index` (unset: all) means of the object with this id.
+template <class Info>
+Result<Cells> cells(const std::vector<Info>& infos, std::uint32_t id, const char* kind,
+                    std::optional<std::uint64_t> index) {
+  auto at = position(infos, id, kind);
+  if (!at.ok()) {
+    return at.status();
   }
-  if (*index >= size) {
-    return Status(StatusCode::out_of_range, name + " has " + std::to_string(size) +
+  const Info& info = infos[at.value()];
+  if (!index) {
+    return Cells{at.value(), 0, info.size};
+  }
+  if (*index >= info.size) {
+    return Status(StatusCode::out_of_range, info.name + " has " + std::to_string(info.size) +
                                                 " cells: no index " + std::to_string(*index));
   }
-  return std::pair<std::uint64_t, std::uint64_t>{*index, *index + 1};
+  return Cells{at.value(), *index, *index + 1};
 }
 
 }  // namespace
 
 Result<std::vector<CounterCell>> RunningProgram::read_counter(
     std::uint32_t id, std::optional<std::uint64_t> index) const {
-  auto at = position(info_->counters, id, "counter");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->counters, id, "counter", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  const auto& states = counters_[at.value()];
-  auto range = cells(index, states.size(), info_->counters[at.value()].name);
-  if (!range.ok()) {
-    return range.status();
-  }
+  const auto& states = counters_[chosen.value().at];
   std::vector<CounterCell> out;
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     out.push_back({i, {states[i].packets, states[i].bytes}});
   }
   return out;
@@ -53,16 +62,12 @@ Result<std::vector<CounterCell>> RunningProgram::read_counter(
 
 Status RunningProgram::write_counter(std::uint32_t id, std::optional<std::uint64_t> index,
                                      CounterValue value) {
-  auto at = position(info_->counters, id, "counter");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->counters, id, "counter", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  auto& states = counters_[at.value()];
-  auto range = cells(index, states.size(), info_->counters[at.value()].name);
-  if (!range.ok()) {
-    return range.status();
-  }
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  auto& states = counters_[chosen.value().at];
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     states[i] = {value.packets, value.bytes};
   }
   return {};
@@ -70,18 +75,13 @@ Status RunningProgram::write_counter(std::uint32_t id, std::optional<std::uint64
 
 Result<std::vector<RegisterCell>> RunningProgram::read_register(
     std::uint32_t id, std::optional<std::uint64_t> index) const {
-  auto at = position(info_->registers, id, "register");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->registers, id, "register", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  const RegisterInfo& info = info_->registers[at.value()];
-  const rt::RegisterLayout& layout = layout_.registers[at.value()];
-  auto range = cells(index, info.size, info.name);
-  if (!range.ok()) {
-    return range.status();
-  }
+  const rt::RegisterLayout& layout = layout_.registers[chosen.value().at];
   std::vector<RegisterCell> out;
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     const std::uint8_t* cell = arena_.data() + layout.offset + i * layout.stride;
     out.push_back({i, cell_to_bytes(cell, layout.cell_bytes)});
   }
@@ -90,21 +90,17 @@ Result<std::vector<RegisterCell>> RunningProgram::read_register(
 
 Status RunningProgram::write_register(std::uint32_t id, std::optional<std::uint64_t> index,
                                       const std::string& value) {
-  auto at = position(info_->registers, id, "register");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->registers, id, "register", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  const RegisterInfo& info = info_->registers[at.value()];
-  const rt::RegisterLayout& layout = layout_.registers[at.value()];
-  auto range = cells(index, info.size, info.name);
-  if (!range.ok()) {
-    return range.status();
-  }
+  const RegisterInfo& info = info_->registers[chosen.value().at];
+  const rt::RegisterLayout& layout = layout_.registers[chosen.value().at];
   auto words = to_words(value, info.width, info.name);
   if (!words.ok()) {
     return words.status();
   }
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     words_to_cell(words.value(), arena_.data() + layout.offset + i * layout.stride,
                   layout.cell_bytes);
   }
@@ -113,17 +109,13 @@ Status RunningProgram::write_register(std::uint32_t id, std::optional<std::uint6
 
 Result<std::vector<MeterCell>> RunningProgram::read_meter(
     std::uint32_t id, std::optional<std::uint64_t> index) const {
-  auto at = position(info_->meters, id, "meter");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->meters, id, "meter", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  const MeterStore& store = meters_[at.value()];
-  auto range = cells(index, store.states.size(), info_->meters[at.value()].name);
-  if (!range.ok()) {
-    return range.status();
-  }
+  const MeterStore& store = meters_[chosen.value().at];
   std::vector<MeterCell> out;
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     out.push_back({i, store.configs[i], counts_of(store.states[i])});
   }
   return out;
@@ -131,16 +123,12 @@ Result<std::vector<MeterCell>> RunningProgram::read_meter(
 
 Status RunningProgram::write_meter(std::uint32_t id, std::optional<std::uint64_t> index,
                                    std::optional<MeterConfig> config, std::uint64_t now_us) {
-  auto at = position(info_->meters, id, "meter");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->meters, id, "meter", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  MeterStore& store = meters_[at.value()];
-  auto range = cells(index, store.states.size(), info_->meters[at.value()].name);
-  if (!range.ok()) {
-    return range.status();
-  }
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  MeterStore& store = meters_[chosen.value().at];
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     store.configs[i] = config;
     configure_meter(store.states[i], config, now_us);
   }
@@ -148,16 +136,12 @@ Status RunningProgram::write_meter(std::uint32_t id, std::optional<std::uint64_t
 }
 
 Status RunningProgram::clear_meter_counts(std::uint32_t id, std::optional<std::uint64_t> index) {
-  auto at = position(info_->meters, id, "meter");
-  if (!at.ok()) {
-    return at.status();
+  const auto chosen = cells(info_->meters, id, "meter", index);
+  if (!chosen.ok()) {
+    return chosen.status();
   }
-  MeterStore& store = meters_[at.value()];
-  auto range = cells(index, store.states.size(), info_->meters[at.value()].name);
-  if (!range.ok()) {
-    return range.status();
-  }
-  for (std::uint64_t i = range.value().first; i < range.value().second; ++i) {
+  MeterStore& store = meters_[chosen.value().at];
+  for (std::uint64_t i = chosen.value().first; i < chosen.value().end; ++i) {
     clear_counts(store.states[i]);
   }
   return {};
