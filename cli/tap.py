@@ -40,7 +40,7 @@ class Tap:
         incoming: what a frame that the interface receives is, seen from the place.
         outgoing: what a frame that it sends is; None: not looked at.
         emulated: the interface is of a network on this machine, where UDP may leave it merged and with checksums to
-            come (docs/explanation/switch-runtime.md); not while somebody listens.
+            come (docs/explanation/ports.md); not while somebody listens.
     """
 
     interface: str

@@ -24,7 +24,7 @@ class Counted(Protocol):
     """An endpoint or all-reducer."""
 
     def stats(self) -> dict[str, Any]:
-        """Give its counters, as docs/explanation/endpoint.md has them."""
+        """Give its counters, as docs/reference/endpoint.md has them."""
 
 
 @dataclass(frozen=True, slots=True)

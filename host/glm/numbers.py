@@ -1,4 +1,4 @@
-"""What the fixed-point numbers of wire/glm.toml mean for a training: limits, shifts, step (docs/explanation/glm.md).
+"""What the numbers of wire/glm.toml mean for a training: limits, shifts (docs/explanation/glm-numbers.md).
 
 What is computed with them is defined by sim/golden/glm.py.
 """

@@ -10,7 +10,7 @@ One step, in fp32, every operation rounded by itself (no fused multiply-add), co
     w = w * (1 - lr * decay) - (lr / (1 - beta1^t) * m) / d
 
 `scale` is clip / (workers * loss scale). sim/golden/optimizers.py says the same in numpy, and both agree bit for bit;
-from torch's they differ by what docs/explanation/optimizer.md says.
+from torch's they differ by what docs/explanation/optimizer-update.md says.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Connection(Generic[_Native]):
         return None if failure is None else EndpointError(**failure)
 
     def stats(self) -> dict[str, Any]:
-        """Counters since the start (docs/explanation/endpoint.md).  `pull_latency` of an `AllReducer` is that of whole
+        """Counters since the start (docs/reference/endpoint.md).  `pull_latency` of an `AllReducer` is that of whole
         all-reduces.
         """
         return self._native.stats()

@@ -1,4 +1,4 @@
-// Holds the vectors of block-scaled messages back until all workers have agreed on their exponents (docs/explanation/protocol.md,
+// Holds the vectors of block-scaled messages back until all workers have agreed on their exponents (docs/explanation/number-formats.md,
 // "Numbers").  Such a message is sent as two: first announcements, vectors of zeros whose next_exp is what the first T
 // vectors need (all, if there are fewer); then the data, whose next_exp is for the vector T further.  The data's own
 // exponents are the next_exp of the sums that come back.  Other messages go through.

@@ -119,6 +119,6 @@ class MemberHost:
         return MemberTransfer(self, "pull", request, raw, dtype)
 
     def statistics(self) -> dict[str, Any]:
-        """The endpoint's counters (docs/explanation/endpoint.md)."""
+        """The endpoint's counters (docs/reference/endpoint.md)."""
         counts: dict[str, Any] = self.device.stats()
         return counts

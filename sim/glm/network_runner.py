@@ -39,7 +39,7 @@ class NetworkRunner:
     Args:
         lab: MININET or SHM.
         loss: share of frames that the switch loses on purpose.
-        faults: of the switch's ports, with MININET: "dup=0.01,reorder=0.05" (docs/explanation/switch-runtime.md).
+        faults: of the switch's ports, with MININET: "dup=0.01,reorder=0.05" (docs/explanation/ports.md).
         timeout: seconds without any sum after which a worker gives up.
         on_progress: hears what share of the training is done.
     """

@@ -1,4 +1,4 @@
-"""Block-scaled messages in an all-reduce (docs/explanation/protocol.md): what a worker sends, and gets.
+"""Block-scaled messages in an all-reduce (docs/explanation/number-formats.md): what a worker sends, and gets.
 
 `scaled_sums.block_exponents` and `scaled_sum` define what comes out; here is how it travels. Slow and obvious.
 """

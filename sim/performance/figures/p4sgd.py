@@ -12,7 +12,7 @@ from catchment.sim.golden.glm_cycles import (
 from catchment.sim.performance.figures.claim import Claim, Source
 
 _INPUT = "1.2 us and 100 Gb/s of an all-reduce, 250 MHz, engines"
-_SENDS = "32-bit gradients at 100 Gb/s alone take longer than the paper's whole iteration: docs/explanation/glm.md"
+_SENDS = "32-bit gradients at 100 Gb/s alone take longer than the paper's whole iteration: docs/measurements/glm.md"
 
 
 def claims() -> list[Claim]:
