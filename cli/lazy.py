@@ -58,7 +58,7 @@ class Verb:
         raise LookupError(f"no {self.attribute} in cli/{self.module}.py")
 
 
-class _Lazy(TyperCommand):
+class LazyCommand(TyperCommand):
     """Stands for a verb in lists; turns into it when a command line reaches it."""
 
     def __init__(self, name: str, verb: Verb) -> None:
@@ -73,8 +73,12 @@ class _Lazy(TyperCommand):
     def help(self, text: str | None) -> None:
         """The base class has nothing to set."""
 
+    def loaded(self) -> Any:
+        """The verb itself, for which its module is imported."""
+        return self.verb.load(self.name or "")
+
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        return self.verb.load(self.name or "").make_context(info_name, args, parent, **extra)
+        return self.loaded().make_context(info_name, args, parent, **extra)
 
 
 class LazyGroup(TyperGroup):
@@ -84,4 +88,4 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = {name: _Lazy(name, verb) for name, verb in self.verbs.items()}
+        self.commands = {name: LazyCommand(name, verb) for name, verb in self.verbs.items()}
