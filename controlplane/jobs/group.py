@@ -13,6 +13,7 @@ from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.plan import JobPlan
 from catchment.controlplane.state.desired import SwitchConfig
 from catchment.controlplane.topology import Topology
+from catchment.wire.rail_labels import labels_beside
 
 ALONE = ""
 """Label of the part that has the group's own name: a job by itself, or the job of all workers that others divide."""
@@ -73,12 +74,16 @@ class JobGroup:
         return [label for label, made_by in self.splits.items() if made_by == call]
 
     def whole(self) -> dict[str, JobPlan]:
-        """The parts that were planned with the group and that every worker of it is in, by label."""
+        """The parts that were planned with the group and that every worker of it is in, by label.
+
+        Not those beside the parts of several rails, which carry what these cannot.
+        """
         everybody = frozenset(self.first.workers)
+        beside = {label for rail in self.rails for label in labels_beside(rail, self.rails)}
         return {
             label: plan
             for label, plan in self.parts.items()
-            if label not in self.splits and frozenset(plan.workers) == everybody
+            if label not in self.splits and label not in beside and frozenset(plan.workers) == everybody
         }
 
     def configs(self, topology: Topology) -> list[SwitchConfig]:

@@ -10,9 +10,11 @@ from catchment.controlplane.jobs.allocation import Allocator
 from catchment.controlplane.jobs.division import SPLIT, Choice, SplitCall, grid, split
 from catchment.controlplane.jobs.errors import JobError
 from catchment.controlplane.jobs.group import ALONE, JobGroup
+from catchment.controlplane.jobs.kinds.allreduce import ALLREDUCE
 from catchment.controlplane.jobs.plan import JobPlan
 from catchment.controlplane.jobs.planning import plan_job
 from catchment.controlplane.topology import Topology
+from catchment.wire.rail_labels import labels_beside
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 MOST_GENERATIONS = 4096
@@ -67,6 +69,8 @@ class JobRequest:
                 self.kind, topology, name=part_name(self.name, label), workers=workers, root=root, slots=self.slots,
                 allocator=allocator, rail=rail, streams=self.streams,
             )  # fmt: skip
+        if self.kind == ALLREDUCE.name:
+            parts |= self._beside_rails(topology, allocator)
         group = JobGroup(self.name, parts)
         check_size(group)
         return group
@@ -84,6 +88,17 @@ class JobRequest:
                 for rail in self.rails or (self.rail,):
                     pieces = (root if self.roots else None, rail if self.rails else None, division)
                     yield ".".join(filter(None, pieces)), workers, root, rail
+
+    def _beside_rails(self, topology: Topology, allocator: Allocator) -> dict[str, JobPlan]:
+        """What lets a rail fail: on each rail a job for what the workers agree on, and one for each other rail."""
+        return {
+            label: plan_job(
+                self.kind, topology, name=part_name(self.name, label), workers=self.workers, slots=slots or self.slots,
+                allocator=allocator, rail=rail,
+            )
+            for rail in self.rails
+            for label, slots in labels_beside(rail, self.rails).items()
+        }  # fmt: skip
 
 
 def part_name(group: str, label: str) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from catchment.host.collectives import calls
 from catchment.host.collectives.calls import CallOptions, Numbers, Operation, in_words, wrong
@@ -18,6 +18,7 @@ from catchment.host.collectives.history import History
 from catchment.host.collectives.library import Config, Result, Stats, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of, not_opened
 from catchment.host.collectives.ports import chosen_path
+from catchment.host.collectives.rail_parts import names_rails
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
 from catchment.host.collectives.strided import Strided
 from catchment.host.collectives.work import Work
@@ -103,7 +104,18 @@ class Communicator:
 
     @classmethod
     def of_job(cls, description: Mapping[str, Any], **options: Any) -> Self:
-        """Make a rank from `JobPlan.describe` of a member, or its JSON; `options` as for the constructor."""
+        """Make a rank from `JobPlan.describe` of a member, or its JSON; `options` as for the constructor.
+
+        Where the job is on several rails this is a `RailSet`, which `rails` and `policy` are for.
+        """
+        rails, policy = options.pop("rails", ()), options.pop("policy", None)
+        if names_rails(description.get("parts", {})):
+            from catchment.host.collectives.rail_set import RailSet  # noqa: PLC0415  which is a Communicator
+
+            chosen = {} if policy is None else {"policy": policy}
+            return cast("Self", RailSet.of_job(description, rails=rails, **chosen, **options))
+        if rails:
+            raise wrong(f"rails {', '.join(rails)}", f"job {description.get('job', '(no name)')} is on one rail")
         return cls(
             Stream(**description["sums"]),
             rank=description["wid"],

@@ -39,7 +39,13 @@ class Config(ctypes.Structure):
 class RailWords(ctypes.Structure):
     """catchment_rail."""
 
-    _fields_ = (("name", ctypes.c_char_p), ("config", Config), ("bytes_per_ms", ctypes.c_uint32))
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("config", Config),
+        ("bytes_per_ms", ctypes.c_uint32),
+        ("control", ctypes.POINTER(Config)),
+        ("spares", ctypes.POINTER(Config)),
+    )
 
 
 class RailCostWords(ctypes.Structure):
@@ -57,7 +63,15 @@ class RailShareWords(ctypes.Structure):
 class RailStateWords(ctypes.Structure):
     """catchment_rail_state."""
 
-    _fields_ = (("cost", RailCostWords), ("parts", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+    _fields_ = (
+        ("cost", RailCostWords),
+        ("parts", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("health", ctypes.c_uint32),
+        ("carrier", ctypes.c_uint32),
+        ("incidents", ctypes.c_uint64),
+        ("last_incident_ns", ctypes.c_int64),
+    )
 
 
 class Call(ctypes.Structure):

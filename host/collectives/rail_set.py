@@ -5,45 +5,28 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Self, final
 
 from catchment.host.collectives.calls import wrong
 from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import RailStateWords, RailWords, library
+from catchment.host.collectives.library import Config, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
+from catchment.host.collectives.rail_parts import Lane, Rail, rails_of
 from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy
 from catchment.host.collectives.scaling import Block, Scaling
-from catchment.host.transport.addresses import Address
-from catchment.host.transport.stream import Stream
 
 _BITS_PER_BYTES_PER_MS = 8_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rail:
-    """One of the networks between the ranks, as one of them sees it.
+class RailHealth(IntEnum):
+    """Whether a rail is used: `UP`; `DOWN`, broken; `PROBATION`, it answers again and is not used yet."""
 
-    Attributes:
-        name: for messages; the same on all ranks.
-        stream: of the job on this rail.
-        local: own address there, port 0 for any.
-        switch: the rail's switch.
-        announced: ``shm:PATH`` where the control plane says that the switch shares memory with this host.
-        port: ``auto``, ``udp`` or ``shm:PATH``, as `Communicator`'s.
-        rate: nominal, in bits per second; 0: unknown. The same on all ranks.
-        switch_name: of the switch, for messages.
-    """
-
-    name: str
-    stream: Stream
-    local: Address
-    switch: Address
-    announced: str = ""
-    port: str = "auto"
-    rate: int = 0
-    switch_name: str = ""
+    UP = 0
+    DOWN = 1
+    PROBATION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +38,20 @@ class RailState:
         cost: start-up and rate, as of the last report that counts.
         parts: of operations that went over it.
         bytes: of the wire, one way.
+        health: whether it is used, as all ranks have agreed.
+        carrier: the rail whose switch its operations go through: itself, unless it is broken.
+        incidents: how often it was found broken.
+        last_incident: seconds from the last sum to when all ranks knew, of the last one; 0.0 before the first.
     """
 
     name: str
     cost: RailCost
     parts: int
     bytes: int
+    health: RailHealth
+    carrier: str
+    incidents: int
+    last_incident: float
 
 
 @final
@@ -71,7 +62,9 @@ class RailSet(Communicator):
     the result has the bits of one rail. Whatever else is called goes over the rail that is best for its size. All ranks
     split alike, since nothing but the operation's number, its size and the reports that all ranks have had decides.
 
-    A rail that fails ends the set: its error names the rail.
+    A rail that fails is found out by all ranks together: its operations go on over another one, and further ones are
+    split over those that are left. It comes back by itself (docs/explanation/rails.md). Without `control` and `spares`
+    a rail that fails ends the set, with an error that names the rail.
 
     Args:
         rails: 1..8, the same and in the same order on all ranks, with equal slots and lanes (a power of two).
@@ -80,7 +73,7 @@ class RailSet(Communicator):
         timeout: as `Communicator`, as is what follows.
         scaling: of operations that do not say.
         spin: seconds that a waiting thread looks for frames before it sleeps.
-        absent: seconds that a rail's switch may be gone or silent, as `Communicator`.
+        absent: seconds that the switches of all rails may be gone or silent, as `Communicator`.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -100,21 +93,24 @@ class RailSet(Communicator):
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
             raise wrong(f"rails {', '.join(names) or '(none)'}", f"give 1..{MOST_RAILS}, each with a name of its own")
+        timing = Timing(timeout, spin, absent)
         words = (RailWords * len(rails))()
         for word, rail in zip(words, rails, strict=True):
             if rail.rate < 0:
                 raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", "give bits per second, 0 for unknown")
             word.name = rail.name.encode()
             word.bytes_per_ms = min(rail.rate // _BITS_PER_BYTES_PER_MS, (1 << 32) - 1)
-            word.config = config_of(
-                rail.stream,
-                rank=rank,
-                local=rail.local,
-                switch=rail.switch,
-                path=chosen_path(rail.port, rank, rail.announced, rail.name),
-                timing=Timing(timeout, spin, absent),
-                window=None,
-                switch_name=rail.switch_name,
+            word.config = _config(rail, Lane(rail.stream, rail.local), rank, timing)
+            spares = [other.spares.get(rail.name) for other in rails if other is not rail]
+            if rail.control is None or None in spares:
+                continue
+            word.control = ctypes.pointer(_config(rail, rail.control, rank, timing))
+            # How this rail's operations go over each of the others.
+            word.spares = (Config * len(rails))(
+                *(
+                    Config() if other is rail else _config(other, other.spares[rail.name], rank, timing)
+                    for other in rails
+                )
             )
         reason = ctypes.create_string_buffer(REASON_BYTES)
         handle = library().catchment_rails_open(words, len(rails), policy, reason, len(reason))
@@ -128,33 +124,29 @@ class RailSet(Communicator):
         self._take(handle, rails[0].stream, words[0].config, scaling)
 
     @classmethod
-    def of_job(cls, description: Mapping[str, Any], **options: Any) -> Self:
+    def of_job(cls, description: Mapping[str, Any], *, rails: Sequence[str] = (), **options: Any) -> Self:
         """Make a rank from what the control plane says to a member of a group of jobs, one on each rail.
+
+        `rails`: those to use, in this order, the same on all ranks; all of the job unless given.
 
         Raises:
             CollectiveError: kind ``argument``, where no part names a rail or the parts number this member differently;
                 and as the constructor.
         """
-        parts = {label: part for label, part in description.get("parts", {}).items() if "rail" in part}
-        ranks = {label: part["wid"] for label, part in parts.items()}
+        parts = description.get("parts", {})
+        ranks = {label: part["wid"] for label, part in parts.items() if part.get("rail") == label}
         if len(set(ranks.values())) != 1:
             raise wrong(
                 f"job {description.get('job', '(no name)')} with rails {ranks}",
                 "give a group of jobs with the same workers in the same order, one on each rail",
             )
-        rails = [
-            Rail(
-                name=part["rail"],
-                stream=Stream(**part["sums"]),
-                local=tuple(part["local"]),
-                switch=tuple(part["switch"]),
-                announced=part.get("port", ""),
-                rate=part.get("rate", 0),
-                switch_name=part.get("switch_name", ""),
+        there = {rail.name: rail for rail in rails_of(parts)}
+        if absent := [name for name in rails if name not in there]:
+            raise wrong(
+                f"job {description.get('job', '(no name)')} has no rail {', '.join(absent)}",
+                f"it has: {', '.join(there)}",
             )
-            for part in parts.values()
-        ]
-        return cls(rails, rank=next(iter(ranks.values())), **options)
+        return cls([there[name] for name in rails or there], rank=next(iter(ranks.values())), **options)
 
     def rails(self) -> list[RailState]:
         """Each rail's cost and what it has carried."""
@@ -170,7 +162,28 @@ class RailSet(Communicator):
         version = int(self._library.catchment_rails_states(self._handle, words, len(words)))
         return version, [
             RailState(
-                name, RailCost(word.cost.start_ns, word.cost.bytes_per_ms, word.cost.nominal), word.parts, word.bytes
+                name=name,
+                cost=RailCost(word.cost.start_ns, word.cost.bytes_per_ms, word.cost.nominal),
+                parts=word.parts,
+                bytes=word.bytes,
+                health=RailHealth(word.health),
+                carrier=self._names[word.carrier],
+                incidents=word.incidents,
+                last_incident=word.last_incident_ns / 1e9,
             )
             for name, word in zip(self._names, words, strict=True)
         ]
+
+
+def _config(rail: Rail, lane: Lane, rank: int, timing: Timing) -> Config:
+    """A stream of a rail's switch."""
+    return config_of(
+        lane.stream,
+        rank=rank,
+        local=lane.local,
+        switch=rail.switch,
+        path=chosen_path(rail.port, rank, rail.announced, rail.name),
+        timing=timing,
+        window=None,
+        switch_name=rail.switch_name,
+    )

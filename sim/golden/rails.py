@@ -1,6 +1,7 @@
-"""What rails cost, how an operation is split over them (docs/explanation/rails.md), by trying everything, in integers.
+"""What rails cost, how an operation is split over them, and which of them are used, in integers.
 
-The C++ of the collectives must have the same costs after the same reports, and the same shares for the same costs.
+docs/explanation/rails.md says why. The C++ of the collectives must have the same costs after the same reports, the same
+shares for the same costs, and the same verdicts after the same rounds.
 """
 
 from __future__ import annotations
@@ -167,3 +168,64 @@ class CostTable:
         reports = self._learnt[rail]
         parts = 1 if reports == 0 else 2 if reports < self.EARLY_REPORTS else 8
         return min(max((before * (parts - 1) + measured) // parts, 1), (1 << 32) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a rank says in a round: operations that it has split, its clock, and what it sees of the rails.
+
+    `suspected` and `settled` are bits of rails: those over which it has not heard everybody, and those over which all
+    earlier rounds have come.
+    """
+
+    planned: int
+    clock_ms: int
+    suspected: int
+    settled: int
+
+
+class RailHealth:
+    """Which rails all ranks use after the same rounds."""
+
+    PROBATION_MS = 300
+    LONGEST_PROBATION_MS = 60_000
+    SOON_MS = 10_000
+    MOST_WAITING = 64
+
+    def __init__(self, rails: int) -> None:
+        self.up = set(range(rails))
+        self._rails = range(rails)
+        self._good_since: dict[int, int] = {}
+        self._needed: dict[int, int] = {}
+        self._returned_at: dict[int, int] = {}
+        self._waiting = [0] * rails
+
+    def learn(self, records: Sequence[Record]) -> tuple[int, int]:
+        """Learn from a round; from which operation on `up` holds, and over which rails (bits) the next round goes."""
+        now = records[0].clock_ms
+        suspected = {rail for rail in self._rails if any(record.suspected >> rail & 1 for record in records)}
+        settled = {rail for rail in self._rails if all(record.settled >> rail & 1 for record in records)}
+        before = set(self.up)
+        if self.up - suspected:
+            self.up -= suspected
+        elif rescue := settled - suspected - self.up:
+            self.up = rescue
+        self._returned_at |= dict.fromkeys(self.up - before, now)
+        self._waiting = [0 if rail in settled else rounds + 1 for rail, rounds in enumerate(self._waiting)]
+        for rail in before - self.up:
+            returned_at = self._returned_at.get(rail)
+            soon = returned_at is not None and now - returned_at < self.SOON_MS
+            self._needed[rail] = min(2 * self._needed[rail], self.LONGEST_PROBATION_MS) if soon else self.PROBATION_MS
+            self._good_since.pop(rail, None)
+        for rail in set(self._rails) - before - self.up:
+            if rail not in settled or rail in suspected:
+                self._good_since.pop(rail, None)
+            elif now - self._good_since.setdefault(rail, now) >= self._needed[rail]:
+                self.up.add(rail)
+                self._returned_at[rail] = now
+        asked = self.up | {rail for rail, rounds in enumerate(self._waiting) if rounds < self.MOST_WAITING}
+        return max(record.planned for record in records), sum(1 << rail for rail in asked)
+
+    def state(self, rail: int) -> int:
+        """0: in use, 1: down, 2: on probation."""
+        return 0 if rail in self.up else 2 if rail in self._good_since else 1

@@ -29,7 +29,7 @@ def _slots(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
 
 
 def _rails(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
-    return Case(name, "rails.pml", holds, {"W": 2, "U": 2, **defines}, search)
+    return Case(name, "rails.pml", holds, {"W": 2, "U": 2, "OPS": 1, **defines}, search)
 
 
 REDUCE, CLOCKED = 1, 2
@@ -66,9 +66,9 @@ CASES: tuple[Case, ...] = (
     _slots("slots, three workers", True, W=3, S=3),
     _slots("slots, windows that differ, switch restart", True, WIN0=1, RS=1),
     _slots("slots, switch restart", True, RS=1),
-    _rails("rails, a rail fails", True, U=3, ROUNDS=1),
-    _rails("rails, three ranks", True, W=3, ROUNDS=1),
-    _rails("rails, the rail of the repair fails too", True),
+    _rails("rails, a rail fails and returns", True, OPS=2),
+    _rails("rails, three vectors", True, U=3),
+    Case("rails, rounds while a rail fails and the other is late", "rail_rounds.pml", True),
     Case("group of jobs, hosts and the controller crash", "job_group.pml", True),
     Case("proxies that keep parts by tensor", "coarse.pml", True),
     Case("proxies with the paper's queues, pushes in one order", "coarse.pml", True, {"QUEUES": 1, "SAME": 1}),
@@ -95,11 +95,16 @@ CASES: tuple[Case, ...] = (
     _slots("mutant: a duplicate is added once more", False, MUT=5),
     _slots("mutant: no vector again while a confirmation is awaited", False, MUT=6, RS=1),
     _slots("mutant: late acknowledgements are dropped", False, MUT=7),
-    _rails("mutant: units that some ranks lack are reduced again", False, MUT=1),
-    _rails("mutant: a rank decides from its own record", False, MUT=2),
-    _rails("mutant: a rank places sums of the failed rail after its record", False, MUT=3),
-    _rails("mutant: a rank goes on at its own place", False, MUT=4),
-    _rails("mutant: a rank repairs by an overtaken decision", False, MUT=5),
+    _rails("mutant: a rank sends again what its array holds", False, MUT=1),
+    _rails("mutant: a rank forgets a vector when it has the sum itself", False, MUT=2),
+    _rails("mutant: a verdict counts from a rank's own number on", False, MUT=3),
+    _rails("mutant: a rank that suspects nothing stays on the rail", False, MUT=4),
+    _rails("mutant: a rank that moves does not send again", False, MUT=5),
+    _rails("mutant: a rank splits operations before the verdict", False, MUT=6),
+    Case("mutant: a round is asked over settled rails alone", "rail_rounds.pml", False, {"MUT": 1}),
+    Case("mutant: a rail that is down and late is not asked", "rail_rounds.pml", False, {"MUT": 2}),
+    Case("mutant: a rank comes to a verdict by its own record", "rail_rounds.pml", False, {"MUT": 3}),
+    Case("mutant: a round counts before all have recorded", "rail_rounds.pml", False, {"MUT": 4}),
     Case("mutant: only the lost host's jobs are renewed", "job_group.pml", False, {"MUT": 1}),
     Case("mutant: a host is told of its jobs one by one", "job_group.pml", False, {"MUT": 2}),
     Case("mutant: hosts are told before it is stored", "job_group.pml", False, {"MUT": 3}),

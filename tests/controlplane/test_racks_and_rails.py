@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.controlplane.deployment.fabric import flood_ports, forwarding_config, routes
-from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
+from catchment.controlplane.jobs import Allocator, JobError, JobPlan, JobRequest, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.topology import Host, Link, PortRef, Switch, Topology, TopologyError, racks, star
 from catchment.controlplane.topology.draw import draw
@@ -303,3 +304,31 @@ def test_check_shows_them() -> None:
     plain = CliRunner().invoke(app, ["topology", "check", str(EXAMPLES / "two-rails.yaml")])
     assert "2 racks, 2 rails" in plain.output
     assert "no link between them" not in plain.output, "that is what rails are"
+
+
+def test_a_job_on_several_rails_has_what_lets_one_fail() -> None:
+    """A part of each rail, one to agree on, and one for each other rail; told to every member with the rail's rate."""
+    topology = Topology.load(EXAMPLES / "three-rails.yaml")
+    hosts = list(topology.hosts)
+    group = JobRequest("train", "allreduce", hosts, slots=32, rails=("a", "b", "c")).plan(topology, Allocator(topology))
+    assert list(group.parts)[:3] == ["a", "b", "c"]
+    beside = {f"{rail}.control" for rail in "abc"} | {f"{r}.for.{o}" for r, o in itertools.permutations("abc", 2)}
+    assert set(group.parts) == {"a", "b", "c"} | beside
+    assert {group.parts[f"{rail}.control"].slots for rail in "abc"} == {8}
+    assert {group.parts[label].slots for label in group.parts if not label.endswith("control")} == {32}
+    assert {label: plan.rail for label, plan in group.parts.items()} == {label: label[0] for label in group.parts}
+    told = group.describe("w2")["parts"]
+    assert [told[rail]["rate"] for rail in "abc"] == [400_000_000, 200_000_000, 100_000_000]
+    assert len({tuple(part["local"]) for part in told.values()}) == len(told), "two streams at one address"
+    assert set(group.whole()) == {"a", "b", "c"}, "splits are of the rails alone"
+    alone = JobRequest("one", "allreduce", hosts, rails=("a",)).plan(topology, Allocator(topology))
+    assert list(alone.parts) == ["a"]
+
+
+def test_a_host_without_a_nic_on_a_rail_is_named(tmp_path: Path) -> None:
+    text = (EXAMPLES / "three-rails.yaml").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if "b1:3" not in line]
+    topology = load(tmp_path, "\n".join(lines).replace("../../p4src", str(EXAMPLES.parents[1] / "p4src")))
+    request = JobRequest("train", "allreduce", list(topology.hosts), rails=("a", "b"))
+    with pytest.raises(JobError, match="w2 has no NIC on rail b"):
+        request.plan(topology, Allocator(topology))

@@ -17,6 +17,7 @@
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
 #include "rails/cost_table.hpp"
+#include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
 #include "silence_timer.hpp"
@@ -316,6 +317,24 @@ PYBIND11_MODULE(_machines, module) {
         }
         return costs;
       });
+
+  py::class_<rails::RailHealth>(module, "RailHealth")
+      .def(py::init<std::uint32_t>())
+      .def("learn",
+           [](rails::RailHealth& health,
+              const std::vector<
+                  std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t>>& said) {
+             std::vector<rails::RoundRecord> records;
+             for (const auto& [planned, clock, suspected, settled] : said) {
+               records.push_back({planned, clock, suspected, settled, 0, 0});
+             }
+             const rails::Verdict verdict = health.learn(records);
+             return std::make_tuple(verdict.from, verdict.asked);
+           })
+      .def_property_readonly("up", &rails::RailHealth::up)
+      .def("state", [](const rails::RailHealth& health,
+                       std::uint32_t rail) { return static_cast<int>(health.of(rail)); })
+      .def("carrier", &rails::RailHealth::carrier);
 
   module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),
              py::arg("parameters"), py::arg("merged"), py::arg("lanes"), py::arg("param_bytes"),

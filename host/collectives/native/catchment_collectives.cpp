@@ -47,11 +47,17 @@ CollectiveFailure forked() {
           .fatal = true};
 }
 
-// The rail's group, and the port that it is bound to.
-std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(const catchment_group_config& config) {
+UdpAddress local_of(const catchment_group_config& config) {
+  return {config.local_ip, config.local_port};
+}
+
+UdpAddress peer_of(const catchment_group_config& config) {
+  return {config.switch_ip, config.switch_port};
+}
+
+EngineConfig engine_of(const catchment_group_config& config) {
   EngineConfig engine;
-  const UdpAddress local{config.local_ip, config.local_port};
-  const UdpAddress peer{config.switch_ip, config.switch_port};
+  const UdpAddress peer = peer_of(config);
   engine.stream = {.name = "sums",
                    .gen = static_cast<std::uint16_t>(config.gen),
                    .workers = config.ranks,
@@ -65,12 +71,52 @@ std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(const catchment_group
   if (config.switch_name != nullptr) engine.peer = config.switch_name + (" " + engine.peer);
   engine.timeout = config.timeout_ns;
   engine.absent = config.absent_ns;
+  return engine;
+}
+
+// A stream on which a council meets: it asks at once, and waits as long as it takes.
+EngineConfig control_of(const catchment_group_config& config, std::shared_ptr<rails::Bell> bell) {
+  constexpr Nanos kCallAfter = 300 * kMicrosecond;
+  EngineConfig engine = engine_of(config);
+  engine.absent = 0;
+  engine.call_after = kCallAfter;
+  engine.hailed = [bell = std::move(bell)] { bell->ring(); };
+  return engine;
+}
+
+std::unique_ptr<UdpPort> udp_port(const catchment_group_config& config,
+                                  const EngineConfig& engine) {
+  return std::make_unique<UdpPort>(local_of(config), peer_of(config), longest_frame(engine),
+                                   engine.stream.window);
+}
+
+// How the stream of rail `own` goes over each rail.
+std::vector<Way> ways_of(const catchment_rail& rail, std::size_t count, std::size_t own) {
+  std::vector<Way> ways;
+  for (std::size_t at = 0; at < count; ++at) {
+    const catchment_group_config& config = at == own ? rail.config : rail.spares[at];
+    Way way{.gen = static_cast<std::uint16_t>(config.gen),
+            .path = config.shm_path == nullptr ? "" : config.shm_path,
+            .local = local_of(config),
+            .peer = peer_of(config),
+            .port = nullptr};
+    if (way.path.empty() && at != own) way.port = udp_port(config, engine_of(config));
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+// A group with this engine, and the port that it is bound to.
+std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(EngineConfig engine,
+                                                           const catchment_group_config& config) {
+  const UdpAddress local = local_of(config);
+  const UdpAddress peer = peer_of(config);
   if (config.shm_path != nullptr) {
     auto group = std::make_shared<Group>(std::move(engine), config.shm_path, local, peer,
                                          config.attach_ns, config.spin_ns);
     return {std::move(group), local.port};
   }
-  auto port = std::make_unique<UdpPort>(local, peer, longest_frame(engine), engine.stream.window);
+  auto port = udp_port(config, engine);
   const std::uint16_t bound = port->local().port;
   return {std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns), bound};
 }
@@ -114,13 +160,25 @@ std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> aske
                                             std::int32_t policy) {
   auto result = std::make_unique<catchment_group>();
   std::vector<rails::Rail> opened;
+  auto bell = std::make_shared<rails::Bell>();
+  const bool may_fail =
+      asked.size() > 1 && std::ranges::all_of(asked, [](const catchment_rail& rail) {
+        return rail.control != nullptr && rail.spares != nullptr;
+      });
   for (const catchment_rail& rail : asked) {
-    auto [group, port] = open_rail(rail.config);
+    EngineConfig engine = engine_of(rail.config);
+    if (may_fail) engine.absent = 0;  // which the council of all rails decides about
+    auto [group, port] = open_rail(std::move(engine), rail.config);
     if (opened.empty()) result->port = port;
-    opened.push_back({rail.name, std::move(group), rail.bytes_per_ms});
+    opened.push_back({.name = rail.name, .group = std::move(group), .nominal = rail.bytes_per_ms});
+    if (may_fail) {
+      opened.back().control = open_rail(control_of(*rail.control, bell), *rail.control).first;
+      opened.back().ways = ways_of(rail, asked.size(), opened.size() - 1);
+    }
   }
-  result->rails =
-      std::make_shared<rails::RailSet>(std::move(opened), static_cast<rails::Policy>(policy));
+  result->rails = std::make_shared<rails::RailSet>(
+      std::move(opened), static_cast<rails::Policy>(policy), asked.front().config.timeout_ns,
+      asked.front().config.absent_ns, std::move(bell));
   return result;
 }
 
@@ -188,7 +246,8 @@ int catchment_collectives_abi(void) { return CATCHMENT_COLLECTIVES_ABI; }
 
 catchment_group* catchment_group_open(const catchment_group_config* config, char* error,
                                       std::size_t error_bytes) {
-  const catchment_rail rail{.name = "", .config = *config, .bytes_per_ms = 0};
+  const catchment_rail rail{
+      .name = "", .config = *config, .bytes_per_ms = 0, .control = nullptr, .spares = nullptr};
   return catchment_rails_open(&rail, 1, CATCHMENT_RAILS_SINGLE, error, error_bytes);
 }
 
@@ -217,7 +276,14 @@ std::uint32_t catchment_rails_states(catchment_group* group, catchment_rail_stat
   if (group->guard.in_child()) return 0;
   const std::vector<rails::RailState> known = group->rails->states();
   for (std::uint32_t rail = 0; rail < std::min<std::size_t>(room, known.size()); ++rail) {
-    states[rail] = {words_of(known[rail].cost), known[rail].parts, known[rail].bytes};
+    const rails::RailState& state = known[rail];
+    states[rail] = {.cost = words_of(state.cost),
+                    .parts = state.parts,
+                    .bytes = state.bytes,
+                    .health = static_cast<std::uint32_t>(state.health),
+                    .carrier = state.carrier,
+                    .incidents = state.incidents,
+                    .last_incident_ns = state.last_incident};
   }
   return group->rails->table_version();
 }

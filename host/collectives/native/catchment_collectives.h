@@ -78,6 +78,11 @@ typedef struct catchment_rail {
   const char* name; /* for messages */
   catchment_group_config config;
   uint32_t bytes_per_ms; /* the nominal rate; 0: unknown */
+  /* The stream on which the ranks agree about rails that fail, and the stream that carries this
+   * rail's operations over each rail while it is broken, `count` of them (its own is not looked
+   * at).  NULL: a rail that fails ends the communicator. */
+  const catchment_group_config* control;
+  const catchment_group_config* spares;
 } catchment_rail;
 enum { CATCHMENT_MOST_RAILS = 8 };
 /* How an operation is split over the rails. */
@@ -102,7 +107,16 @@ typedef struct catchment_rail_state {
   catchment_rail_cost cost; /* as all ranks have measured it */
   uint64_t parts;           /* of operations, that went over it */
   uint64_t bytes;           /* of the wire, one way */
+  uint32_t health;          /* enum catchment_rail_health */
+  uint32_t carrier;         /* the rail that its operations go over */
+  uint64_t incidents;       /* how often it was found broken */
+  int64_t last_incident_ns; /* from the last sum to when all knew, of the last one */
 } catchment_rail_state;
+enum catchment_rail_health {
+  CATCHMENT_RAIL_UP = 0,
+  CATCHMENT_RAIL_DOWN = 1,
+  CATCHMENT_RAIL_PROBATION = 2 /* it answers again, and is not used yet */
+};
 
 typedef struct catchment_call {
   int32_t kind;

@@ -100,6 +100,17 @@ bool Engine::turn(Nanos now) {
   return received || sent;
 }
 
+std::unique_ptr<Port> Engine::reroute(std::unique_ptr<Port> port, std::uint16_t gen, Nanos now) {
+  port_.swap(port);
+  config_.stream.gen = gen;
+  blocked_ = false;
+  for (Seq seq = window_.acked(); seq != window_.next(); ++seq) window_.resend(seq);
+  progressed_at_ = supervised_at_ = now;
+  absent_since_ = kNever;
+  roll_call_.on_heard();  // or not: the other switch has not been asked yet
+  return port;
+}
+
 Scale Engine::scale_of_vector(const Operation& operation, std::uint32_t index) const {
   if (operation.scales.empty()) return {operation.call.signature.exponent, false};
   return operation.scales[index % operation.scales.size()];

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,9 @@ struct EngineConfig {
   Nanos timeout = 0;
   Nanos absent = 0;  // the switch may be gone, or silent, for so long while operations wait; 0:
                      // their timeout
+  Nanos call_after = 30 * kMillisecond;  // of waiting, the roll is called
+  // Another rank waits for what this one has not called: called with the engine's turn.
+  std::function<void()> hailed;
 };
 
 class Engine {
@@ -53,12 +57,24 @@ class Engine {
   void fail(CollectiveFailure failure, Nanos now);
   // Gives the port back; only for an engine that has failed.  No frame comes or goes after it.
   void release_port() { port_.reset(); }
+  // Goes on at another switch, which knows the stream as generation `gen`; returns the port of
+  // before.  Every vector whose sum some rank lacks is sent again as it was sent: whichever switch
+  // adds it up, the sum is the same.
+  std::unique_ptr<Port> reroute(std::unique_ptr<Port> port, std::uint16_t gen, Nanos now);
 
   // Whether there are operations that are not done.
   bool busy() const { return !pending_.empty(); }
   // Whether everything that this rank has sent has arrived at all ranks.
   bool settled() const { return !window_.outstanding(); }
   Nanos deadline() const;
+  // Ranks (bits) that have not been heard since `since`, and whether the switch is known to be
+  // gone.
+  std::uint32_t silent_ranks(Nanos since) const { return roll_call_.silent(since); }
+  bool absent() const { return port_ != nullptr && port_->absent(); }
+  // For how long the switch has been gone, or has answered nothing, while operations wait.
+  Nanos away_for(Nanos now) const;
+  // How long operations have waited without any sum; 0 while there are none.
+  Nanos stalled_for(Nanos now) const { return pending_.empty() ? 0 : now - progressed_at_; }
   // False: there is something to do already (Port::may_sleep).
   bool may_sleep(bool full, const std::atomic<int>& stop) {
     return port_ == nullptr || port_->may_sleep(full, stop);

@@ -16,13 +16,16 @@ const std::atomic<int> kNothing{0};
 
 Group::Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin)
     : hub_(std::make_shared<Hub>(nullptr, spin)),
+      own_hub_(hub_),
+      spin_(spin),
       engine_(std::make_unique<Engine>(std::move(config), std::move(port))) {
   const Hub::Turn turn(*hub_);
   hub_->add(*engine_, nullptr);
 }
 
 Group::Group(EngineConfig config, const std::string& path, const UdpAddress& local,
-             const UdpAddress& peer, Nanos attach, Nanos spin) {
+             const UdpAddress& peer, Nanos attach, Nanos spin)
+    : spin_(spin) {
   hub_ = Hubs::join(path, attach, spin, [&](Hub& hub) {
     const std::uint16_t gen = config.stream.gen;
     if (hub.attachment()->serves(gen)) {
@@ -38,57 +41,124 @@ Group::Group(EngineConfig config, const std::string& path, const UdpAddress& loc
 
 Group::~Group() { close(0); }
 
+std::shared_ptr<Hub> Group::hub() const {
+  const std::scoped_lock lock(placing_);
+  return hub_;
+}
+
 std::shared_ptr<Operation> Group::start(Call call) {
   auto operation = std::make_shared<Operation>(std::move(call));
-  {
-    const Hub::Turn turn(*hub_);
+  const std::shared_ptr<Hub> at = with_turn([&](Hub& hub) {
     const Nanos now = monotonic_now();
     engine_->start(operation, now);
-    hub_->turn(now);
-  }
-  if (!operation->done.load()) hub_->stir();
+    hub.turn(now);
+    return hub.shared_from_this();
+  });
+  if (!operation->done.load()) at->stir();
   return operation;
 }
 
 bool Group::wait(const Operation& operation, Nanos limit) {
   if (operation.done.load(std::memory_order_acquire)) return true;
   const Nanos began = monotonic_now();
-  hub_->wait(operation.done, limit > kNever - began ? kNever : began + limit);
+  hub()->wait(operation.done, limit > kNever - began ? kNever : began + limit);
   return operation.done.load(std::memory_order_acquire);
 }
 
 bool Group::cancel(Operation& operation) {
-  const Hub::Turn turn(*hub_);
-  return engine_->cancel(operation);
+  return with_turn([&](Hub&) { return engine_->cancel(operation); });
 }
 
 std::optional<CollectiveFailure> Group::failure() {
-  const Hub::Turn turn(*hub_);
-  return engine_->failure();
+  return with_turn([&](Hub&) { return engine_->failure(); });
+}
+
+Nanos Group::stalled_for() {
+  return with_turn([&](Hub&) { return engine_->stalled_for(monotonic_now()); });
+}
+
+std::uint32_t Group::silent_ranks(Nanos since) {
+  return with_turn([&](Hub&) { return engine_->silent_ranks(since); });
+}
+
+bool Group::absent() {
+  return with_turn([&](Hub&) { return engine_->absent(); });
+}
+
+Nanos Group::away_for() {
+  return with_turn([&](Hub&) { return engine_->away_for(monotonic_now()); });
+}
+
+void Group::fail(const CollectiveFailure& failure) {
+  with_turn([&](Hub&) { engine_->fail(failure, monotonic_now()); });
+}
+
+std::unique_ptr<Port> Group::change(Hub& next, std::unique_ptr<Port> port, ShmShare* share,
+                                    std::uint16_t gen) {
+  hub_->remove(*engine_);
+  std::unique_ptr<Port> before = engine_->reroute(std::move(port), gen, monotonic_now());
+  next.add(*engine_, share);
+  {
+    const std::scoped_lock lock(placing_);
+    hub_ = next.shared_from_this();
+  }
+  return before;
+}
+
+bool Group::move(Way& from, Way& to) {
+  const std::scoped_lock moving(moving_);
+  if (closed_ || (to.path.empty() && to.port == nullptr)) return false;
+  const std::shared_ptr<Hub> left = hub();
+  std::unique_ptr<Port> before;
+  if (to.path.empty()) {
+    if (own_hub_ == nullptr) own_hub_ = std::make_shared<Hub>(nullptr, spin_);
+    if (left == own_hub_) {
+      const Hub::Turn turn(*left);
+      before = change(*left, std::move(to.port), nullptr, to.gen);
+    } else {
+      const Hub::Turn entering(*own_hub_);
+      const Hub::Turn leaving(*left);
+      before = change(*own_hub_, std::move(to.port), nullptr, to.gen);
+      if (!from.path.empty()) before.reset();
+    }
+  } else {
+    const auto enter = [&](Hub& next) {
+      std::optional<Hub::Turn> leaving;
+      if (&next != left.get()) leaving.emplace(*left);
+      auto share = std::make_unique<ShmShare>(next.attachment(), to.gen, to.local, to.peer);
+      ShmShare* const kept = share.get();
+      before = change(next, std::move(share), kept, to.gen);
+      if (!from.path.empty()) before.reset();  // while nobody turns the attachment that it is of
+    };
+    if (!Hubs::join_present(to.path, enter)) return false;
+  }
+  from.port = std::move(before);
+  left->wake();  // it may sleep on a port that is gone
+  hub()->wake();
+  return true;
 }
 
 void Group::close(Nanos linger) {
   const std::scoped_lock closing(closing_);
   if (closed_) return;
-  closed_ = true;
   const Nanos until = monotonic_now() + linger;
-  bool broken = false;
-  {
-    const Hub::Turn turn(*hub_);
-    broken = engine_->failure().has_value() || engine_->busy();
-  }
+  const bool broken =
+      with_turn([&](Hub&) { return engine_->failure().has_value() || engine_->busy(); });
   // The others may not have the last sums yet, nor know that this rank has them.
   while (!broken && monotonic_now() < until) {
     bool settled = false;
-    {
-      const Hub::Turn turn(*hub_);
-      hub_->turn(monotonic_now());
+    const std::shared_ptr<Hub> at = with_turn([&](Hub& hub) {
+      hub.turn(monotonic_now());
       settled = engine_->settled();
-    }
+      return hub.shared_from_this();
+    });
     if (settled) break;
-    hub_->sleep(std::min(until, monotonic_now() + kMillisecond), kNothing);
+    at->sleep(std::min(until, monotonic_now() + kMillisecond), kNothing);
   }
-  Hubs::leave(hub_, [&](Hub& hub) {
+  const std::scoped_lock moving(moving_);
+  closed_ = true;
+  const std::shared_ptr<Hub> at = hub();
+  Hubs::leave(at, [&](Hub& hub) {
     engine_->fail({.kind = "closed",
                    .message = "the communicator is closed",
                    .hint = "make a new one",
@@ -99,6 +169,7 @@ void Group::close(Nanos linger) {
     hub.remove(*engine_);
     engine_->release_port();  // the next communicator may want it
   });
+  if (own_hub_ != nullptr && own_hub_ != at) own_hub_->stop();
 }
 
 }  // namespace catchment::host

@@ -12,6 +12,16 @@
 
 namespace catchment::host {
 
+// A switch that knows a stream, as generation `gen`, and how to reach it: by the shared-memory port
+// at `path`, or, where that is empty, by `port`, which is here while it is not in use.
+struct Way {
+  std::uint16_t gen = 0;
+  std::string path;
+  UdpAddress local;
+  UdpAddress peer;
+  std::unique_ptr<Port> port;
+};
+
 class Group {
  public:
   // On a port of its own.  spin: see collective_patience().
@@ -31,6 +41,17 @@ class Group {
   bool wait(const Operation& operation, Nanos limit);
   bool cancel(Operation& operation);
   std::optional<CollectiveFailure> failure();
+  // Goes on by the way `to`, which is kept as `from` is given back; false where that cannot be.
+  // One thread at a time.  A shared-memory port has to be that of another group of this process.
+  bool move(Way& from, Way& to);
+  // How long operations have waited without any sum, and which ranks (bits) are heard.
+  Nanos stalled_for();
+  std::uint32_t silent_ranks(Nanos since);
+  // The switch is known to be gone; for how long it has answered nothing.
+  bool absent();
+  Nanos away_for();
+  // Fails what is pending and everything that comes.
+  void fail(const CollectiveFailure& failure);
   // Fails what is pending, serves the others until everything has arrived, at most for `linger`.
   void close(Nanos linger);
 
@@ -38,9 +59,27 @@ class Group {
   const Layout& layout() const { return engine_->layout(); }
 
  private:
+  std::shared_ptr<Hub> hub() const;
+  // Calls `use` with the turn of the hub that runs the engine, and that hub.
+  template <typename Use>
+  auto with_turn(const Use& use) {
+    while (true) {
+      const std::shared_ptr<Hub> at = hub();
+      const Hub::Turn turn(*at);
+      if (at == hub()) return use(*at);
+    }
+  }
+  // With the turns of both hubs.
+  std::unique_ptr<Port> change(Hub& next, std::unique_ptr<Port> port, ShmShare* share,
+                               std::uint16_t gen);
+
+  mutable std::mutex placing_;  // of hub_
   std::shared_ptr<Hub> hub_;
+  std::shared_ptr<Hub> own_hub_;  // where the engine is while it has a port of its own
+  Nanos spin_;
   std::unique_ptr<Engine> engine_;
-  std::mutex closing_;
+  std::mutex closing_;  // of close()
+  std::mutex moving_;   // of move(), which may come while close() lingers
   bool closed_ = false;
 };
 

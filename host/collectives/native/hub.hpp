@@ -20,7 +20,7 @@
 
 namespace catchment::host {
 
-class Hub {
+class Hub : public std::enable_shared_from_this<Hub> {
  public:
   // Waits for its turn at the engines; a thread that runs the protocol lets others in between.
   class Turn {
@@ -57,6 +57,8 @@ class Hub {
   void sleep(Nanos until, const std::atomic<int>& stop);
   // Something was started: has the hub's own thread run it, unless a caller waits or is about to.
   void stir();
+  // Has the hub's own thread look again at what it sleeps on.
+  void wake();
   // Ends the hub's own thread and gives the attachment back; there is no engine any more.
   void stop();
 
@@ -71,7 +73,6 @@ class Hub {
   bool turn(Member& member, Nanos now);
   bool busy() const;
   void run();
-  void wake();
 
   std::shared_ptr<ShmAttachment> attachment_;
   Patience patience_;

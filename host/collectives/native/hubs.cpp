@@ -63,6 +63,16 @@ std::shared_ptr<Hub> Hubs::join(const std::string& path, Nanos attach, Nanos spi
   }
 }
 
+bool Hubs::join_present(const std::string& path, const Change& enter) {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  const auto found = all.hubs.find(path);
+  if (found == all.hubs.end()) return false;
+  const Hub::Turn turn(*found->second);
+  enter(*found->second);
+  return true;
+}
+
 void Hubs::leave(const std::shared_ptr<Hub>& hub, const Change& exit) {
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);

@@ -18,6 +18,8 @@ class Hubs {
   // AttachError, and what `enter` throws.
   static std::shared_ptr<Hub> join(const std::string& path, Nanos attach, Nanos spin,
                                    const Change& enter);
+  // Has `enter` add an engine, with the turn, to the hub on the port at `path` if there is one.
+  static bool join_present(const std::string& path, const Change& enter);
   // Has `exit` remove an engine, with the turn.  Behind the last engine the hub stops, and gives
   // its port back before a hub on that port can be made again.
   static void leave(const std::shared_ptr<Hub>& hub, const Change& exit);

@@ -61,7 +61,11 @@ std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t 
   ++heard_;
   roll_call_.on_heard();
   stats_.heartbeats_received.add();
-  if (call) roll_call_.on_call(static_cast<std::uint8_t>(header.exp), header.seq, now);
+  if (call) {
+    const auto rank = static_cast<std::uint8_t>(header.exp);
+    roll_call_.on_call(rank, header.seq, now);
+    if (config_.hailed && pending_.empty() && newer(header.seq, window_.next())) config_.hailed();
+  }
   return window ? on_ack(header, now) : std::nullopt;
 }
 

@@ -2,6 +2,15 @@
 
 namespace catchment::host {
 
+std::string ranks_in(std::uint32_t bits) {
+  std::string text;
+  for (int rank = 0; rank < 32; ++rank) {
+    if ((bits >> rank & 1U) == 0) continue;
+    text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
 void RollCall::on_call(std::uint32_t rank, Seq next, Nanos now) {
   if (rank >= seen_.size()) return;
   seen_[rank] = {now, next};

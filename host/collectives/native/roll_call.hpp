@@ -6,12 +6,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "catchment/common/serial.hpp"
 #include "retransmit_timer.hpp"
 
 namespace catchment::host {
+
+// Names ranks (bits) in a message.
+std::string ranks_in(std::uint32_t bits);
 
 class RollCall {
  public:

@@ -9,8 +9,8 @@
 namespace catchment::host {
 namespace {
 
-// A rank that has waited for so long asks which ranks are there.
-constexpr Nanos kRollCallAfter = 30'000'000;
+// A rank that waits looks again so often at how long it has waited.
+constexpr Nanos kLook = 30 * kMillisecond;
 // A pause between two looks that is longer than this is the process's own, not the network's.
 constexpr Nanos kPause = kSecond / 2;
 // So many frames in a row, with nothing received for a second, come from no forger or faulty link.
@@ -20,15 +20,6 @@ std::string seconds(Nanos duration) {
   const Nanos hundredths = duration / (kSecond / 100);
   const std::string text = std::to_string(hundredths % 100);
   return std::to_string(hundredths / 100) + "." + (text.size() < 2 ? "0" + text : text) + " s";
-}
-
-std::string ranks_in(std::uint32_t bits) {
-  std::string text;
-  for (int rank = 0; rank < 32; ++rank) {
-    if ((bits >> rank & 1U) == 0) continue;
-    text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
-  }
-  return text;
 }
 
 }  // namespace
@@ -43,7 +34,7 @@ void Engine::supervise(Nanos now) {
     roll_call_.on_heard();  // or not: this process could not have heard it
   }
   supervised_at_ = now;
-  if (now - progressed_at_ >= kRollCallAfter) roll_call_.on_waiting(now);
+  if (now - progressed_at_ >= config_.call_after) roll_call_.on_waiting(now);
   if (auto failure = abandoned(now)) {
     fail(std::move(*failure), now);
     return;
@@ -92,6 +83,12 @@ std::optional<CollectiveFailure> Engine::abandoned(Nanos now) {
   failure.message += ", and answers nothing for " + seconds(silence);
   failure.hint = question();
   return failure;
+}
+
+Nanos Engine::away_for(Nanos now) const {
+  if (port_ == nullptr || pending_.empty()) return 0;
+  if (!port_->tells_absence()) return roll_call_.unanswered_for(now);
+  return port_->absent() ? std::max<Nanos>(now - absent_since_, 0) : 0;
 }
 
 // What to ask about a switch that is silent.
@@ -157,7 +154,10 @@ Nanos Engine::deadline() const {
   Nanos soonest = std::min(resend_at(), silence_.deadline());
   // What the port does not take now leaves when it has room.
   if (!blocked_) soonest = std::min({soonest, heartbeat_.deadline(), roll_call_.deadline()});
-  if (!pending_.empty()) soonest = std::min(soonest, supervised_at_ + kRollCallAfter);
+  if (!pending_.empty()) {
+    const Nanos call = progressed_at_ + config_.call_after;
+    soonest = std::min(soonest, call > supervised_at_ ? call : supervised_at_ + kLook);
+  }
   return soonest;
 }
 

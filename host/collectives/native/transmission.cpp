@@ -155,6 +155,7 @@ void Engine::count_cut(Operation& operation, std::uint64_t saturated, std::uint6
 
 void Engine::send(Seq seq, bool again, std::uint8_t* room) {
   wire::Header header = headers_[place_of(seq)];
+  header.gen = config_.stream.gen;  // which may have been another when the vector was made
   set_window(header, consumer_.ack(), consumer_.credit());
   if (again) set(header, Flag::kRETX);
   wire::encode(header, room);

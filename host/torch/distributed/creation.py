@@ -18,7 +18,7 @@ from catchment.host.torch.distributed import local_seat, shared_host
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.controller_seat import ControllerSeat
-from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.file_seat import FileSeat, RailChoice
 from catchment.host.torch.distributed.native_group import in_native
 from catchment.host.torch.distributed.process_group import SwitchProcessGroup
 from catchment.host.torch.distributed.ranks import RankOrder
@@ -122,7 +122,12 @@ def _seat(agreement: Agreement, settings: Settings) -> Seat:
         return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
     if settings.job is not None:
         seat = FileSeat.of(
-            settings.job, rank=agreement.rank, size=agreement.size, host=settings.host, absent=settings.absent
+            settings.job,
+            rank=agreement.rank,
+            size=agreement.size,
+            host=settings.host,
+            absent=settings.absent,
+            choice=RailChoice(settings.rails, settings.rail_policy),
         )
         whole = len(seat.workers) == agreement.size
         return seat if whole else shared_host.take(agreement, seat, settings.local_switch)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, final
+from typing import Final, NamedTuple, Self, final
 
-from catchment.host.collectives import ABSENT, Communicator, Scaling
+from catchment.host.collectives import ABSENT, Communicator, RailPolicy, Scaling
 from catchment.host.torch.distributed.agreement import Agreement
-from catchment.host.torch.distributed.job_file import JobFile, Member
+from catchment.host.torch.distributed.job_file import JobFile, Member, of_first
 from catchment.host.torch.distributed.seat import Loss
+
+
+class RailChoice(NamedTuple):
+    """Which rails of a job on several are used, all unless given, and who decides how operations are split."""
+
+    rails: tuple[str, ...] = ()
+    policy: RailPolicy = RailPolicy.WATERFILL
+
+
+ALL_RAILS: Final = RailChoice()
 
 
 @final
@@ -27,25 +37,38 @@ class FileSeat:
         host: this host's name there.
         member: what it needs.
         absent: seconds for which the switch may be gone or silent.
+        choice: of rails, where the job is on several.
     """
 
-    def __init__(self, job: JobFile, host: str, member: Member, absent: float = ABSENT) -> None:
+    def __init__(
+        self, job: JobFile, host: str, member: Member, absent: float = ABSENT, choice: RailChoice = ALL_RAILS
+    ) -> None:
         self.name = job.name
-        self.address = str(member["local"][0])
+        self.address = str(of_first(member, "local")[0])
         self.host = host
         self.member = member
         self._job = job
         self._absent = absent
+        self._choice = choice
 
     @classmethod
-    def of(cls, path: Path, *, rank: int, size: int, host: str | None, absent: float = ABSENT) -> Self:
+    def of(
+        cls,
+        path: Path,
+        *,
+        rank: int,
+        size: int,
+        host: str | None,
+        absent: float = ABSENT,
+        choice: RailChoice = ALL_RAILS,
+    ) -> Self:
         """This host's place, as `JobFile.own` finds it.
 
         Raises:
             CollectiveError: kind ``argument``: the file is no job of `size` ranks, or this host is not in it.
         """
         job = JobFile(path, size)
-        return cls(job, *job.own(rank, host), absent)
+        return cls(job, *job.own(rank, host), absent, choice)
 
     @property
     def workers(self) -> list[str]:
@@ -54,11 +77,14 @@ class FileSeat:
 
     def with_member(self, member: Member) -> Self:
         """The same place for a group that needs something else."""
-        return type(self)(self._job, self.host, member, self._absent)
+        return type(self)(self._job, self.host, member, self._absent, self._choice)
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
-        return Communicator.of_job(self.member, timeout=timeout, scaling=scaling, absent=self._absent)
+        rails, policy = self._choice
+        return Communicator.of_job(
+            self.member, timeout=timeout, scaling=scaling, absent=self._absent, rails=rails, policy=policy
+        )
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """Nobody watches over such a job: a rank that is gone is noticed when an operation times out."""

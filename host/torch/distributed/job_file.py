@@ -11,6 +11,8 @@ from typing import Any, Final, final
 
 from catchment.host.collectives import CollectiveError
 from catchment.host.collectives.ports import is_socket
+from catchment.host.collectives.rail_parts import names_rails
+from catchment.wire.rail_labels import labels_beside
 
 _LOG: Final = logging.getLogger("catchment.torch")
 
@@ -37,20 +39,27 @@ class JobFile:
             self._members: dict[str, Member] = document["members"]
             self.workers: list[str] = list(document["workers"])
             workers = [self._members[name] for name in self.workers]
+            rails = tuple(names_rails(document.get("parts", {})))
+            on_rails = {*rails, *(label for rail in rails for label in labels_beside(rail, rails))}
             self._parts: dict[str, frozenset[str]] = {
                 label: frozenset(part["workers"])
                 for label, part in document.get("parts", {}).items()
-                if label  # the job of all workers has an empty one
+                if label and label not in on_rails  # the job of all workers has an empty one
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise _wrong(
                 f"{path} describes no job ({type(error).__name__}: {error})",
                 "write it with `catchment job show --json`",
             ) from None
-        if not 0 < len(workers) <= size or any(member.get("role") != "peer" for member in workers):
+        if not 0 < len(workers) <= size or any(of_first(member, "role") != "peer" for member in workers):
             raise _wrong(
                 f"the job of {path} has {len(workers)} workers of kind {document.get('kind')}, the group {size} ranks",
                 f"create it with --kind allreduce and a worker for each host, {size} at most",
+            )
+        if rails and len(workers) != size:
+            raise _wrong(
+                f"the job of {path} is on several rails and has {len(workers)} workers, the group {size} ranks",
+                "on several rails each host is one rank; create the job with --rail for more",
             )
         self.name = str(document.get("name", path))
         self._path = path
@@ -124,10 +133,16 @@ def grid_with(workers: Sequence[int], everybody: int) -> tuple[int, ...] | None:
     return sizes[1:] if step > 1 and block == everybody else sizes
 
 
+def of_first(member: Member, key: str) -> Any:
+    """What a member is told, in its own job or, on several rails, in the first part that says it; None if none does."""
+    told = (place[key] for place in (member, *member.get("parts", {}).values()) if key in place)
+    return next(told, None)
+
+
 def _is_here(member: Member) -> bool:
     """Whether a member is this host: its switch shares memory with this machine, or its address is of this machine."""
-    kind, _, path = str(member.get("port", "")).partition(":")
-    return (kind == "shm" and is_socket(Path(path))) or _is_own(member["local"][0])
+    kind, _, path = str(of_first(member, "port") or "").partition(":")
+    return (kind == "shm" and is_socket(Path(path))) or _is_own(of_first(member, "local")[0])
 
 
 def _is_own(address: str) -> bool:

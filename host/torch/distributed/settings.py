@@ -9,9 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, Scaling, Whole
+from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, RailPolicy, Scaling, Whole
 
-JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROCESS_GROUP, LOCAL_SWITCH, ABSENCE = (
+(
+    JOB,
+    CONTROLLER,
+    TOKEN,
+    TOKEN_FILE,
+    CERTIFICATES,
+    HOST,
+    SCALING,
+    COMPANION,
+    PROCESS_GROUP,
+    LOCAL_SWITCH,
+    ABSENCE,
+    RAILS,
+    RAIL_POLICY,
+) = (
     f"CATCHMENT_{name}"
     for name in (
         "JOB",
@@ -25,6 +39,8 @@ JOB, CONTROLLER, TOKEN, TOKEN_FILE, CERTIFICATES, HOST, SCALING, COMPANION, PROC
         "PROCESS_GROUP",
         "LOCAL_SWITCH",
         "ABSENT",
+        "RAILS",
+        "RAIL_POLICY",
     )
 )
 
@@ -55,6 +71,8 @@ class Settings:
         companion: have gloo do what does not go through the switch; otherwise that raises.
         native: the process group in C++ (True), in Python (False), or C++ where it is built (None).
         absent: seconds that the switch of a job may be gone or silent while operations wait for it.
+        rails: those of the job file's rails to use, in this order; all unless given. The same on all ranks.
+        rail_policy: who decides how operations are split over them; the same on all ranks.
         local_switch: the command, with arguments, that starts a switch on this machine; the installed one unless given.
 
     Without job and controller the ranks are on one machine, and a switch is started for them.
@@ -67,11 +85,17 @@ class Settings:
     companion: bool = True
     native: bool | None = None
     absent: float = ABSENT
+    rails: tuple[str, ...] = ()
+    rail_policy: RailPolicy = RailPolicy.WATERFILL
     local_switch: str | None = None
 
     def __post_init__(self) -> None:
         if self.job is not None and self.controller is not None:
             raise _wrong("a job file and a controller are given", "give one of them")
+        if self.rails and self.job is None:
+            raise _wrong(
+                f"rails {', '.join(self.rails)} without a job file", f"set {JOB} to the file of a job on rails"
+            )
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -90,6 +114,8 @@ class Settings:
             companion=_flag(environment, COMPANION, default=True),
             native=_native(environment.get(PROCESS_GROUP)),
             absent=_seconds(environment, ABSENCE, ABSENT),
+            rails=_rails(environment.get(RAILS, "all")),
+            rail_policy=_policy(environment.get(RAIL_POLICY, "waterfill")),
             local_switch=environment.get(LOCAL_SWITCH),
         )
 
@@ -108,6 +134,20 @@ def _scaling(text: str) -> Scaling:
         if -128 <= exponent <= 127:
             return Fixed(exponent)
     raise _wrong(f"{SCALING}={text}", "give block, whole, or fixed:E with E from -128 to 127")
+
+
+def _rails(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names) or len(set(names)) != len(names):
+        raise _wrong(f"{RAILS}={text}", "give all, or names of rails, comma between, each once")
+    return () if names == ("all",) else names
+
+
+def _policy(text: str) -> RailPolicy:
+    known = {policy.name.lower(): policy for policy in RailPolicy}
+    if text not in known:
+        raise _wrong(f"{RAIL_POLICY}={text}", f"give one of {', '.join(known)}")
+    return known[text]
 
 
 def _flag(environment: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -1,16 +1,15 @@
-/* An all-reduce that loses a rail (docs/explanation/rails.md, "When a rail fails").
+/* An all-reduce that loses a rail and gets it back (docs/explanation/rails.md, "When a rail fails").
  *
- * One operation of U units runs in place on rail 0: a rank writes a finished sum over its own input, so that the input is gone
- * where the sum has come.  The rail may stop at any time, and any rank may suspect it at any time, rightly or not.  Then the ranks
- * gather a record each on another rail (a round): the units that the rank has placed, and how many places of rail 0's stream it
- * has sent on.  From all records everybody computes the same repair: a unit that some rank has is copied from its owner, and a unit
- * that nobody has is reduced again.  The rail of a round may fail too, in the gathering or in the repair: the next round, on another
- * rail, takes its place.  At the end rail 0 returns, and the next operation begins on it at the place that the records name.
+ * U vectors of rail 0's stream, in place: a rank writes a finished sum over its own input.  A rank keeps every vector as it was
+ * sent until all ranks have its sum.  The ranks meet in rounds, on streams that some rail always carries; a round ends with a
+ * verdict, the same for all, which each hears of when it likes.  After an odd verdict the stream goes over the switch of rail 1, after
+ * an even one over that of rail 0.  Rail 0 may fail at any time, and any rank may suspect it at any time, rightly or not; its
+ * switch comes back empty.  Meanwhile the ranks split further operations: each by the verdicts that count for its number.
  *
  * What was sent may arrive at any time or never, and every rank may stay behind as long as it likes.
- * MUT 1: units that some ranks lack are reduced again.          MUT 2: a rank decides from its own record.
- * MUT 3: a rank places sums of rail 0 after its record.         MUT 4: a rank goes on at its own place, not at the largest.
- * MUT 5: a rank repairs by a decision after it has recorded for a later round. */
+ * MUT 1: a rank sends again what its array holds.          MUT 2: a rank keeps a vector until it has the sum itself.
+ * MUT 3: a verdict counts from a rank's own number on.     MUT 4: a rank that suspects nothing stays where it is.
+ * MUT 5: a rank that moves does not send again.            MUT 6: a rank splits operations between its record and the verdict. */
 #ifndef W
 #define W 2
 #endif
@@ -20,125 +19,93 @@
 #ifndef D
 #define D 2
 #endif
-#ifndef ROUNDS
-#define ROUNDS 2
+#ifndef OPS
+#define OPS 2
 #endif
 #ifndef MUT
 #define MUT 0
 #endif
-#define UNITS ((1<<U)-1)
-#define RANKS ((1<<W)-1)
+#define ALL ((1<<W)-1)
+#define VERDICTS 2
 #define MX(a,b) (((a)>(b))->(a):(b))
-#define MN(a,b) (((a)<(b))->(a):(b))
-#define ARRAY(w,u) array[(w)*U+(u)]
-#define PREFIX(w) ((placed[w]&1)==0 -> 0 : ((placed[w]&2)==0 -> 1 : ((placed[w]&4)==0 -> 2 : 3)))
+#define WAY(w) (known[w] & 1)
+#define V(x,u) ((x)*U+(u))
+#define BIT(w) (1<<(w))
 
 mtype = { input, sum, wrong };
 mtype array[W*U] = input;
-byte placed[W];              /* units that the rank has placed, by whichever rail */
-byte sent[W];                /* places of rail 0's stream that the rank has sent on for this operation */
-bool called[W];              /* the application has made the call: there is an array */
-byte vectors[U+1];           /* per place of rail 0: ranks whose vector the switch has */
-byte kinds[U+1];             /* and what these are: 1 of this operation, 2 filler, 4 of the next operation */
-byte recorded[W];            /* last round that the rank has given a record to; 0: its part on rail 0 goes on */
-byte decided[W];             /* last round from which the rank has everybody's record */
-byte records[ROUNDS];        /* per round: ranks that have given their record */
-byte record_placed[ROUNDS*W], record_sent[ROUNDS*W];
-byte given[ROUNDS*U];        /* per round and unit: ranks that have contributed to the repair */
-byte ways[ROUNDS*U];         /* how: 1 copied from its owner, 2 reduced again, 4 from an array that held something else */
-bool gone_on[W];             /* the rank has sent its vector of the next operation */
-bool rail_dead, round_dead;  /* rail 0, and the rail of round 1 */
-byte some, every, cut, owner, i;
+byte has[U];              /* ranks that have placed the sum */
+byte sent[W];             /* vectors that the rank has sent for the first time */
+byte again[W];            /* MUT 5: vectors below it are not sent again */
+byte vectors[2*U];        /* per switch and place: ranks whose vector is there */
+byte spoilt[2*U];         /* and ranks whose vector was no input */
+byte recorded[W];         /* rounds to which the rank has given a record */
+byte known[W];            /* verdicts that it has heard */
+byte planned[W];          /* operations that it has split */
+byte records[VERDICTS];   /* per round: ranks that have given a record */
+byte cuts[VERDICTS*W];    /* per verdict and rank: the operation from which on it counts; the same for all without MUT 3 */
+byte suspected[VERDICTS]; /* MUT 4: ranks that have begun a round by themselves */
+byte splits[W*OPS];       /* per operation: 1 + the verdicts by which it was split */
+bool dead;
+byte i, j;
 
-#define R(k,w) (((k)-1)*W+(w))
-#define G(k,u) (((k)-1)*U+(u))
-#define RUNS(k) (!((k)==1 && round_dead))
-#if W==3
-#define SLOWEST MN(PREFIX(0),MN(PREFIX(1),PREFIX(2)))
-#define ENDED (placed[0]==UNITS && placed[1]==UNITS && placed[2]==UNITS)
-#define NO_ROUND (recorded[0]==0 && recorded[1]==0 && recorded[2]==0)
-#define ON (gone_on[0] && gone_on[1] && gone_on[2])
-#else
-#define SLOWEST MN(PREFIX(0),PREFIX(1))
-#define ENDED (placed[0]==UNITS && placed[1]==UNITS)
-#define NO_ROUND (recorded[0]==0 && recorded[1]==0)
-#define ON (gone_on[0] && gone_on[1])
-#endif
-#define MAY_PLACE (MUT==3 || recorded[w]==0)
-#define ACTS(k) (decided[w]==k && (MUT==5 || recorded[w]==k))
+#define C(v,w) ((v)*W+(w))
+/* Everybody has the sums of all vectors before u. */
+#define WINDOW(u) ((u) < D || has[((u) < D -> 0 : (u)-D)]==ALL)
+#define KEPT(w,u) (MUT==2 -> !(has[u] & BIT(w)) : has[u]!=ALL)
+#define HEARD(x) ((x)==1 || !dead)
+#define ENDED (has[0]==ALL && has[1]==ALL && (U<3 || has[U-1]==ALL))
 
-/* What rank w computes from the records of round k. */
-inline decide(k) {
-  some = 0; every = UNITS; cut = 0; i = 0;
-  do
-  :: i < W ->
-     cut = MX(cut, record_sent[R(k,i)]);
-     if
-     :: MUT==2 && i != w
-     :: else -> some = some | record_placed[R(k,i)]; every = every & record_placed[R(k,i)]
-     fi; i++
-  :: else -> break
-  od;
-  if :: MUT==1 -> some = every :: else fi;
-  if :: MUT==4 -> cut = record_sent[R(k,w)] :: else fi
-}
-inline forget() { some = 0; every = 0; cut = 0; owner = 0; i = 0 }
-
-#define PLACE(u) \
- :: d_step { called[w] && MAY_PLACE && !rail_dead && !(placed[w] & (1<<u)) && vectors[u]==RANKS && kinds[u]==1 -> \
-      ARRAY(w,u) = (ARRAY(w,u)==input -> sum : wrong); placed[w] = placed[w] | (1<<u) }
-#define REPAIR(k,u) \
- :: d_step { called[w] && RUNS(k) && ACTS(k) && !(given[G(k,u)] & (1<<w)) -> \
-      decide(k); \
-      if \
-      :: some & (1<<u) -> \
-         owner = 0; do :: owner < W-1 && !(record_placed[R(k,owner)] & (1<<u)) -> owner++ :: else -> break od; \
-         ways[G(k,u)] = ways[G(k,u)] | 1 | (owner==w && ARRAY(w,u)!=sum -> 4 : 0) \
-      :: else -> \
-         ways[G(k,u)] = ways[G(k,u)] | 2 | (ARRAY(w,u)!=input -> 4 : 0) \
-      fi; \
-      given[G(k,u)] = given[G(k,u)] | (1<<w); forget() } \
- :: d_step { called[w] && RUNS(k) && ACTS(k) && given[G(k,u)]==RANKS && !(placed[w] & (1<<u)) -> \
-      ARRAY(w,u) = (ways[G(k,u)] <= 2 -> sum : wrong); placed[w] = placed[w] | (1<<u) }
+#define VECTOR(u) \
+ :: d_step { (u)==sent[w] && WINDOW(u) -> sent[w]++; \
+      if :: HEARD(WAY(w)) -> vectors[V(WAY(w),u)] = vectors[V(WAY(w),u)] | BIT(w) :: else fi } \
+ :: d_step { (u)<sent[w] && (u)>=again[w] && KEPT(w,u) && HEARD(WAY(w)) && !(vectors[V(WAY(w),u)] & BIT(w)) -> \
+      vectors[V(WAY(w),u)] = vectors[V(WAY(w),u)] | BIT(w); \
+      if :: MUT==1 && array[w*U+(u)]!=input -> spoilt[V(WAY(w),u)] = spoilt[V(WAY(w),u)] | BIT(w) :: else fi } \
+ :: d_step { !(has[u] & BIT(w)) && HEARD(WAY(w)) && vectors[V(WAY(w),u)]==ALL -> \
+      array[w*U+(u)] = (spoilt[V(WAY(w),u)] -> wrong : sum); has[u] = has[u] | BIT(w); assert(array[w*U+(u)]==sum) }
 #if U==3
-#define EACH(X) X(0) X(1) X(2)
-#define EACH_OF(X,k) X(k,0) X(k,1) X(k,2)
+#define EACH VECTOR(0) VECTOR(1) VECTOR(2)
 #else
-#define EACH(X) X(0) X(1)
-#define EACH_OF(X,k) X(k,0) X(k,1)
+#define EACH VECTOR(0) VECTOR(1)
 #endif
-#define ROUND(k) \
- :: d_step { RUNS(k) && recorded[w] < k && (records[(k)-1] || placed[w]!=UNITS) -> \
-      recorded[w] = k; record_placed[R(k,w)] = placed[w]; record_sent[R(k,w)] = sent[w]; records[(k)-1] = records[(k)-1] | (1<<w) } \
- :: d_step { RUNS(k) && decided[w] < k && recorded[w]==k && records[(k)-1]==RANKS -> decided[w] = k } \
- EACH_OF(REPAIR, k) \
- :: d_step { ACTS(k) && placed[w]==UNITS && !gone_on[w] -> \
-      decide(k); i = sent[w]; \
-      do :: i < cut -> vectors[i] = vectors[i] | (1<<w); kinds[i] = kinds[i] | 2; i++ :: else -> break od; \
-      vectors[cut] = vectors[cut] | (1<<w); kinds[cut] = kinds[cut] | 4; sent[w] = MX(sent[w], cut); gone_on[w] = true; \
-      assert(!(vectors[cut]==RANKS) || kinds[cut]==4); forget() }
 
 proctype Rank(byte w) {
   do
-  :: d_step { !called[w] -> called[w] = true }
-  :: d_step { called[w] && recorded[w]==0 && sent[w] < U && sent[w] < SLOWEST + D ->
-       vectors[sent[w]] = vectors[sent[w]] | (1<<w); kinds[sent[w]] = kinds[sent[w]] | 1; sent[w]++ }
-  EACH(PLACE)
-  ROUND(1)
-#if ROUNDS>1
-  ROUND(2)
-#endif
-  :: d_step { ENDED && (NO_ROUND || ON) -> i = 0; do :: i < W*U -> assert(array[i]==sum); i++ :: else -> break od; i = 0 }; break
+  EACH
+  /* A record: by itself (a rail that was down returns only while it answers), or since another rank waits for it. */
+  :: d_step { recorded[w]==known[w] && known[w] < VERDICTS && (known[w]==0 || !dead) && !ENDED ->
+       if :: MUT==4 -> suspected[known[w]] = suspected[known[w]] | BIT(w) :: else fi;
+       records[known[w]] = records[known[w]] | BIT(w); cuts[C(known[w],w)] = planned[w]; recorded[w]++ }
+  :: d_step { recorded[w]==known[w] && known[w] < VERDICTS && records[known[w]]!=0 ->
+       records[known[w]] = records[known[w]] | BIT(w); cuts[C(known[w],w)] = planned[w]; recorded[w]++ }
+  :: d_step { recorded[w] > known[w] && records[known[w]]==ALL ->
+       /* The largest of all records; the first to hear writes it for everybody, the others write the same. */
+       i = 0; j = 0;
+       do :: i < W -> j = MX(j, cuts[C(known[w],i)]); i++ :: else -> break od;
+       if :: MUT==3 -> skip :: else -> i = 0; do :: i < W -> cuts[C(known[w],i)] = j; i++ :: else -> break od fi;
+       if :: MUT==4 && !(suspected[known[w]] & BIT(w)) -> recorded[w] = VERDICTS; known[w] = VERDICTS
+          :: else -> known[w]++ fi;
+       if :: MUT==5 -> again[w] = sent[w] :: else fi;
+       i = 0; j = 0 }
+  :: d_step { planned[w] < OPS && (MUT==6 || recorded[w]==known[w]) ->
+       i = 0; j = 0;
+       do :: i < known[w] -> if :: cuts[C(i,w)] <= planned[w] -> j = i+1 :: else fi; i++ :: else -> break od;
+       splits[w*OPS+planned[w]] = j+1;
+       i = 0;
+       do :: i < W -> assert(splits[i*OPS+planned[w]]==0 || splits[i*OPS+planned[w]]==j+1); i++ :: else -> break od;
+       planned[w]++; i = 0; j = 0 }
+  :: d_step { ENDED && planned[w]==OPS && recorded[w]==known[w] && (known[w]==VERDICTS || records[known[w]]==0) -> skip }; break
   od
 }
+/* Rail 0 fails once, and its switch comes back without what it had; a rail that has returned stays. */
 proctype Failures() {
-  do
-  :: d_step { !rail_dead -> rail_dead = true }
-#if ROUNDS>1
-  :: d_step { !round_dead -> round_dead = true }
-#endif
-  :: break
-  od
+  if
+  :: d_step { records[1]==0 -> dead = true };
+     d_step { i = 0; do :: i < U -> vectors[V(0,i)] = 0; spoilt[V(0,i)] = 0; i++ :: else -> break od; i = 0; dead = false }
+  :: d_step { records[1]==0 -> dead = true }
+  :: skip
+  fi
 }
 init { atomic { run Failures(); run Rank(0); run Rank(1);
 #if W==3

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cost_table.hpp"
+#include "council.hpp"
 #include "group.hpp"
 
 namespace catchment::host::rails {
@@ -24,19 +25,27 @@ struct Rail {
   std::string name;  // empty where there is but one
   std::shared_ptr<Group> group;
   std::uint32_t nominal = 0;
+  // The stream on which the council meets, and how the rail's stream goes over each rail, over
+  // itself too; where one of them has none, a rail that fails ends the set.
+  std::shared_ptr<Group> control{};
+  std::vector<Way> ways{};
 };
 
 struct RailState {
   RailCost cost;
   std::uint64_t parts = 0;
   std::uint64_t bytes = 0;  // of the wire, one way
+  Health health = Health::kUp;
+  std::uint32_t carrier = 0;    // the rail that its stream goes over
+  std::uint64_t incidents = 0;  // how often it was found broken
+  Nanos last_incident = 0;      // from the last sum to the verdict, of the last one
 };
 
 // An operation and its parts.  A part writes its own range of the result.
 class RailOperation {
  public:
   explicit RailOperation(Call asked, std::uint64_t number)
-      : call_(std::move(asked)), number_(number) {}
+      : call_(std::move(asked)), number_(number), started_at_(monotonic_now()) {}
 
  private:
   friend class RailSet;
@@ -47,18 +56,20 @@ class RailOperation {
 
   const Call call_;
   const std::uint64_t number_;
+  const Nanos started_at_;
   std::atomic<bool> planned_{false};
-  bool measured_ = false;
-  std::vector<Part> parts_;  // once it is planned
+  std::vector<Part> parts_;                   // once it is planned
+  std::optional<CollectiveFailure> refused_;  // without parts: the set had failed
 };
 
-class RailSet {
+class RailSet final : private CouncilMember {
  public:
-  // All rails have the same ranks and lanes.
-  RailSet(std::vector<Rail> rails, Policy policy);
-  RailSet(const RailSet&) = delete;
-  RailSet& operator=(const RailSet&) = delete;
-  ~RailSet();
+  // All rails have the same ranks and lanes.  `timeout`: of an operation that waits for a verdict
+  // of the council; `absent`: how long all switches together may answer nothing, 0: the timeout;
+  // `bell`: which the control streams ring.
+  RailSet(std::vector<Rail> rails, Policy policy, Nanos timeout, Nanos absent,
+          std::shared_ptr<Bell> bell);
+  ~RailSet() override;
 
   std::shared_ptr<RailOperation> start(Call call);
   // Waits until all parts are done, and turns all their engines meanwhile; false when that takes
@@ -68,8 +79,8 @@ class RailSet {
   // Gives up the parts of which nothing was sent; false when all run to their end.
   bool cancel(RailOperation& operation);
   // Of an operation that is done.
-  CollectiveOutcome outcome(const RailOperation& operation) const;
-  std::optional<CollectiveFailure> failure() const;
+  CollectiveOutcome outcome(const RailOperation& operation);
+  std::optional<CollectiveFailure> failure();
   void close(Nanos linger);
 
   const std::vector<Rail>& rails() const { return rails_; }
@@ -93,12 +104,29 @@ class RailSet {
   void report(std::uint64_t number);
   void measure();
   std::vector<Share> shares_of(const Call& call, std::uint64_t number) const;
+  std::vector<RailCost> usable_costs() const;
   void run();
+
+  std::uint64_t freeze() override;
+  void decided(const Verdict& verdict, const RailHealth& health) override;
+  void overdue(const std::vector<std::uint32_t>& silent, Nanos away) override;
+  void fail_all(const CollectiveFailure& failure);
+  // On each rail the ranks (bits) that cannot be heard.
+  CollectiveFailure nothing_joins(const std::vector<std::uint32_t>& silent) const;
+  Nanos stalled_for() override;
+  // Which rails operations use from `from` on.
+  struct Change {
+    std::uint64_t from = 0;
+    std::uint32_t up = 0;
+  };
 
   std::vector<Rail> rails_;
   Policy policy_;
+  Nanos timeout_;
+  Nanos absent_;
   std::mutex mutex_;
-  std::condition_variable stirred_;
+  std::condition_variable stirred_;  // something waits to be planned
+  std::condition_variable thawed_;   // a verdict has come
   CostTable table_;
   std::vector<RailSample> samples_;
   std::vector<RailState> states_;
@@ -106,9 +134,16 @@ class RailSet {
   std::deque<std::shared_ptr<RailOperation>> waiting_;   // not planned
   std::deque<std::shared_ptr<RailOperation>> measured_;  // planned, not measured
   std::deque<std::shared_ptr<Report>> reports_;
+  bool frozen_ = false;  // a round of the council is under way
+  std::uint32_t up_;
+  std::vector<std::uint64_t> up_since_;      // each rail, which operation
+  std::deque<Change> changes_;               // agreed, of operations that are not planned
+  std::optional<CollectiveFailure> broken_;  // every further operation fails so
+  std::optional<CollectiveFailure> apart_;   // no rail joins all ranks, as far as is known now
   bool closing_ = false;
   std::mutex ending_;   // of close()
   std::thread thread_;  // where there are several rails
+  std::unique_ptr<Council> council_;
 };
 
 }  // namespace catchment::host::rails

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from catchment.host.collectives import Block, CollectiveError, Fixed, Whole
+from catchment.checkout import ROOT
+from catchment.controlplane.jobs import Allocator, JobRequest
+from catchment.controlplane.topology import Topology
+from catchment.host.collectives import Block, CollectiveError, Fixed, RailPolicy, Whole
 from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.job_file import JobFile
 from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.settings import Settings
 
@@ -34,6 +38,11 @@ def test_what_is_set_is_taken(tmp_path: Path) -> None:
     assert not Settings.of_environment({"CATCHMENT_COMPANION": "0"}).companion
     assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "c++"}).native is True
     assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "python"}).native is False
+    on_rails = Settings.of_environment(
+        {"CATCHMENT_JOB": "job.json", "CATCHMENT_RAILS": "b, a", "CATCHMENT_RAIL_POLICY": "slices"}
+    )
+    assert (on_rails.rails, on_rails.rail_policy) == (("b", "a"), RailPolicy.SLICES)
+    assert Settings.of_environment({"CATCHMENT_RAILS": "all"}).rails == ()
     access = Settings.of_environment(CONTROLLER).controller
     assert access is not None and (access.job, access.host, access.token) == ("train", "w3", "secret")
     assert "secret" not in repr(access)
@@ -53,6 +62,9 @@ def test_what_is_set_is_taken(tmp_path: Path) -> None:
         ({"CATCHMENT_SCALING": "delayed"}, "give block"),
         ({"CATCHMENT_COMPANION": "yes"}, "give 0 or 1"),
         ({"CATCHMENT_PROCESS_GROUP": "rust"}, "give c[+][+] or python"),
+        ({"CATCHMENT_JOB": "x", "CATCHMENT_RAILS": "a,,b"}, "CATCHMENT_RAILS=a,,b"),
+        ({"CATCHMENT_RAILS": "a"}, "rails a without a job file"),
+        ({"CATCHMENT_RAIL_POLICY": "best"}, "give one of waterfill"),
         ({"CATCHMENT_CONTROLLER": "x:1"}, "CATCHMENT_JOB and CATCHMENT_CERTIFICATES"),
         ({**CONTROLLER, "CATCHMENT_TOKEN": ""}, "CATCHMENT_TOKEN_FILE"),
         ({**CONTROLLER, "CATCHMENT_TOKEN": "", "CATCHMENT_TOKEN_FILE": "/nothing"}, "cannot be read"),
@@ -107,3 +119,15 @@ def test_a_job_file_that_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(CollectiveError, match=said):
         FileSeat.of(job(tmp_path, **changes), rank=0, size=size, host=host)
+
+
+def test_a_job_file_may_be_on_several_rails(tmp_path: Path) -> None:
+    topology = Topology.load(ROOT / "sim" / "topologies" / "three-rails.yaml")
+    request = JobRequest("train", "allreduce", list(topology.hosts), rails=("a", "b"))
+    path = tmp_path / "rails.json"
+    path.write_text(json.dumps(request.plan(topology, Allocator(topology)).describe_all()))
+    seat = FileSeat.of(path, rank=1, size=4, host="w1")
+    assert seat.address == str(topology.hosts["w1"].nics[0].ip.ip)
+    assert JobFile(path, 4).take_part(seat.workers) is None, "what lets a rail fail is no part for a group of ranks"
+    with pytest.raises(CollectiveError, match="on several rails each host is one rank"):
+        JobFile(path, 8)

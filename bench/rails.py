@@ -1,0 +1,221 @@
+"""`make bench-rails`: one all-reduce over several rails, beside the best of them and beside the paper's figures.
+
+Each rail is a switch of its own whose shared-memory ports keep to a rate low enough that the machine is no bound; ranks
+are threads of this process. A setting's gain is the time of an all-reduce over the best rail alone (policy `single`) by
+that over all of them, the median of turns that alternate. Failover: the link of a rank to a rail is cut while they run;
+the time from the rail's last sum until all ranks carry on over another one, of `--incidents` incidents. The trace shows
+what each rail carries while one is lost and found again (the paper's Figure 8). `--quick` takes less of everything.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from statistics import median, quantiles
+from typing import Annotated, Any, Self
+
+import numpy as np
+import typer
+from matplotlib.figure import Figure as Graph
+
+from bench.plots import save
+from bench.report import RESULTS, Figure, publish
+from catchment.host.collectives import RailHealth, RailPolicy, RailSet
+from catchment.program import run_program
+from catchment.sim.lab.rail_lab import RailLab
+from catchment.softswitch.admin import SwitchAdmin
+
+HOSTS = [f"w{rank}" for rank in range(4)]
+MBIT, KIB, MIB = 10**6, 1 << 10, 1 << 20
+SMALL, LARGE = 16 * KIB, 4 * MIB
+SMALL_GOAL = 0.97
+SETTLING = 20
+PATIENCE = 60.0
+MEDIAN_GOAL, TAIL_GOAL = 0.1, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Rails by rate, and the gain over the best of them that is aimed for."""
+
+    name: str
+    rates: dict[str, int]
+    goal: float
+
+
+SETTINGS = (
+    Setting("2 equal rails", {"a": 200 * MBIT, "b": 200 * MBIT}, 1.86),
+    Setting("400 + 100 Mb/s", {"a": 400 * MBIT, "b": 100 * MBIT}, 1.17),
+    Setting("400 + 200 + 100 Mb/s", {"a": 400 * MBIT, "b": 200 * MBIT, "c": 100 * MBIT}, 1.62),
+)
+PAPER = (
+    "The paper, 2 equal rails: Nezha 1.84 (4 nodes) and 1.87 (8), MPTCP 1.58 and 1.50; failover below 200 ms.",
+    "Ideal: 2.00, 1.25 and 1.75.",
+)
+
+
+def everywhere(ranks: Sequence[RailSet], body: Callable[[RailSet], None]) -> float:
+    """Seconds until `body` is done on all ranks at once."""
+    failed: list[Exception] = []
+
+    def run(rank: RailSet) -> None:
+        try:
+            body(rank)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in ranks]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return time.perf_counter() - began
+
+
+def reduce(arrays: Sequence[np.ndarray[Any, Any]], rank: RailSet) -> None:
+    """One all-reduce of a rank's array."""
+    rank.all_reduce(arrays[rank.rank]).wait()
+
+
+def gains(setting: Setting, turns: int) -> list[Figure]:
+    """The gain of each policy over the best rail for a large array, and of the default for a small one."""
+    times: dict[tuple[RailPolicy, int], list[float]] = {}
+    policies = (RailPolicy.SINGLE, RailPolicy.WATERFILL, RailPolicy.FIXED, RailPolicy.SLICES)
+    with RailLab(HOSTS, setting.rates) as lab, ExitStack() as exits:
+        sets = {policy: exits.enter_context(lab.ranks(policy=policy, timeout=PATIENCE)) for policy in policies}
+        for turn in range(SETTLING + turns):
+            for (policy, ranks), size in itertools.product(sets.items(), (LARGE, SMALL)):
+                arrays = [np.ones(size // 4, np.float32) for _ in ranks]
+                took = everywhere(ranks, partial(reduce, arrays))
+                if turn >= SETTLING:
+                    times.setdefault((policy, size), []).append(took)
+    return [
+        Figure(
+            f"{setting.name}, {policy.name.lower()}, {size // KIB} KiB",
+            median(times[RailPolicy.SINGLE, size]) / median(times[policy, size]),
+            "x", "the best rail", 1.0,
+            None if policy is not RailPolicy.WATERFILL else setting.goal if size == LARGE else SMALL_GOAL,
+        )
+        for policy in policies[1:]
+        for size in ((LARGE, SMALL) if policy is RailPolicy.WATERFILL else (LARGE,))
+    ]  # fmt: skip
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for what the ranks find out together."""
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > ends:
+            raise SystemExit(what)
+        time.sleep(0.002)
+
+
+def failovers(incidents: int, seed: int) -> tuple[list[Figure], str]:
+    """How long operations stand still when the link of a rank to a rail is cut."""
+    chance, took = random.Random(seed), []
+    rates = {"a": 200 * MBIT, "b": 200 * MBIT}
+    with RailLab(HOSTS, rates) as lab, lab.ranks(policy=RailPolicy.FIXED, timeout=PATIENCE) as ranks, Load(ranks):
+        for _ in range(incidents):
+            rail, host = chance.randrange(2), chance.choice(HOSTS)
+            before = ranks[0].rails()[rail].incidents
+            time.sleep(chance.uniform(0.0, 0.05))
+            lab.cut("ab"[rail], host)
+            until(partial(_all, ranks, rail, incidents=before + 1), "a cut link goes unnoticed")
+            took.append(max(rank.rails()[rail].last_incident for rank in ranks))
+            lab.join("ab"[rail], host)
+            until(partial(_all, ranks, rail, health=RailHealth.UP), "a rail does not return")
+    percentiles = quantiles(took, n=100, method="inclusive")
+    return [
+        Figure("failover, median", 1e3 * MEDIAN_GOAL, "ms", "measured", 1e3 * percentiles[49], 1.0),
+        Figure("failover, 99th percentile", 1e3 * TAIL_GOAL, "ms", "measured", 1e3 * percentiles[98], 1.0),
+    ], f"{incidents} incidents: {1e3 * min(took):.0f} to {1e3 * max(took):.0f} ms"
+
+
+def _all(ranks: Sequence[RailSet], rail: int, **wanted: Any) -> bool:
+    """Whether all ranks say this of a rail."""
+    states = [rank.rails()[rail] for rank in ranks]
+    return all(getattr(state, name) == value for state in states for name, value in wanted.items())
+
+
+class Load:
+    """All ranks all-reduce one array after the other, in threads, for as long as the context lasts."""
+
+    def __init__(self, ranks: Sequence[RailSet]) -> None:
+        self._ranks = ranks
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.failed: Exception | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self.failed is not None and kind is None:
+            raise self.failed
+
+    def _run(self) -> None:
+        arrays = [np.ones(MIB // 4, np.float32) for _ in self._ranks]
+        try:
+            while not self._stop.is_set():
+                everywhere(self._ranks, lambda rank: rank.all_reduce(arrays[rank.rank], op="mean").wait())
+        except Exception as error:
+            self.failed = error
+
+
+def trace(seconds: float) -> str:
+    """Draw what each rail carries while rail b is lost in the second and the fourth fifth of the time."""
+    rates = {"a": 200 * MBIT, "b": 100 * MBIT}
+    step = seconds / 100
+    carried: dict[str, list[int]] = {rail: [] for rail in rates}
+    with RailLab(HOSTS, rates) as lab, lab.ranks(timeout=PATIENCE) as ranks, Load(ranks):
+        for at in range(101):
+            for rail in rates:
+                with SwitchAdmin(lab.admin(rail)) as admin:
+                    carried[rail].append(admin.port(1)["tx_bytes"])
+            if at in (20, 60):
+                lab.cut("b", HOSTS[1])
+            elif at in (40, 80):
+                lab.join("b", HOSTS[1])
+            time.sleep(step)
+    figure = Graph(figsize=(7, 3))
+    axes = figure.subplots()
+    for rail, counts in carried.items():
+        speeds = [8 * (after - before) / step / MBIT for before, after in itertools.pairwise(counts)]
+        axes.plot([step * at for at in range(100)], speeds, label=f"rail {rail}, {rates[rail] // MBIT} Mb/s")
+    for begins in (0.2, 0.6):
+        axes.axvspan(begins * seconds, (begins + 0.2) * seconds, alpha=0.15)
+    axes.set(xlabel="seconds (shaded: a link of rail b is cut)", ylabel="Mb/s to rank 0")
+    axes.legend()
+    save(figure, RESULTS / "rails.svg")
+    return f"Rates over time with a rail lost and found: {RESULTS / 'rails.svg'}"
+
+
+def main(
+    *,
+    quick: Annotated[bool, typer.Option(help="Fewer turns and incidents: in five minutes.")] = False,
+    incidents: Annotated[int, typer.Option(help="Links that are cut.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of which link is cut, and when.")] = 1,
+) -> None:
+    """Measure and report."""
+    figures, notes = [], list(PAPER)
+    for setting in SETTINGS:
+        figures += gains(setting, turns=8 if quick else 40)
+    found, note = failovers(20 if quick else incidents, seed)
+    notes += [note, trace(20.0 if quick else 60.0)]
+    publish("bench-rails", [*figures, *found], notes)
+
+
+if __name__ == "__main__":
+    run_program(main)

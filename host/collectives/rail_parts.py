@@ -1,0 +1,74 @@
+"""The rails of a job: what a rank needs of each, and how a group of jobs names its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from catchment.host.transport.addresses import Address
+from catchment.host.transport.stream import Stream
+from catchment.wire.rail_labels import control_label, spare_label
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A further stream of a rail's switch, and the own address that it comes to, port 0 for any."""
+
+    stream: Stream
+    local: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """One of the networks between the ranks, as one of them sees it.
+
+    Attributes:
+        name: for messages; the same on all ranks.
+        stream: of the job on this rail.
+        local: own address there, port 0 for any.
+        switch: the rail's switch.
+        announced: ``shm:PATH`` where the control plane says that the switch shares memory with this host.
+        port: ``auto``, ``udp`` or ``shm:PATH``, as `Communicator`'s.
+        rate: nominal, in bits per second; 0: unknown. The same on all ranks.
+        switch_name: of the switch, for messages.
+        control: on which the ranks agree about rails that fail.
+        spares: rail -> what carries the operations of that rail over this one's switch while that rail is broken. With
+            `control` on every rail, and on each a spare for every other, a rail may fail; else that ends the set.
+    """
+
+    name: str
+    stream: Stream
+    local: Address
+    switch: Address
+    announced: str = ""
+    port: str = "auto"
+    rate: int = 0
+    switch_name: str = ""
+    control: Lane | None = None
+    spares: Mapping[str, Lane] = field(default_factory=dict)
+
+
+def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The rails in what the control plane says to a member: each part whose label is its rail's name."""
+    return [label for label, part in parts.items() if part.get("rail") == label]
+
+
+def rails_of(parts: Mapping[str, Mapping[str, Any]]) -> list[Rail]:
+    """What a rank needs of each of the rails that `parts` names."""
+    lanes = {label: Lane(Stream(**part["sums"]), tuple(part["local"])) for label, part in parts.items()}
+    names = names_rails(parts)
+    return [
+        Rail(
+            name=name,
+            stream=lanes[name].stream,
+            local=lanes[name].local,
+            switch=tuple(parts[name]["switch"]),
+            announced=parts[name].get("port", ""),
+            rate=parts[name].get("rate", 0),
+            switch_name=parts[name].get("switch_name", ""),
+            control=lanes.get(control_label(name)),
+            spares={other: lanes[spare_label(name, other)] for other in names if spare_label(name, other) in lanes},
+        )
+        for name in names
+    ]

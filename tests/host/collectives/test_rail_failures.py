@@ -1,0 +1,273 @@
+"""A rail that fails: the operations under way end with the same bits, further ones go over the other rails."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from collective_lab import together
+from rail_ranks import LANES, NAMES, RANKS, SLOTS, rail_sets, values
+
+from catchment.host import _machines
+from catchment.host.collectives import CollectiveError, Communicator, RailPolicy, RailSet, Work
+from catchment.host.collectives.rail_set import RailHealth
+from catchment.sim.golden import rails as golden
+from catchment.sim.golden.collectives import total
+from catchment.sim.lab.shm_lab import ShmLab
+from catchment.softswitch.admin import SwitchAdmin
+from catchment.wire.generated.constants import DataType
+
+PATIENCE = 60.0
+
+
+class Place:
+    """Rails with a switch each, and what can happen to them."""
+
+    def __init__(self, exits: ExitStack, rails: int = 2) -> None:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
+        self.sockets = [folder / str(rail) for rail in range(rails)]
+        self.labs = [
+            exits.enter_context(ShmLab(NAMES, lanes=LANES, slots=1024, extra=("--admin", str(socket))))
+            for socket in self.sockets
+        ]
+
+    def link(self, rail: int, rank: int, *, up: bool) -> None:
+        """Cut or join the link of one rank to a rail's switch, in both directions."""
+        self.fault(rail, rank, "off" if up else "loss=1")
+
+    def fault(self, rail: int, rank: int, fault: str) -> None:
+        """What happens on a link, as `catchment fault` says it."""
+        with SwitchAdmin(self.sockets[rail]) as admin:
+            admin.set_faults(rank + 1, fault)
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    with ExitStack() as exits:
+        yield Place(exits)
+
+
+@contextmanager
+def all_reducing(
+    place: Place, rng: random.Random, count: int, elements: int, **options: Any
+) -> Iterator[Callable[[Callable[[RailSet, int], None]], list[RailSet]]]:
+    """Ranks that all-reduce `count` arrays, two under way, with `event(rank, n)` between them; exact, or it fails.
+
+    Now and then a rank is late with a call.
+    """
+    arrays = [[values(rng, rank, elements) for _ in range(count)] for rank in range(RANKS)]
+    dawdling = [random.Random(rng.getrandbits(32)) for _ in range(RANKS)]
+    expected = [total([arrays[rank][at] for rank in range(RANKS)], DataType.FP32, lanes=LANES, slots=SLOTS)
+                for at in range(count)]  # fmt: skip
+    with rail_sets(place.labs, **{"policy": RailPolicy.FIXED, "timeout": PATIENCE, **options}) as ranks:
+
+        def run(event: Callable[[RailSet, int], None]) -> list[RailSet]:
+            def body(rank: Communicator) -> None:
+                assert isinstance(rank, RailSet)
+                works: deque[Work] = deque()
+                for at, array in enumerate(arrays[rank.rank]):
+                    if dawdling[rank.rank].random() < 0.2:
+                        time.sleep(dawdling[rank.rank].random() * 0.05)
+                    works.append(rank.all_reduce(array))
+                    if len(works) > 2:
+                        works.popleft().wait()
+                        event(rank, at)
+                for work in works:
+                    work.wait()
+
+            assert together(ranks, body) == [None] * RANKS
+            for at in range(count):
+                for rank in range(RANKS):
+                    assert np.array_equal(arrays[rank][at].view(np.uint32), expected[at].view(np.uint32)), (rank, at)
+            return ranks
+
+        yield run
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for what other threads do."""
+    ends = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < ends, what
+        time.sleep(0.005)
+
+
+def test_a_switch_dies_in_the_middle_of_operations(place: Place, rng: random.Random) -> None:
+    dies_after = rng.randrange(2, 10)
+
+    def event(rank: RailSet, at: int) -> None:
+        if rank.rank == 0 and at == dies_after:
+            place.labs[1].kill_switch()
+
+    with all_reducing(place, rng, 12, 200_001) as run:
+        ranks = run(event)
+        until(lambda: all(rank.rails()[1].health is RailHealth.DOWN for rank in ranks), "the rail is not down")
+        states = [rank.rails()[1] for rank in ranks]
+        # A machine that is slow to run a rail's switch may have had incidents before.
+        assert all(s.carrier == "a" and s.incidents >= 1 and 0 <= s.last_incident < PATIENCE for s in states), states
+
+
+def test_the_first_rail_dies_and_its_reports_go_on(place: Place, rng: random.Random) -> None:
+    """The first rail carries the reports of what rails cost, and what is not split."""
+
+    def event(rank: RailSet, at: int) -> None:
+        if rank.rank == 1 and at == 3:
+            place.labs[0].kill_switch()
+        if at == 10:
+            rank.broadcast(np.zeros(1000, np.int32), 2).wait()
+
+    with all_reducing(place, rng, 40, 20_000, policy=RailPolicy.WATERFILL) as run:
+        ranks = run(event)
+        tables = [(rank.table_version, [state.cost for state in rank.rails()]) for rank in ranks]
+    assert tables[0] == tables[1] == tables[2]
+    assert tables[0][0] >= 3
+
+
+def test_the_link_of_one_rank_fails_and_returns(place: Place, rng: random.Random) -> None:
+    lost, rail = rng.randrange(RANKS), rng.randrange(2)
+
+    def event(rank: RailSet, at: int) -> None:
+        if rank.rank == lost and at == 2:
+            place.link(rail, lost, up=False)
+
+    with all_reducing(place, rng, 8, 200_001) as run:
+        ranks = run(event)
+        until(lambda: all(r.rails()[rail].health is RailHealth.DOWN for r in ranks), "the rail is not down")
+        before = [rank.rails()[rail].bytes for rank in ranks]
+        place.link(rail, lost, up=True)
+
+        def used() -> bool:
+            assert together(ranks, lambda rank: rank.all_reduce(np.ones(20_001, np.float32)).wait()) == [None] * RANKS
+            states = [rank.rails()[rail] for rank in ranks]
+            return all(
+                state.bytes > bytes_ and state.carrier == "ab"[rail]
+                for state, bytes_ in zip(states, before, strict=True)
+            )
+
+        until(used, "the rail does not return")
+
+
+def test_a_switch_comes_back_with_nothing_in_its_memory(place: Place, rng: random.Random) -> None:
+    def event(rank: RailSet, at: int) -> None:
+        if rank.rank == 0 and at == 2:
+            place.labs[1].kill_switch()
+
+    with all_reducing(place, rng, 6, 100_000) as run:
+        ranks = run(event)
+        place.labs[1].restart_switch()
+        until(lambda: all(r.rails()[1].health is RailHealth.UP for r in ranks), "the rail does not return")
+        arrays = [values(rng, rank, 100_000) for rank in range(RANKS)]
+        expected = total(arrays, DataType.FP32, lanes=LANES, slots=SLOTS)
+        assert together(ranks, lambda rank: rank.all_reduce(arrays[rank.rank]).wait()) == [None] * RANKS
+        assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
+
+
+@pytest.mark.parametrize("links", [False, True], ids=["a switch dies", "a link is cut"])
+@pytest.mark.parametrize("rails", [2, 3])
+def test_all_rails_but_one_fail_between_random_steps_under_loss(links: bool, rails: int, rng: random.Random) -> None:
+    spared, speaker = rng.randrange(rails), rng.randrange(RANKS)
+    fails = {rng.randrange(1, 12): (rail, rng.randrange(RANKS)) for rail in range(rails) if rail != spared}
+    with ExitStack() as exits:
+        place = Place(exits, rails)
+        for rail, rank in itertools.product(range(rails), range(RANKS)):
+            place.fault(rail, rank, "loss=0.01,dup=0.01")
+
+        def event(rank: RailSet, at: int) -> None:
+            if rank.rank == speaker and at in fails:
+                rail, cut = fails[at]
+                if links:
+                    place.link(rail, cut, up=False)
+                else:
+                    place.labs[rail].kill_switch()
+
+        run = exits.enter_context(all_reducing(place, rng, 15, 60_000))
+        run(event)
+
+
+def test_a_rank_that_has_not_called_agrees_about_a_rail_that_fails(place: Place, rng: random.Random) -> None:
+    """Rank 2 calls only after all have agreed, itself among them; that one rail is absent is no reason to give up."""
+    with rail_sets(place.labs, policy=RailPolicy.FIXED, timeout=PATIENCE, absent=0.001) as ranks:
+        arrays = [values(rng, rank, 100_000) for rank in range(RANKS)]
+        expected = total(arrays, DataType.FP32, lanes=LANES, slots=SLOTS)
+        works = [rank.all_reduce(array) for rank, array in zip(ranks[:2], arrays, strict=False)]
+        place.labs[1].kill_switch()
+        until(lambda: all(rank.rails()[1].carrier == "a" for rank in ranks), "the ranks do not agree")
+        assert not any(work.done() for work in works)
+        works.append(ranks[2].all_reduce(arrays[2]))
+        for work in works:
+            work.wait()
+        assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
+
+
+def test_switches_of_all_rails_that_are_gone_are_named_long_before_the_timeout(place: Place) -> None:
+    with rail_sets(place.labs, policy=RailPolicy.FIXED, timeout=3600.0, absent=0.5) as ranks:
+        for lab in place.labs:
+            lab.kill_switch()
+        raised = together(ranks, lambda rank: rank.all_reduce(np.ones(100_000, np.float32)).wait(PATIENCE))
+        assert [getattr(error, "kind", None) for error in raised] == ["unreachable"] * RANKS, raised
+        assert all("no rail has a switch that answers: a, b" in str(error) for error in raised), raised
+        with pytest.raises(CollectiveError, match="no rail has a switch that answers"):
+            ranks[0].barrier().wait()
+
+
+def test_without_a_rail_that_joins_all_ranks_it_is_said_who_is_not_heard(place: Place) -> None:
+    with rail_sets(place.labs, policy=RailPolicy.FIXED, timeout=2.0) as ranks:
+        assert together(ranks, lambda rank: rank.barrier().wait() and None) is not None
+        place.link(0, 0, up=False)
+        place.link(1, 1, up=False)
+        raised = together(ranks, lambda rank: rank.all_reduce(np.ones(100_000, np.float32)).wait())
+    assert all(isinstance(error, CollectiveError) and error.kind == "missing" for error in raised), raised
+    said = re.search(r"no rail joins all ranks: on rail a (.*) cannot be heard; on rail b (.*) cannot", str(raised[2]))
+    assert said is not None and "0" in said[1] and "1" in said[2], raised[2]
+
+
+def test_verdicts_equal_the_golden_model_round_for_round(rng: random.Random) -> None:
+    for _ in range(200):
+        rails, ranks, clock = rng.randint(1, 8), rng.randint(1, 8), rng.randrange(1 << 40)
+        ours, expected = _machines.RailHealth(rails), golden.RailHealth(rails)
+        full = (1 << rails) - 1
+        for _ in range(60):
+            clock += rng.choice((1, 50, 100, 350, 5_000))
+            records = [
+                golden.Record(
+                    planned=rng.randrange(1 << 20),
+                    clock_ms=clock + rng.randrange(5) if rank else clock,
+                    suspected=rng.getrandbits(8) & full if rng.random() < 0.2 else 0,
+                    settled=full if rng.random() < 0.8 else rng.getrandbits(8) & full,
+                )
+                for rank in range(ranks)
+            ]
+            said = ours.learn([(r.planned, r.clock_ms, r.suspected, r.settled) for r in records])
+            assert said == expected.learn(records)
+            assert ours.up == sum(1 << rail for rail in expected.up) != 0
+            assert ours.up & ~said[1] == 0, "a rail in use is not asked"
+            assert [ours.state(rail) for rail in range(rails)] == [expected.state(rail) for rail in range(rails)]
+            for rail in range(rails):
+                assert ours.carrier(rail) == (rail if rail in expected.up else min(expected.up))
+
+
+def probation(records: Sequence[tuple[int, int]]) -> list[int]:
+    """Milliseconds until a rail is used again, each time; `records`: when it fails and when it is there again."""
+    health, waited = golden.RailHealth(2), []
+    for fails, returns in records:
+        health.learn([golden.Record(0, fails, 0b10, 0b01)])
+        clock = returns
+        while 1 not in health.up:
+            health.learn([golden.Record(0, clock, 0, 0b11)])
+            clock += 1
+        waited.append(clock - 1 - returns)
+    return waited
+
+
+def test_a_rail_that_flaps_waits_longer_each_time_and_one_that_has_lasted_does_not() -> None:
+    assert probation([(0, 10), (400, 500), (1200, 1300), (60_000, 60_100)]) == [300, 600, 1200, 300]
