@@ -52,7 +52,7 @@ class PassLosses:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The in-network training against one in a single process (see docs/explanation/demo.md for what is to be expected).
+    """The in-network training against one in a single process; docs/explanation/demo.md says what is to be expected.
 
     largest_gap: of the workers' mean loss, over all passes. final_gap: in the last validation pass.
     tolerance: what largest_gap may be. equal_passes: passes out of `passes` in which every worker's loss had the bits
