@@ -49,6 +49,7 @@ def draw(topology: Topology) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}">',
         f"<title>{escape(topology.name)}</title><style>{_STYLE}</style>",
+        '<rect width="100%" height="100%" rx="8" fill="#fff"/>',  # for pages and viewers with a dark background
     ]
     parts += [_frame(frame) for frame in layout.frames]
     parts += [cable(link.a.switch, link.b.switch, (link.a.port, link.b.port)) for link in topology.links]
