@@ -15,8 +15,7 @@ from catchment.controlplane.topology.draw import draw
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
+_CODE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PAGE_NAME = re.compile(rb"\bdocs/[\w/-]+\.md\b")
 # Pages of more than 1500 words or with lines of more than 140 characters that are still to be divided.
 STILL_LONG = {
@@ -105,15 +104,6 @@ def test_pages_are_short(page: Path) -> None:
     if page.parent.name != "reference":
         assert len(page.read_text("utf-8").split()) <= 1500
     assert not _lines_too_long(page)
-
-
-def test_no_page_that_has_become_short_may_grow_again() -> None:
-    long = {
-        name
-        for name in STILL_LONG
-        if len((ROOT / "docs" / name).read_text("utf-8").split()) > 1500 or _lines_too_long(ROOT / "docs" / name)
-    }
-    assert long == STILL_LONG
 
 
 def test_the_program_of_the_readme_trains(tmp_path: Path) -> None:
