@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from catchment.controlplane.client.requests import WRITE
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _T = TypeVar("_T")
+_ASK_AGAIN_SECONDS = 0.5
 
 
 class Session:
@@ -59,16 +61,23 @@ class Session:
             self._open_stream()
 
     def _wait_until_ready(self) -> None:
-        try:
-            grpc.channel_ready_future(self._channel).result(timeout=self.timeout)
-        except grpc.FutureTimeoutError:
-            self._channel.close()
-            raise SwitchError(
-                f"{self.where}: no P4Runtime server answers at {self.address} within "
-                f"{self.timeout:g} s; start the switch (`catchment net up` or `catchment switch "
-                "run`) or correct its grpc address in the topology",
-                code="UNAVAILABLE",
-            ) from None
+        """Wait for a connection. One that the switch took and ended leaves the channel idle: ask again."""
+        until = time.monotonic() + self.timeout
+        while (left := until - time.monotonic()) > 0:
+            ready = grpc.channel_ready_future(self._channel)
+            try:
+                ready.result(timeout=min(left, _ASK_AGAIN_SECONDS))
+            except grpc.FutureTimeoutError:
+                ready.cancel()
+            else:
+                return
+        self._channel.close()
+        raise SwitchError(
+            f"{self.where}: no P4Runtime server answers at {self.address} within "
+            f"{self.timeout:g} s; start the switch (`catchment net up` or `catchment switch "
+            "run`) or correct its grpc address in the topology",
+            code="UNAVAILABLE",
+        )
 
     # The control stream
 

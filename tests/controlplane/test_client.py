@@ -19,6 +19,7 @@ from catchment.controlplane.client import MulticastGroup, P4Info, Replica, Switc
 from catchment.controlplane.client.entries import from_message, to_message
 from catchment.controlplane.client.requests import batches, write_request
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
+from catchment.sim.lab.held_address import HeldAddress
 from catchment.wire.generated import p4runtime_pb2
 
 INFO = P4Info(fake_p4info())
@@ -248,6 +249,28 @@ def test_something_else_listens() -> None:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(SwitchError, match="no P4Runtime server answers"):
             SwitchClient.connect(address, name="s9", timeout=0.3)
+
+
+SETTINGS, GOAWAY = bytes.fromhex("000000 04 00 00000000"), bytes.fromhex("000008 07 00 00000000 00000000 00000000")
+
+
+def test_a_switch_that_ends_a_connection_at_once_and_comes_back_is_reached() -> None:
+    """The end of a connection that stood leaves a channel idle, not looking for another."""
+    with HeldAddress() as held, contextlib.ExitStack() as stack:
+
+        def restart() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(SETTINGS + GOAWAY)
+                connection.recv(1 << 16)
+            server.close()
+            stack.enter_context(RunningFake(FakeSwitch(), held.address))
+
+        server = socket.create_server(("127.0.0.1", held.port))
+        restarting = threading.Thread(target=restart)
+        restarting.start()
+        with SwitchClient.connect(held.address, name="s1", timeout=60.0):
+            restarting.join()
 
 
 NOT_THERE = "no P4Runtime server answers"

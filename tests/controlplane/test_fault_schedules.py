@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,11 @@ from clock_and_disk import ClockAndDisk
 from running_controller import PATIENT, SWITCHES, Place, request, until, use_fake_programs
 from test_convergence import connect
 
-from catchment.controlplane.client import SwitchClient
+from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.deployment.fabric import share_of
 from catchment.controlplane.deployment.store import read_store
+from catchment.controlplane.state.desired import SwitchConfig
 
 STEPS = 8
 
@@ -106,15 +107,17 @@ class Schedule(ClockAndDisk):
             return False
         if set(stored.jobs) != self.jobs:
             return False
-        for name in SWITCHES:
-            wanted = share_of(name, place.topology, stored.deployed)
-            with connect_to_look(place, name) as client:
-                has = {client.value(entry) for entry in client.read() if not entry.is_default}
-                should = {client.value(e) for part in wanted for e in part.entries if not e.is_default}
-                groups = {number: sorted(ports) for part in wanted for number, ports in part.groups.items()}
-                if has != should or {n: sorted(p) for n, p in client.groups().items()} != groups:
-                    return False
-        return True
+        try:
+            return all(self._holds(name, share_of(name, place.topology, stored.deployed)) for name in SWITCHES)
+        except SwitchError:  # it was restarted, and its controller has not noticed yet
+            return False
+
+    def _holds(self, switch: str, wanted: Sequence[SwitchConfig]) -> bool:
+        with connect_to_look(self._place, switch) as client:
+            has = {client.value(entry) for entry in client.read() if not entry.is_default}
+            should = {client.value(e) for part in wanted for e in part.entries if not e.is_default}
+            groups = {number: sorted(ports) for part in wanted for number, ports in part.groups.items()}
+            return has == should and {n: sorted(p) for n, p in client.groups().items()} == groups
 
 
 def connect_to_look(place: Place, switch: str) -> SwitchClient:
