@@ -28,7 +28,9 @@ class ModeName(StrEnum):
 def simulate(
     workload: Annotated[
         str,
-        typer.Argument(help="allreduce, luwu, nezha, ring, tree or switchml; or figures: docs/measurements/papers.md."),
+        typer.Argument(
+            help="allreduce, luwu, nezha, p4sgd, ring, tree, switchml; or figures: docs/measurements/papers.md."
+        ),
     ],
     *,
     cluster: Annotated[
@@ -44,6 +46,10 @@ def simulate(
     ] = None,
     mode: Annotated[ModeName, typer.Option(help="How closely (docs/explanation/performance.md).")] = ModeName.FRAME,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="JSON for ui.perfetto.dev: what every host did when; frame mode.", dir_okay=False),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,7 +65,10 @@ def simulate(
     requests = Request.all_of(workload, cluster, settings or [], sweep or [], seed=seed, mode=chosen)
     with Progress(transient=True, disable=as_json) as bar:
         task = bar.add_task(f"simulate {workload}", total=1.0)
-        outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share))
+        try:
+            outcomes = run_all(requests, processes, lambda share: bar.update(task, completed=share), trace)
+        except OSError as error:
+            raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     if as_json:
         print_json([{"settings": dict(request.varied), **asdict(outcome)} for request, outcome in outcomes])
         return

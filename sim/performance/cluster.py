@@ -42,6 +42,8 @@ class Node:
         memory: bytes of each.
         flops: operations a second that each really does: peak times utilisation.
         straggle: of computations.
+        proxy_link: bytes a second, each way, between a GPU and its parameter proxy.
+        proxy_ring: bytes a second of each link of the proxies' ring.
     """
 
     gpus: int = 1
@@ -49,6 +51,8 @@ class Node:
     memory: float = 80 * 2.0**30
     flops: float = 62.5e12
     straggle: Straggle = field(default_factory=Straggle)
+    proxy_link: float = 16e9
+    proxy_ring: float = 16e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class Cluster:
 
     Attributes:
         rails: networks of this topology, each with lines, switches and NICs of its own; () is one, of `links`.
+        place: file and line that the topology is from, for messages.
     """
 
     topology: Topology
@@ -98,6 +103,7 @@ class Cluster:
     node: Node = field(default_factory=Node)
     failures: tuple[Failure, ...] = ()
     rails: tuple[Rail, ...] = ()
+    place: str = ""
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ fabric: {kind: rack-spine, racks: 4, per_rack: 8, spines: 1, oversubscription: 1
 links: {host: 100gbps, up: 400gbps, latency: 265ns, loss: 0.001}
 rails: [{name: a}, {name: b, host: 25gbps, latency: 265ns, by: ring, start: 10us}]
 switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 32}
-node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0}}
+node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0},
+  proxy_link: 16GBps, proxy_ring: 16GBps}
 nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}
 failures:
   - {what: host, name: r0h1, at: 1ms, until: 3ms}
@@ -52,7 +53,14 @@ def load_cluster(path: Path, overrides: Mapping[str, str] | None = None) -> Clus
         _override(tree, key, value)
     root = Section.root(tree, "`fabric` or `topology`")
     root.finish(_KEYS)
-    return _Reader(root, path.parent).cluster()
+    return replace(_Reader(root, path.parent).cluster(), place=_place(tree))
+
+
+def _place(tree: Tree) -> str:
+    """File and line of the fabric, or of the topology's name."""
+    assert isinstance(tree.root, yaml.MappingNode)
+    line = next(key.start_mark.line for key, _ in tree.root.value if key.value in ("fabric", "topology"))
+    return f"{tree.source}:{line + 1}"
 
 
 def _override(tree: Tree, key: str, value: str) -> None:
@@ -203,7 +211,7 @@ class _Reader:
         default = Node()
         if section is None:
             return default
-        section.finish(("gpus", "scale_up", "memory", "peak", "mfu", "straggle", "slow"))
+        section.finish(("gpus", "scale_up", "memory", "peak", "mfu", "straggle", "slow", "proxy_link", "proxy_ring"))
         flops = _quantity(section, "peak", Dimension.FLOPS, 125e12) * _number(section, "mfu", 0.5, 0.001, 1)
         slow = {}
         if "slow" in section:
@@ -217,6 +225,7 @@ class _Reader:
             _quantity(section, "scale_up", Dimension.BYTE_RATE, default.scale_up),
             _quantity(section, "memory", Dimension.SIZE, default.memory), flops,
             Straggle(_number(section, "straggle", 0.0, 0, 5), slow),
+            *(_quantity(section, key, Dimension.BYTE_RATE, default.proxy_link) for key in ("proxy_link", "proxy_ring")),
         )  # fmt: skip
 
     def _nic(self) -> NicModel | ProgramModel:

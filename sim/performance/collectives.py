@@ -77,6 +77,8 @@ def _nezha(networks: Sequence[Network], workers: Sequence[str], rounds: Rounds) 
     return add
 
 
+RINGS = ("ring", "tree")
+"""Collectives whose switches only forward."""
 COLLECTIVES: dict[str, Callable[[Sequence[Network], Sequence[str], Rounds], Collective]] = {
     "allreduce": _allreduce, "luwu": _luwu, "ring": _ring, "tree": _tree, "switchml": _allreduce, NEZHA: _nezha,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.max_min import Flow, Rates, completion_time, fair_rates
 from catchment.sim.performance.models import FRAME_OVERHEAD, PICOS_PER_SECOND, ProgramModel, frame_bytes
-from catchment.sim.performance.planning import path_tree, plan_tree
+from catchment.sim.performance.planning import path_tree, sums_tree
 from catchment.sim.world import GAP_BYTES
 
 GAP = 12
@@ -93,7 +93,7 @@ def _depth(tree: Sequence[Branch]) -> int:
 
 
 def _allreduce(model: FlowModel, workers: Sequence[str], size: int) -> float:
-    tree = plan_tree(model.cluster.topology, workers, None)
+    tree = sums_tree(model.cluster, workers, None)
     payload = model.cluster.switch.vector_bytes
     lines = (*model.upwards(tree, workers), *model.downwards(tree, workers))
     return model.seconds([Flow(lines, on_wire(size, payload))], model.latency(2 * _depth(tree) - 1, payload), payload)
@@ -102,7 +102,7 @@ def _allreduce(model: FlowModel, workers: Sequence[str], size: int) -> float:
 def _luwu(model: FlowModel, workers: Sequence[str], size: int) -> float:
     if "opt" not in model.up:
         raise PerformanceError("LuWu needs an optimizer node: a host `opt` in the topology, or `fabric.optimizers: 1`")
-    tree = plan_tree(model.cluster.topology, workers, "opt")
+    tree = sums_tree(model.cluster, workers, "opt")
     payload = model.cluster.switch.vector_bytes
     bytes_, latency = on_wire(size, payload), model.latency(_depth(tree), payload)
     up = Flow((*model.upwards(tree, workers), model.down["opt"]), bytes_)

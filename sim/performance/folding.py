@@ -15,6 +15,7 @@ from catchment.controlplane.topology import Topology
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import ProgramModel
+from catchment.sim.performance.planning import check_members
 
 FOLDS = ("allreduce", "luwu")
 """Collectives in which every host does the same."""
@@ -80,11 +81,7 @@ def _check_members(cluster: Cluster, switch: str) -> None:
     members = sum(1 for peer in ports.values() if not getattr(peer, "name", "").startswith("opt"))
     if cluster.topology.rack_of(switch) is not None:
         members -= len(cluster.topology.wiring.trunks[switch])
-    if members > cluster.switch.max_workers:
-        raise PerformanceError(
-            f"switch {switch} has {members} members of the job, its program takes {cluster.switch.max_workers}: "
-            "set `switch.max_workers`, or make smaller racks"
-        )
+    check_members(cluster.switch, switch, members)
 
 
 def _ends(names: Sequence[str]) -> list[str]:

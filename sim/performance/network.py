@@ -11,7 +11,7 @@ from catchment.sim.performance._performance import Simulation
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.models import FRAME_OVERHEAD, NicModel, ProgramModel, Timers, frame_bytes
-from catchment.sim.performance.planning import path_tree, plan_tree
+from catchment.sim.performance.planning import path_tree, plan_tree, sums_tree
 from catchment.sim.world import GAP_BYTES
 from catchment.wire.generated.constants import Mode, PacketType
 
@@ -52,6 +52,7 @@ class Network:
         simulation: the compiled part; networks of several rails share one.
         host_lines: host -> its line up and its line down.
         switch_lines: (switch, port) -> the line that leaves there.
+        members: (host, bytes of a frame) of each member.
     """
 
     def __init__(self, cluster: Cluster, *, seed: int = 1, simulation: Simulation | None = None) -> None:
@@ -73,6 +74,7 @@ class Network:
         for link in self.topology.links:
             for end in (link.a, link.b):
                 self.switch_lines[end.switch, end.port] = self._line(cluster.links.up_byte, cluster.switch.queue_bytes)
+        self.members: dict[int, tuple[str, int]] = {}
         self._identities = 0
         self._adding: list[int] = []  # branches with slots
 
@@ -110,14 +112,14 @@ class Network:
             PerformanceError: it does not fit the switches.
             JobError: a worker cannot be reached.
         """
-        shape = self._sums(Mode.ALLREDUCE, plan_tree(self.topology, workers, None), slots, window)
+        shape = self._sums(Mode.ALLREDUCE, sums_tree(self.cluster, workers, None), slots, window)
         return self._stream(shape, workers, None)
 
     def reduce(
         self, workers: Sequence[str], root: str, *, slots: int | None = None, window: int | None = None
     ) -> Stream:
         """Sums of the workers' vectors go to the root; errors as of `allreduce`."""
-        shape = self._sums(Mode.REDUCE, plan_tree(self.topology, workers, root), slots, window)
+        shape = self._sums(Mode.REDUCE, sums_tree(self.cluster, workers, root), slots, window)
         return self._stream(shape, workers, root)
 
     def broadcast(
@@ -148,12 +150,6 @@ class Network:
     def _sums(self, mode: Mode, tree: Sequence[Branch], slots: int | None, window: int | None) -> _Shape:
         slots = slots or self.cluster.switch.slots
         self.cluster.check_slots(slots)
-        for branch in tree:
-            if len(branch.members) > self.cluster.switch.max_workers:
-                raise PerformanceError(
-                    f"switch {branch.switch} has {len(branch.members)} members of the job, its program takes "
-                    f"{self.cluster.switch.max_workers}: set `switch.max_workers`, or make smaller racks"
-                )
         if window is not None and not 1 <= window <= slots:
             raise PerformanceError(f"a window of {window} frames: give 1 to {slots}, the slots")
         return _Shape(mode, tree, self.cluster.switch.vector_bytes, slots, window or slots)
@@ -196,6 +192,11 @@ class Network:
         return Stream(outer, (top,), shape.payload) if sums else Stream((top,), outer, shape.payload)
 
     def _member(self, host: str, shape: _Shape, timers: Timers, part: int, wid: int) -> int:
+        member = self._add_member(host, shape, timers, part, wid)
+        self.members[member] = (host, shape.payload)
+        return member
+
+    def _add_member(self, host: str, shape: _Shape, timers: Timers, part: int, wid: int) -> int:
         kind = PacketType.PARAM if shape.mode is Mode.BCAST else PacketType.PA
         self._identities += 1
         if isinstance(self.cluster.nic, ProgramModel):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from catchment.controlplane.jobs.tree import Branch, tree_of
 from catchment.controlplane.topology import PortRef, Topology
+from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import SwitchModel
 
 
 def plan_tree(topology: Topology, workers: Sequence[str], root: str | None) -> list[Branch]:
@@ -19,6 +21,31 @@ def plan_tree(topology: Topology, workers: Sequence[str], root: str | None) -> l
     if not workers or len({*workers, *([root] if root else [])}) != len(workers) + (root is not None):
         raise PerformanceError("a job needs workers, each once, and a root that is none of them")
     return tree_of(topology, [topology.host(name) for name in workers], topology.host(root) if root else None)
+
+
+def sums_tree(cluster: Cluster, workers: Sequence[str], root: str | None) -> list[Branch]:
+    """The branches of a job whose switches add, top first.
+
+    Raises:
+        PerformanceError: as of `plan_tree`, or a switch has more members than its program takes.
+    """
+    tree = plan_tree(cluster.topology, workers, root)
+    for branch in tree:
+        check_members(cluster.switch, branch.switch, len(branch.members))
+    return tree
+
+
+def check_members(model: SwitchModel, switch: str, members: int) -> None:
+    """See that a switch's program takes so many members of a job.
+
+    Raises:
+        PerformanceError: it does not.
+    """
+    if members > model.max_workers:
+        raise PerformanceError(
+            f"switch {switch} has {members} members of the job, its program takes {model.max_workers}: "
+            "set `switch.max_workers`, or make smaller racks"
+        )
 
 
 def path_tree(topology: Topology, start: str, end: str, spine: int = 0) -> list[Branch]:

@@ -9,18 +9,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from catchment.controlplane.errors import ControlPlaneError
 from catchment.host.collectives.rail_split import RailPolicy
+from catchment.sim.performance.cluster import Cluster, Rail
 from catchment.sim.performance.cluster_file import load_cluster
-from catchment.sim.performance.collectives import COLLECTIVES
-from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.collectives import COLLECTIVES, RINGS
+from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.folding import fold
+from catchment.sim.performance.glm import P4SGD, GlmTraining, glm_epochs
+from catchment.sim.performance.planning import sums_tree
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rails import NEZHA, rail_clusters
 from catchment.sim.performance.rounds import Rounds, Splitting
-from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate, simulate_folded
+from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate, simulate_folded, workers_of
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
 _OF_RAILS = ("policy", "together")
+_OF_GLM = ("data", "batch", "bits", "engines", "rounds")
 
 
 class Mode(StrEnum):
@@ -63,8 +68,11 @@ class Request:
         Raises:
             PerformanceError: a workload, key or value that there is not.
         """
-        if workload not in COLLECTIVES:
-            raise PerformanceError(f"no workload {workload!r}; there are: {', '.join(COLLECTIVES)}")
+        if workload not in (*COLLECTIVES, P4SGD):
+            raise PerformanceError(
+                f"no workload {workload!r}; there are: {', '.join((*COLLECTIVES, P4SGD))}; steps of training are "
+                "`catchment simulate-step`'s"
+            )
         fixed = tuple(pair(each) for each in settings)
         choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
         made = []
@@ -80,35 +88,65 @@ class Request:
         Raises:
             PerformanceError: it cannot.
         """
-        self._rounds()
         cluster = load_cluster(self.cluster, self._overrides())
+        if self.workload == P4SGD:
+            if self.mode is not Mode.FLOW:
+                raise PerformanceError(f"{P4SGD} is a model of clocks, without frames: use --mode flow")
+            check_flow("allreduce", cluster)
+            self._epochs(cluster)
+            return
+        rounds = self._rounds()
         if self.workload == NEZHA:
             rail_clusters(cluster)
+        self._check_tree(cluster, rounds)
         if self.mode is Mode.FLOW:
             check_flow(self.workload, cluster)
         elif self.mode is Mode.FOLD:
             fold(self.workload, cluster)
 
-    def run(self, progress: Progress | None = None) -> Outcome:
-        """Run it."""
+    def _check_tree(self, cluster: Cluster, rounds: Rounds) -> None:
+        if self.workload in RINGS or not any(rail.by == "switch" for rail in cluster.rails or (Rail(""),)):
+            return
+        try:
+            sums_tree(cluster, workers_of(cluster), "opt" if self.workload == "luwu" else None)
+            cluster.check_slots(rounds.slots or cluster.switch.slots)
+        except ControlPlaneError as error:
+            raise ClusterError(f"{cluster.place}: {error}") from None
+
+    def run(self, progress: Progress | None = None, timeline: Path | None = None) -> Outcome:
+        """Run it; `timeline`: a file that gets what every host did when, in frame mode."""
         cluster = load_cluster(self.cluster, self._overrides())
+        if self.workload == P4SGD:
+            return self._epochs(cluster)
         if self.mode is Mode.FLOW:
             return estimate(self.workload, cluster, self._rounds(), seed=self.seed)
-        run = simulate_folded if self.mode is Mode.FOLD else simulate
-        return run(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
+        if self.mode is Mode.FOLD:
+            return simulate_folded(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
+        return simulate(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress, timeline=timeline)
 
     def _overrides(self) -> dict[str, str]:
         return {key: value for key, value in self.settings if "." in key}
 
-    def _rounds(self) -> Rounds:
+    def _epochs(self, cluster: Cluster) -> Outcome:
+        own = self._own(_OF_GLM)
+        count = own.pop("rounds", "1")
+        if not count.isdecimal() or int(count) < 1:
+            raise PerformanceError(f"{self.workload}: {count} rounds: give at least one epoch")
+        return glm_epochs(cluster, GlmTraining.parse(**own), int(count))
+
+    def _own(self, there: Sequence[str]) -> dict[str, str]:
+        """The workload's settings, of those that there are."""
         own = {key: value for key, value in self.settings if "." not in key}
-        there = (*_OF_THE_WORKLOAD, *_OF_RAILS) if self.workload == NEZHA else _OF_THE_WORKLOAD
         unknown = [key for key in own if key not in there]
         if unknown:
             raise PerformanceError(
                 f"{self.workload} has no {unknown[0]!r}; it has {', '.join(there)}, and keys with a dot "
                 "are the cluster's, as links.loss"
             )
+        return own
+
+    def _rounds(self) -> Rounds:
+        own = self._own((*_OF_THE_WORKLOAD, *_OF_RAILS) if self.workload == NEZHA else _OF_THE_WORKLOAD)
         try:
             return Rounds(
                 round(quantity(own.get("size", "1MiB"), Dimension.SIZE)), int(own.get("rounds", "1")),
@@ -129,11 +167,18 @@ class Request:
 
 
 def run_all(
-    requests: Sequence[Request], processes: int, progress: Callable[[float], None]
+    requests: Sequence[Request], processes: int, progress: Callable[[float], None], timeline: Path | None = None
 ) -> list[tuple[Request, Outcome]]:
-    """Run them, several in as many processes; `progress` is told the share that is done."""
+    """Run them, several in as many processes; `progress` is told the share that is done.
+
+    Raises:
+        PerformanceError: a timeline of several runs, or of another than frame mode.
+        OSError: it cannot be written.
+    """
+    if timeline is not None and (len(requests) != 1 or requests[0].mode is not Mode.FRAME):
+        raise PerformanceError("a timeline is of one run in frame mode: no --sweep, and --mode frame")
     if len(requests) == 1:
-        return [(requests[0], requests[0].run(lambda done, of: progress(done / of)))]
+        return [(requests[0], requests[0].run(lambda done, of: progress(done / of), timeline))]
     outcomes = []
     with ProcessPoolExecutor(min(processes, len(requests))) as pool:
         for outcome in pool.map(_run, requests):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -20,6 +21,7 @@ from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.network import Network, frames_by_type
 from catchment.sim.performance.rails import NEZHA, nezha_seconds, rail_networks
 from catchment.sim.performance.rounds import Rounds
+from catchment.sim.performance.timeline import write_timeline
 from catchment.sim.performance.workload import Action, Workload
 
 Progress = Callable[[int, int], None]
@@ -83,15 +85,23 @@ class Outcome:
 
 
 def simulate(
-    kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None
+    kind: str,
+    cluster: Cluster,
+    rounds: Rounds,
+    *,
+    seed: int = 1,
+    progress: Progress | None = None,
+    timeline: Path | None = None,
 ) -> Outcome:
     """Rounds of a collective operation of all hosts, in frame mode.
 
     Args:
         kind: of `COLLECTIVES`.
+        timeline: a file that gets what every host did when, for Perfetto's viewer.
 
     Raises:
         PerformanceError: it does not fit the cluster, or does not come to an end.
+        OSError: the timeline cannot be written.
     """
     if kind == "switchml":
         cluster = replace(cluster, nic=SWITCHML_HOST)
@@ -112,7 +122,15 @@ def simulate(
             ]
         ready = collective(workload, starts, rounds.size)
         spans.append(workload.add(Action.JOIN, after=sorted({end for ends in ready for end in ends})))
-    return _finish(networks, workload, [settled, *spans], computing, progress)
+    schedule_failures(networks)
+    spent = process_time()
+    times = workload.run(networks[0], progress)
+    spent = process_time() - spent
+    if timeline is not None:
+        members = {member: told for network in networks for member, told in network.members.items()}
+        write_timeline(timeline, workload.bars(times, members, workers))
+    took = np.diff(times[[settled, *spans], 1]).astype(float)
+    return Outcome.of(took, computing, _record(networks, spent))
 
 
 def simulate_folded(
@@ -148,31 +166,20 @@ def compute_times(node: Node, workers: Sequence[str], rounds: Rounds, seed: int)
     return times
 
 
-def _finish(
-    networks: Sequence[Network],
-    workload: Workload,
-    spans: list[int],
-    computing: Times,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Run, and look at what happened; `spans`: the operations that end what came before, and each round."""
-    schedule_failures(networks)
-    spent = process_time()
-    times = workload.run(networks[0], progress)
-    spent = process_time() - spent
+def _record(networks: Sequence[Network], spent: float) -> FrameRecord:
+    """What was counted in a simulation that took so many seconds of processor time."""
     simulation = networks[0].simulation
     now = max(1, simulation.now)
     by_network = [network.line_counts() for network in networks]
     lines = [line for counts in by_network for line in counts]
     used = [network.slots_used() for network in networks]
-    record = FrameRecord(
+    return FrameRecord(
         simulation.now / PICOS_PER_SECOND, simulation.events, simulation.events / max(spent, 1e-9),
         frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
         sum(line["lost"] for line in lines), sum(line["dropped"] for line in lines), simulation.drops(),
         max(network.busiest(counts, now) for network, counts in zip(networks, by_network, strict=True)),
         {share: max(each[share] for each in used) for share in used[0]},
     )  # fmt: skip
-    return Outcome.of(np.diff(times[spans, 1]).astype(float), computing, record)
 
 
 def estimate(kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1) -> Outcome:

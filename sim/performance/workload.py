@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.network import Network, Stream
+from catchment.sim.performance.timeline import Bar
 
 _EVENTS_A_TURN = 500_000
 _LONGEST = 10**16
@@ -61,6 +62,34 @@ class Workload:
             for member, waits in zip(stream.senders, own, strict=True)
         ]
         return pushes, [self.add(Action.PULL, member, frames) for member in stream.receivers]
+
+    def bars(
+        self, times: NDArray[np.int64], members: Mapping[int, tuple[str, int]], workers: Sequence[str]
+    ) -> Iterator[Bar]:
+        """What ran when, for a timeline: computing, and messages of each member of `members` (host, bytes of a frame).
+
+        A message's bar begins when the one before it on its stream has ended.
+
+        Args:
+            times: began and ended of each operation, in ps, as `run` gives them.
+            workers: what computes, by number.
+        """
+        free: dict[tuple[Action, int], int] = {}
+        streams: dict[tuple[str, Action], list[int]] = {}
+        for (action, target, amount), (began, ended) in zip(self._rows, times.tolist(), strict=True):
+            if action == Action.COMPUTE:
+                yield Bar(workers[target], "compute", "compute", "compute", began / 1e12, ended / 1e12)
+            elif action in (Action.PUSH, Action.PULL):
+                host, payload = members[target]
+                what = Action(action)
+                start = max(began, free.get((what, target), 0))
+                free[what, target] = ended
+                known = streams.setdefault((host, what), [])
+                if target not in known:
+                    known.append(target)
+                name = what.name.lower()
+                track = f"{name} {known.index(target)}"
+                yield Bar(host, track, name, name, min(start, ended) / 1e12, ended / 1e12, amount * payload)
 
     def run(self, network: Network, progress: Callable[[int, int], None] | None = None) -> NDArray[np.int64]:
         """Run them to their end; began and ended of each, in ps.

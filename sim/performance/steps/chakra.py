@@ -55,18 +55,20 @@ def _groups_node(number: int, groups: Groups) -> Any:
 
 
 def _node(task: Task) -> Any:
-    kinds = {Kind.COMPUTE: _COMP, Kind.COLLECTIVE: _COLL, Kind.NOTHING: _METADATA}
+    kinds = {Kind.COMPUTE: _COMP, Kind.COLLECTIVE: _COLL, Kind.TRANSFER: _MEM_STORE, Kind.NOTHING: _METADATA}
     node = Node(id=task.number, name=task.name, type=kinds[task.kind], data_deps=task.after)
     node.attr.add(name="is_cpu_op", bool_val=False)
-    if task.kind is Kind.COMPUTE:
+    if task.kind in (Kind.COMPUTE, Kind.TRANSFER):
         node.duration_micros = round(task.micros)
+    if task.kind is Kind.TRANSFER:
+        node.attr.add(name="tensor_size", uint64_val=task.size)
     if task.kind is Kind.COLLECTIVE:
         node.attr.add(name="comm_type", int64_val=_COLLECTIVES.index(task.collective))
         node.attr.add(name="comm_size", int64_val=task.size)
         if task.group:
             node.attr.add(name="pg_name", string_val=task.group)
-        if task.stream:
-            node.attr.add(name="stream", string_val=task.stream)
+    if task.stream:
+        node.attr.add(name="stream", string_val=task.stream)
     return node
 
 
@@ -135,12 +137,16 @@ def _task(path: Path, rank: int, node: Any, attributes: Mapping[str, Any], flops
             node.id, node.name, Kind.COLLECTIVE, collective=_COLLECTIVES[number], size=size,
             group=str(attributes.get("pg_name", "")), stream=str(attributes.get("stream", "")), after=after,
         )  # fmt: skip
+    stream = str(attributes.get("stream", ""))
+    if node.type in (_MEM_LOAD, _MEM_STORE, _STORAGE) and node.duration_micros:
+        size, micros = int(attributes.get("tensor_size", 0)), float(node.duration_micros)
+        return Task(node.id, node.name, Kind.TRANSFER, micros=micros, size=size, stream=stream, after=after)
     if node.type != _COMP:
         return Task(node.id, node.name, Kind.NOTHING, after=after)
     micros = float(node.duration_micros or attributes.get("runtime", 0))
     if micros == 0:
         micros = 1e6 * float(attributes.get("num_ops", 0)) / flops
-    return Task(node.id, node.name, Kind.COMPUTE, micros=micros, after=after)
+    return Task(node.id, node.name, Kind.COMPUTE, micros=micros, stream=stream, after=after)
 
 
 def _group_file(path: Path) -> Groups:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.steps.graph import Collective, Kind, Task, Trace
+from catchment.sim.performance.timeline import Bar
 
 Seconds = Callable[[Collective, tuple[int, ...], int], float]
 """The time of a collective of these ranks, of so many bytes."""
@@ -22,6 +23,13 @@ class Span:
     task: Task
     began: float
     ended: float
+
+    @property
+    def bar(self) -> Bar:
+        """The same for a timeline."""
+        task = self.task
+        track = str(task.stream or task.kind)
+        return Bar(f"rank {self.rank}", track, task.name, str(task.kind), self.began, self.ended, task.size)
 
 
 @dataclass(slots=True)
@@ -79,7 +87,8 @@ class _Execution:
         self._busy.add(stream)
         task = self._queues[stream].popleft()
         if task.kind is not Kind.COLLECTIVE:
-            self._end_at(rank, task, now, now + 1e-6 * task.micros * self._slower.get(rank, 1.0))
+            slower = self._slower.get(rank, 1.0) if task.kind is Kind.COMPUTE else 1.0
+            self._end_at(rank, task, now, now + 1e-6 * task.micros * slower)
             return
         ranks = self._ranks(rank, task)
         number = self._met[rank, task.group]

@@ -1,12 +1,14 @@
-"""Training steps of systems, as what every rank does: data parallelism, ZeRO-3, MiCS and LuWu."""
+"""Training steps of systems, as what every rank does: data parallelism, ZeRO-3, MiCS, LuWu and COARSE."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from catchment.host.proxy.dual import DualCosts, DualPlan, dual_plan
 from catchment.sim.performance.cluster import Cluster
 from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.models import PICOS_PER_SECOND
 from catchment.sim.performance.run import workers_of
 from catchment.sim.performance.steps.graph import Builder, Collective, Trace
 from catchment.sim.performance.steps.transformer import HALF, STATES, Transformer
@@ -138,10 +140,56 @@ def luwu(cluster: Cluster, step: Step, rank: int) -> Trace:
     return Trace(rank, tuple(tasks))
 
 
+def coarse(cluster: Cluster, step: Step, rank: int) -> Trace:
+    """COARSE: the last layers' gradients go to parameter proxies during backward, the first layers' are all-reduced."""
+    model, node = step.model, cluster.node
+    _check_memory(cluster, model, 2 * HALF * model.parameters, "COARSE")
+    plan = coarse_plan(cluster, step)
+    forward, backward = _passes(cluster, model)
+    size = model.layer_bytes
+    count = rank_count(cluster)
+    tasks = Builder()
+    last: tuple[int, ...] = ()
+    for micro in range(step.micro_steps):
+        for layer in range(model.layers):
+            last = (tasks.compute(f"forward {layer}", forward, *last),)
+        for layer in reversed(range(model.layers)):
+            last = (tasks.compute(f"backward {layer}", backward, *last),)
+            if micro == step.micro_steps - 1 and layer >= plan.first:
+                pushed = tasks.transfer(f"push {layer}", size / node.proxy_link, size, *last, stream="push")
+                ring = 2 * (count - 1) / count * size / node.proxy_ring
+                summed = tasks.transfer(f"proxies {layer}", ring, size, pushed, stream="proxies")
+                tasks.transfer(f"pull {layer}", size / node.proxy_link, size, summed, stream="pull")
+    ends = [
+        tasks.collective(Collective.ALL_REDUCE, f"gradients {layer}", size, *last)
+        for layer in reversed(range(plan.first))
+    ]
+    if ends:
+        tasks.compute("optimizer", STATES * plan.first * model.layer_parameters / _MEMORY_RATE, *ends)
+    return Trace(rank, tuple(tasks))
+
+
+def coarse_plan(cluster: Cluster, step: Step) -> DualPlan:
+    """Which layers go to proxies, by the project's own plan for these links (docs/explanation/coarse.md).
+
+    Raises:
+        PerformanceError: fewer than two ranks.
+    """
+    count, model, node = rank_count(cluster), step.model, cluster.node
+    if count < 2:
+        raise PerformanceError("COARSE needs two ranks: there is nothing to synchronize")
+    forward, backward = (seconds * model.layers * step.micro_steps for seconds in _passes(cluster, model))
+    among = node.scale_up if len(workers_of(cluster)) == 1 else PICOS_PER_SECOND / cluster.links.host_byte
+    costs = DualCosts(forward, backward, count, among, node.proxy_ring, node.proxy_link)
+    return dual_plan([model.layer_bytes] * model.layers, costs)
+
+
 def rank_count(cluster: Cluster) -> int:
     """GPUs of all workers."""
     return len(workers_of(cluster)) * cluster.node.gpus
 
 
-GENERATORS: dict[str, Callable[[Cluster, Step, int], Trace]] = {"ddp": ddp, "zero3": zero3, "mics": mics, "luwu": luwu}
+GENERATORS: dict[str, Callable[[Cluster, Step, int], Trace]] = {
+    "ddp": ddp, "zero3": zero3, "mics": mics, "luwu": luwu, "coarse": coarse,
+}  # fmt: skip
 """System -> what a rank does in a step."""

@@ -14,6 +14,7 @@ class Kind(StrEnum):
 
     COMPUTE = "compute"
     COLLECTIVE = "collective"
+    TRANSFER = "transfer"
     NOTHING = "nothing"
 
 
@@ -38,7 +39,7 @@ class Task:
 
     Attributes:
         number: unique in its rank.
-        micros: of a computation.
+        micros: of a computation, or of a transfer over a link of the rank's own.
         collective, size, group: of a collective: what, bytes of the whole vector, among whom.
         stream: tasks of one stream follow one another; "" is the kind's own.
         after: numbers of the tasks that must have ended.
@@ -113,6 +114,11 @@ class Builder:
     def compute(self, name: str, seconds: float, *after: int) -> int:
         """Add a computation; its number."""
         return self._add(Task(len(self._tasks), name, Kind.COMPUTE, micros=1e6 * seconds, after=after))
+
+    def transfer(self, name: str, seconds: float, size: int, *after: int, stream: str) -> int:
+        """Add a transfer of so many bytes over a link of the rank's own; its number."""
+        number = len(self._tasks)
+        return self._add(Task(number, name, Kind.TRANSFER, micros=1e6 * seconds, size=size, stream=stream, after=after))
 
     def collective(self, what: Collective, name: str, size: int, *after: int, group: str = "", stream: str = "") -> int:
         """Add a collective; its number."""

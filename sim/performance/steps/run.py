@@ -56,7 +56,8 @@ def run_step(
     computing = _most(spans, Kind.COMPUTE)
     ranks = times.ranks if stands_for else len(traces)
     exposed = (seconds - computing) / seconds if seconds else 0.0
-    return StepOutcome(seconds, computing, _most(spans, Kind.COLLECTIVE), exposed, ranks), spans
+    communicating = _most(spans, Kind.COLLECTIVE, Kind.TRANSFER)
+    return StepOutcome(seconds, computing, communicating, exposed, ranks), spans
 
 
 def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:
@@ -69,9 +70,9 @@ def _factors(cluster: Cluster, ranks: int, seed: int) -> NDArray[np.float64]:
     return factors
 
 
-def _most(spans: Sequence[Span], kind: Kind) -> float:
+def _most(spans: Sequence[Span], *kinds: Kind) -> float:
     busy: dict[int, float] = {}
     for span in spans:
-        if span.task.kind is kind:
+        if span.task.kind in kinds:
             busy[span.rank] = busy.get(span.rank, 0.0) + span.ended - span.began
     return max(busy.values(), default=0.0)

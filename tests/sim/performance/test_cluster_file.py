@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from catchment.sim.performance.cluster import Failure
 from catchment.sim.performance.cluster_file import load_cluster
 from catchment.sim.performance.errors import ClusterError, PerformanceError
 from catchment.sim.performance.models import ProgramModel
-from catchment.sim.performance.requests import Request
+from catchment.sim.performance.requests import Mode, Request
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import simulate
 
@@ -106,6 +107,26 @@ def test_a_job_that_no_switch_takes_is_refused() -> None:
     cluster = load_cluster(FOUR_RACKS, {"fabric.per_rack": "33"})
     with pytest.raises(PerformanceError, match="switch r0 has 33 members"):
         simulate("allreduce", cluster, Rounds(1024))
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["fabric.per_rack=33"], "3: switch r0 has 33 members of the job, its program takes 32"),
+        (["fabric.racks=33"], "3: switch s0 has 33 members of the job"),
+        (["slots=262144"], "3: 262144 slots of 64 lanes need 69206016 bytes of a switch's SRAM, 18874368 more"),
+        (["slots=1000"], "3: 1000 slots: give a power of two"),
+    ],
+)
+def test_what_switches_cannot_hold_is_refused_before_anything_runs(
+    tmp_path: Path, mode: Mode, settings: list[str], says: str
+) -> None:
+    path = write(tmp_path, "# a cluster\n\nfabric: {kind: rack-spine, racks: 2, per_rack: 2}\n")
+    with pytest.raises(ClusterError, match=f"^{re.escape(str(path))}:{says}"):
+        Request.all_of("allreduce", path, settings, [], mode=mode)
+    if "slots" not in settings[0]:
+        Request.all_of("ring", path, settings, [], mode=Mode.FLOW)
 
 
 @pytest.mark.parametrize("kind", ["host", "link", "switch"])

@@ -17,9 +17,9 @@ from catchment.sim.performance.steps.execute import execute
 from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Collective, Kind, Task, Trace
 from catchment.sim.performance.steps.run import run_step
-from catchment.sim.performance.steps.timeline import write_timeline
 from catchment.sim.performance.steps.times import CollectiveTimes
 from catchment.sim.performance.steps.transformer import Transformer
+from catchment.sim.performance.timeline import write_timeline
 
 SMALL = Step(Transformer(layers=5, hidden=512, batch=2, sequence=128), micro_steps=2, group=2)
 
@@ -217,7 +217,7 @@ def test_ranks_that_are_missing_are_named(tmp_path: Path, rng: random.Random) ->
 def test_the_timeline_has_every_task_on_its_stream(tmp_path: Path) -> None:
     cluster = cluster_of(2)
     outcome, spans = run_step(cluster, [GENERATORS["luwu"](cluster, SMALL, 0)])
-    write_timeline(tmp_path / "t.json", spans)
+    write_timeline(tmp_path / "t.json", (span.bar for span in spans))
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     assert sorted(threads.values()) == ["compute", "pull", "push"]
