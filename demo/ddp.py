@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import nullcontext
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -17,6 +19,7 @@ import typer
 from torch.nn.parallel import DistributedDataParallel
 
 from catchment.program import one_of, run_program
+from catchment.sim.performance.steps.recording import StepRecorder
 from catchment.sim.training.data import Shard, load_corpus
 from catchment.sim.training.model import PRESETS, Decoder, initialise, next_byte_loss
 
@@ -29,6 +32,10 @@ def train(
     ] = "demo",
     steps: int = 50,
     batch: Annotated[int, typer.Option(help="Sequences per rank and step.")] = 8,
+    et: Annotated[
+        Path | None,
+        typer.Option(help="Folder that gets the last step as Chakra traces (`catchment simulate-step et`)."),
+    ] = None,
 ) -> None:
     """Train the demo's model under torchrun.
 
@@ -41,16 +48,20 @@ def train(
     initialise(decoder, 1)
     model = DistributedDataParallel(decoder)
     optimizer = torch.optim.Adam(model.parameters(), lr=1.5e-3, betas=(0.9, 0.95), eps=1e-6)
+    recorder = StepRecorder(model, optimizer) if et is not None else None
     text = Shard(load_corpus(), worker=rank, workers=size, sequence=decoder.shape.sequence, seed=1)
     started = time.monotonic()
     for step in range(steps):
         tokens = text.batch(step, batch)
         optimizer.zero_grad()
-        loss = next_byte_loss(model(tokens), tokens)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        with recorder if recorder is not None and step == steps - 1 else nullcontext():
+            loss = next_byte_loss(model(tokens), tokens)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
         if rank == 0 and (step % 10 == 0 or step == steps - 1):
             print(f"step {step}: loss {loss.item():.3f}, {time.monotonic() - started:.1f} s", flush=True)
+    if recorder is not None and et is not None:
+        recorder.write(et)
     weights = torch.cat([parameter.detach().reshape(-1) for parameter in decoder.parameters()])
     print(f"rank {rank}: weights {hashlib.sha256(weights.numpy().tobytes()).hexdigest()[:16]}", flush=True)
     dist.destroy_process_group()
