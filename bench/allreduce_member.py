@@ -1,4 +1,4 @@
-"""One rank of `make bench-allreduce`: does what it is told on its standard input, one line at a time.
+"""One rank of `make bench-allreduce`: does what it is told on its standard input, or a socket, one line at a time.
 
 A line is `{"bytes": B, "warmup": W, "rounds": R}`; the answer is the seconds that each of R all-reduces of B bytes of
 fp32 took.  The first line of the output says that the rank is ready.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 import torch
 import torch.distributed as dist
@@ -27,11 +28,20 @@ def main() -> None:
     """Run as `python -m bench.allreduce_member TASK`."""
     task = json.loads(sys.argv[1])
     torch.set_num_threads(1)
-    all_reduce = _communicator(task) if "description" in task else _torch(task)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        order = json.loads(line)
-        print(json.dumps(_measure(all_reduce, **order)), flush=True)
+    if "orders" in task:
+        all_reduce = _open_mpi()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(task["orders"])
+            with connection.makefile("r") as orders, connection.makefile("w") as answers:
+                _obey(all_reduce, orders, answers)
+    else:
+        _obey(_communicator(task) if "description" in task else _torch(task), sys.stdin, sys.stdout)
+
+
+def _obey(all_reduce: AllReduce, orders: IO[str], answers: IO[str]) -> None:
+    print("ready", file=answers, flush=True)
+    for line in orders:
+        print(json.dumps(_measure(all_reduce, **json.loads(line))), file=answers, flush=True)
 
 
 def _measure(all_reduce: AllReduce, *, bytes: int, warmup: int, rounds: int) -> list[float]:  # noqa: A002
@@ -65,6 +75,14 @@ def _communicator(task: dict[str, Any]) -> AllReduce:
     ranks = Communicator.of_job(task["description"], port=task["port"], timeout=60.0)
     ranks.barrier().wait()
     return lambda tensor: ranks.all_reduce(tensor.numpy()).wait()
+
+
+def _open_mpi() -> AllReduce:
+    """MPI by itself; only its ranks need mpi4py, which needs Open MPI's library."""
+    from mpi4py import MPI  # noqa: PLC0415
+
+    world = MPI.COMM_WORLD
+    return lambda tensor: world.Allreduce(MPI.IN_PLACE, tensor.numpy())
 
 
 if __name__ == "__main__":
