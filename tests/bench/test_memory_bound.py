@@ -29,7 +29,8 @@ class Memory:
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
-def test_passes_are_those_of_an_all_reduce_in_shared_memory(ranks: int, rng: np.random.Generator) -> None:
+def test_passes_are_those_of_an_all_reduce_in_shared_memory(ranks: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     arrays = [Memory(rng.integers(-100, 100, 5)) for _ in range(ranks)]
     expected = np.sum([array.values for array in arrays], axis=0)
     shared = Memory(np.zeros(5, np.int64))
@@ -59,7 +60,8 @@ def test_the_bound_is_of_all_passes_at_the_machines_own_bandwidth(monkeypatch: p
     assert seen == [(4, 4096, 2), (2, 1024, 2)]
 
 
-def test_copying_is_measured(rng: np.random.Generator) -> None:
+def test_copying_is_measured(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     arrays = [rng.integers(0, 255, 1 << 20, dtype=np.uint8) for _ in range(2)]
     before = [array[: 1 << 19].copy() for array in arrays]
     assert bytes_per_second(arrays, 2) > 0
