@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from catchment.host.collectives.errors import CollectiveError
@@ -63,28 +65,29 @@ class Operation:
     def call(self) -> Call:
         """The call as the C library takes it."""
         options, numbers = self.options, self.numbers
-        places = options.places or Strided(0, 0)
-        return Call(
-            kind=self.kind,
-            reduction=numbers.op,
-            type=int(self.source.dtype),
-            scaling=numbers.scaling,
-            exponent=numbers.exponent,
-            root=options.root,
-            priority=options.priority,
-            tag=options.tag,
-            elements=self.source.elements,
-            source=self.source.address,
-            target=self.target.address,
-            timeout_ns=0 if options.timeout is None else int(options.timeout * 1e9),
-            step=places.step,
-            block=places.block,
-            blocks=0 if options.places is None else places.blocks,
-            stride=places.stride,
+        # By position, and zeros left out: of a short operation this is a good part of the time.
+        call = Call(
+            self.kind,
+            numbers.op,
+            self.source.dtype,
+            numbers.scaling,
+            numbers.exponent,
+            options.root,
+            options.priority,
+            options.tag,
+            self.source.elements,
+            self.source.address,
+            self.target.address,
+            0 if options.timeout is None else int(options.timeout * 1e9),
         )
+        if (places := options.places) is not None:
+            call.step, call.block, call.blocks, call.stride = places.step, places.block, places.blocks, places.stride
+        return call
 
-    def __str__(self) -> str:
-        return f"{_NAMES[self.kind]}({'' if self.source is NOTHING else in_words(self.source)})"
+    def naming(self) -> Callable[[], str]:
+        """What says in words what this is, without keeping the arrays."""
+        source = self.source
+        return partial(_named, self.kind, None if source is NOTHING else (source.elements, source.dtype))
 
 
 def elements(array: Any, *, writable: bool) -> Buffer:
@@ -145,9 +148,17 @@ def parts(places: Strided, array: Buffer, own: Buffer, ranks: int) -> tuple[Buff
 
 def in_words(buffer: Buffer) -> str:
     """A buffer in words."""
-    if buffer.dtype == DataType.BYTES:
-        return f"{buffer.elements} bytes"
-    return f"{buffer.elements} x {buffer.dtype.name.lower()}, {buffer.elements * ITEM_BYTES[buffer.dtype]} bytes"
+    return _sized(buffer.elements, buffer.dtype)
+
+
+def _sized(elements: int, dtype: DataType) -> str:
+    if dtype == DataType.BYTES:
+        return f"{elements} bytes"
+    return f"{elements} x {dtype.name.lower()}, {elements * ITEM_BYTES[dtype]} bytes"
+
+
+def _named(kind: int, size: tuple[int, DataType] | None) -> str:
+    return f"{_NAMES[kind]}({'' if size is None else _sized(*size)})"
 
 
 def wrong(what: str, hint: str) -> CollectiveError:

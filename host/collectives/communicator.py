@@ -389,21 +389,20 @@ class Communicator:
         if op == "mean" and not floats:
             raise wrong("a mean of int32", "take the sum, and divide as you wish")
         code = calls.OPS[op]
-        asked = Operation(kind, source, target, options, Numbers(code))
         if not floats or op == "max":
-            return self._start(asked)
+            return self._start(Operation(kind, source, target, options, Numbers(code)))
         chosen = scaling or self._scaling
         if isinstance(chosen, Delayed):
             history = self._histories.setdefault(chosen.name, History())
-            known = history.exponent(chosen)
-            work = self._start(replace(asked, numbers=_numbers(code, known, calls.EXPECTED)))
+            numbers = _numbers(code, history.exponent(chosen), calls.EXPECTED)
+            work = self._start(Operation(kind, source, target, options, numbers))
             history.started(work)
             return work
         if isinstance(chosen, Whole):
-            return self._start(replace(asked, numbers=_numbers(code, chosen.least, calls.WHOLE)))
-        return self._start(
-            replace(asked, numbers=_numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None, calls.GIVEN))
-        )
+            numbers = _numbers(code, chosen.least, calls.WHOLE)
+        else:
+            numbers = _numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None, calls.GIVEN)
+        return self._start(Operation(kind, source, target, options, numbers))
 
     def _start(self, operation: Operation) -> Work:
         self.check_process()
@@ -411,7 +410,7 @@ class Communicator:
         with self._order:
             handle = self._library.catchment_group_start(self._handle, ctypes.byref(call))
             # The caller may drop the work at any time, but its arrays have to live until it is done.
-            work = Work(handle, str(operation), (operation.source.owner, operation.target.owner))
+            work = Work(handle, operation.naming(), (operation.source.owner, operation.target.owner))
             while self._pending and self._pending[0].done():
                 self._pending.popleft()
             self._pending.append(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -41,14 +42,19 @@ class WorkStatistics:
 class Work:
     """One operation; its arrays must be left alone until it is done."""
 
-    __slots__ = ("_buffers", "_handle", "_library", "_result", "operation")
+    __slots__ = ("_buffers", "_handle", "_library", "_naming", "_result")
 
-    def __init__(self, handle: int, operation: str, buffers: tuple[object, ...]) -> None:
+    def __init__(self, handle: int, naming: Callable[[], str], buffers: tuple[object, ...]) -> None:
         self._library = library()
         self._handle = handle
         self._buffers = buffers
         self._result: Result | None = None
-        self.operation = operation
+        self._naming = naming
+
+    @property
+    def operation(self) -> str:
+        """What was called, in words."""
+        return self._naming()
 
     def wait(self, timeout: float | None = None) -> None:
         """Block until done, without the GIL; a signal handler (Ctrl-C) gets its turn.
@@ -90,7 +96,7 @@ class Work:
     def exception(self) -> CollectiveError | None:
         """Why it failed; None while it runs and when it succeeded."""
         result = self._done_result()
-        return None if result is None else result.error(self.operation)
+        return result.error(self.operation) if result is not None and result.failed else None
 
     @property
     def statistics(self) -> WorkStatistics:
@@ -107,10 +113,12 @@ class Work:
         )
 
     def _done_result(self) -> Result | None:
-        if self._result is None and self._library.catchment_work_done(self._handle):
-            self._result = Result()
-            self._library.catchment_work_result(self._handle, ctypes.byref(self._result))
-            self._buffers = ()
+        if self._result is None:
+            result = Result()
+            self._library.catchment_work_result(self._handle, ctypes.byref(result))
+            if result.done:
+                self._result = result
+                self._buffers = ()
         return self._result
 
     def __del__(self) -> None:

@@ -80,7 +80,8 @@ def _torch(tensor: Any, dtype: DataType, elements: int, empty: bool) -> Buffer:
 def _pin(array: Any, writable: bool) -> _native.Pinned:
     from catchment.host import _native  # noqa: PLC0415  only when an endpoint is really used
 
-    if getattr(getattr(array, "dtype", None), "name", "") == "bfloat16":
+    dtype: Any = getattr(array, "dtype", None)
+    if getattr(dtype, "itemsize", 0) == 2 and dtype.name == "bfloat16":  # the name takes numpy a microsecond
         array = array.view("uint16")  # numpy has no buffer format for bfloat16
     try:
         return _native.Pinned(array, writable)
