@@ -37,7 +37,7 @@ SMALL, LARGE = 64 * KIB, MIB
 LATENCY_GOAL, BANDWIDTH_GOAL, LOSS_GOAL = 5.0, 1.0, 0.7
 GLOO, OPEN_MPI, BOUND = "gloo", "Open MPI", "the least passes"
 OPEN_MPI_GOALS = {2: (1 / 3, 1 / 1.5, 1.0), 4: (1 / 2, 1 / 1.2, 1.0)}
-"""By ranks: up to SMALL, below 16 MiB, from there on."""
+"""Ratios by ranks: up to SMALL, below 16 MiB, from there on."""
 LOSS = 0.01
 LOSS_TURNS, LOSS_ROUNDS = 60, 5
 LEAST_TURNS = 3

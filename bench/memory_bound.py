@@ -25,12 +25,12 @@ Array = NDArray[np.uint8]
 
 
 def own_passes(ranks: int) -> int:
-    """Over the ranks' own arrays."""
+    """Passes over the ranks' own arrays."""
     return 2 * ranks
 
 
 def shared_passes(ranks: int) -> int:
-    """Over the memory where sums are made."""
+    """Passes over the memory where sums are made."""
     return 3 * ranks - 2
 
 
