@@ -111,6 +111,8 @@ _ENDPOINT = ("job", "host")
 _MEMBER = "{{job}} {{host}}"
 ROUND_TRIP = Metric("catchment_endpoint_round_trip_seconds", "Seconds from a frame to its acknowledgement, smoothed.",
                     _ENDPOINT, GAUGE, "s", "Round trips of endpoints", _MEMBER)  # fmt: skip
+ROUND_TRIP_TIMES = Metric("catchment_endpoint_frame_seconds", "Seconds from a frame to its acknowledgement.", _ENDPOINT,
+                          HISTOGRAM, "s", "Round trips of endpoints (p99)", _MEMBER)  # fmt: skip
 PUSHES = Metric("catchment_endpoint_pushes", "Messages that an endpoint pushed and that every receiver has.", _ENDPOINT,
                 COUNTER, "short", "Messages pushed", _MEMBER)  # fmt: skip
 PUSH_SECONDS = Metric("catchment_endpoint_push_seconds", "Seconds from a push until every receiver had it, of all "
@@ -139,5 +141,7 @@ CONTROLLER_METRICS = (
     MEMBERS, FILE_BEHIND,
 )  # fmt: skip
 """What `catchment controller run --prometheus` has."""
-ENDPOINT_METRICS = (ROUND_TRIP, PUSHES, PUSH_SECONDS, RETRANSMISSIONS, TIMEOUTS, SENT, RECEIVED, REJECTS, EPOCHS)
+ENDPOINT_METRICS = (
+    ROUND_TRIP, ROUND_TRIP_TIMES, PUSHES, PUSH_SECONDS, RETRANSMISSIONS, TIMEOUTS, SENT, RECEIVED, REJECTS, EPOCHS,
+)  # fmt: skip
 """What a program with endpoints has (`catchment.controlplane.metrics.endpoints`)."""

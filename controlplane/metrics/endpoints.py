@@ -17,7 +17,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from catchment.controlplane.metrics import definitions as d
-from catchment.controlplane.metrics.exporter import families
+from catchment.controlplane.metrics.exporter import add_histogram, families
 
 
 class Counted(Protocol):
@@ -68,6 +68,8 @@ class EndpointCollector(Collector):
         for (job, host), one in watched:
             stats, labels = one.endpoint.stats(), [job, host]
             found[d.ROUND_TRIP].add_metric(labels, stats["round_trip"])
+            trips = stats["round_trips"]
+            add_histogram(found[d.ROUND_TRIP_TIMES], labels, trips["buckets"], trips["count"], trips["total"])
             found[d.PUSHES].add_metric(labels, stats["push_latency"]["count"])
             found[d.PUSH_SECONDS].add_metric(labels, stats["push_latency"]["total"])
             for metric, name in _COUNTERS.items():

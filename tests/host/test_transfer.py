@@ -307,5 +307,11 @@ def test_statistics(numbers: np.random.Generator, seed: int) -> None:
     assert sent["retransmissions"] > 0
     assert sent["push_latency"]["count"] == received["pull_latency"]["count"] == 1
     assert 0 < sent["push_latency"]["max"] == pytest.approx(pushes[0].latency)
+    trips = sent["round_trips"]
+    bounds, at_most = zip(*trips["buckets"], strict=True)
+    assert list(bounds) == [pytest.approx(2**k * 1e-6) for k in range(24)]
+    assert sorted(at_most) == list(at_most) and 0 < at_most[-1] <= trips["count"]
+    assert all((n == trips["count"]) == (bound >= trips["max"]) for bound, n in trips["buckets"])
+    assert all((n == 0) == (bound < trips["min"]) for bound, n in trips["buckets"])
     assert received["frames_received"] >= frames
     assert sent["in_flight"] == received["held"] == 0

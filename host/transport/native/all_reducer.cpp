@@ -157,6 +157,7 @@ std::optional<Reject> AllReducer::on_frame(std::span<const std::uint8_t> frame, 
       break;
   }
   progressed_at_ = now;
+  if (const auto sample = ring_.take_sample()) stats_.round_trips.add(*sample);
   stats_.round_trip.set(static_cast<std::uint64_t>(ring_.timer().round_trip()));
   stats_.in_flight.set(distance(ring_.oldest(), ring_.next()));
   if (sum) on_sum(header, frame.data() + wire::kHeaderBytes, now);

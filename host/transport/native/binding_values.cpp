@@ -19,6 +19,20 @@ py::dict to_dict(const Durations& durations) {
   return result;
 }
 
+// Beside the durations, how many there are of at most so many seconds: (bound, count), the count
+// with those of all smaller bounds.
+py::dict to_dict(const DurationHistogram& histogram) {
+  py::dict result = to_dict(histogram.all);
+  py::list buckets;
+  std::uint64_t below = 0;
+  for (std::size_t cell = 0; cell < DurationHistogram::kCells; ++cell) {
+    below += histogram.cells[cell].get();
+    buckets.append(py::make_tuple(static_cast<double>(std::uint64_t{1} << cell) * 1e-6, below));
+  }
+  result["buckets"] = buckets;
+  return result;
+}
+
 }  // namespace
 
 py::object to_dict(const std::optional<Failure>& failure) {
@@ -60,6 +74,7 @@ py::dict to_dict(const Stats& stats) {
   result["stalls"] = stalls;
   result["push_latency"] = to_dict(stats.push_latency);
   result["pull_latency"] = to_dict(stats.pull_latency);
+  result["round_trips"] = to_dict(stats.round_trips);
   result["round_trip"] = seconds(stats.round_trip.get());
   result["retransmit_timeout"] = seconds(stats.retransmit_timeout.get());
   result["in_flight"] = stats.in_flight.get();

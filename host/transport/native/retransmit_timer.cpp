@@ -26,6 +26,7 @@ void RetransmitTimer::on_sent(Seq seq, Nanos now) {
 void RetransmitTimer::on_progress(Seq acked, bool outstanding, Nanos now) {
   if (timed_ && newer(acked, *timed_)) {
     const Nanos sample = now - timed_at_;
+    sample_ = sample;
     if (smoothed_ == 0) {
       smoothed_ = sample;
       variation_ = sample / 2;

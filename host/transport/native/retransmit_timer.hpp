@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "catchment/common/clock.hpp"
 #include "catchment/common/serial.hpp"
@@ -33,6 +34,8 @@ class RetransmitTimer {
   Nanos timeout() const { return timeout_; }
   // Smoothed round trip, 0 before the first.
   Nanos round_trip() const { return smoothed_; }
+  // What was measured since the last call, once.
+  std::optional<Nanos> take_sample() { return std::exchange(sample_, std::nullopt); }
 
  private:
   Nanos base() const;
@@ -50,6 +53,7 @@ class RetransmitTimer {
   // get every frame several times, become slower still, and never be measured (Karn and Partridge).
   Nanos held_ = 0;
   Nanos deadline_ = kNever;
+  std::optional<Nanos> sample_;
   Nanos smoothed_ = 0;
   Nanos variation_ = 0;
   Seq next_ = 0;              // after the newest frame sent

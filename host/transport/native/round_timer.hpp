@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "retransmit_timer.hpp"
 
@@ -19,6 +21,7 @@ class RoundTimer {
   // An answer to a frame that was sent once arrived after `sample`.
   void on_answer(Nanos sample) {
     backoff_ = 0;
+    sample_ = sample;
     if (smoothed_ == 0) {
       smoothed_ = std::max<Nanos>(sample, 1);
       variation_ = sample / 2;
@@ -42,6 +45,8 @@ class RoundTimer {
   }
 
   Nanos round_trip() const { return smoothed_; }
+  // What was measured since the last call, once.
+  std::optional<Nanos> take_sample() { return std::exchange(sample_, std::nullopt); }
   Nanos base() const {
     if (smoothed_ == 0) return limits_.first;
     return std::clamp(smoothed_ + 4 * variation_, limits_.least, limits_.most);
@@ -58,6 +63,7 @@ class RoundTimer {
   RetransmitLimits limits_;
   std::uint32_t random_;
   std::uint32_t backoff_ = 0;
+  std::optional<Nanos> sample_;
   Nanos smoothed_ = 0;
   Nanos variation_ = 0;
 };

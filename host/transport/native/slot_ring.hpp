@@ -68,6 +68,8 @@ class SlotRing {
   std::uint32_t place(Seq seq) const { return seq & mask_; }
   std::uint32_t places() const { return mask_ + 1; }
   const RoundTimer& timer() const { return timer_; }
+  // The round trip that was measured since the last call, once.
+  std::optional<Nanos> take_sample() { return timer_.take_sample(); }
 
  private:
   enum class State : std::uint8_t { kFree, kAwaitsSum, kAwaitsConfirmation };

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,6 +41,21 @@ struct Durations {
   }
 };
 
+// Durations by length: cell k counts those of at most 2^k microseconds that no cell before it does.
+struct DurationHistogram {
+  static constexpr std::size_t kCells = 24;  // up to 8.4 s; longer ones are in `all` alone
+
+  Durations all;
+  std::array<Counter, kCells> cells;
+
+  void add(Nanos duration) {
+    all.add(duration);
+    const auto micros = static_cast<std::uint64_t>(duration < 0 ? 0 : (duration + 999) / 1000);
+    const std::size_t cell = micros <= 1 ? 0 : std::bit_width(micros - 1);
+    if (cell < kCells) cells[cell].add();
+  }
+};
+
 struct Stats {
   Counter frames_sent;
   Counter frames_received;
@@ -61,6 +77,7 @@ struct Stats {
   Durations socket_stalls;  // the socket took no more
   Durations push_latency;
   Durations pull_latency;
+  DurationHistogram round_trips;
   Counter round_trip;  // nanoseconds, smoothed
   Counter retransmit_timeout;
   Counter in_flight;

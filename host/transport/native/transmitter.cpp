@@ -166,6 +166,7 @@ std::optional<Reject> Transmitter::on_ack(const wire::Header& header, Nanos now)
   if (outcome == AckOutcome::kAdvanced) {
     progressed_at_ = now;
     timer_.on_progress(window_.acked(), window_.outstanding(), now);
+    if (const auto sample = timer_.take_sample()) stats_.round_trips.add(*sample);
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
     // The counter is set before a request completes: its caller must not find it in flight then.
