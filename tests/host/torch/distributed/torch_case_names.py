@@ -113,6 +113,7 @@ CASES: Final = {
         "test_all_reduce_group_product",
         "test_all_reduce_group_sum",
         "test_barrier_group",
+        "test_barrier_timeout_group",
         "test_broadcast_group",
         "test_gather_group",
         "test_reduce_group_max",
@@ -125,7 +126,6 @@ CASES: Final = {
 
 # Gloo passes these, too.
 NOT_RUN: Final = {
-    "test_barrier_timeout_group": "not seen to its end: its one run of 8 ranks was stopped as it compiled a program",
     "test_ddp_logging_data_cpu": "torch calls every backend that is not its own `custom` there",
     "test_monitored_barrier_failure_order": "torch's dist.monitored_barrier refuses whatever is not called gloo",
     "test_monitored_barrier_gloo": "torch's dist.monitored_barrier refuses whatever is not called gloo",
