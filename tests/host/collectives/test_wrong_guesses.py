@@ -13,7 +13,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import DataType
 
 NAMES = ("w0", "w1")
-LANES, SLOTS = 256, 256
+LANES, SLOTS = 256, 8
 SIZES = range(LANES + 4, 3 * LANES)  # beyond what is gathered and what leaves with the signatures
 ROUNDS, TOGETHER = 80, 3
 
