@@ -1,4 +1,4 @@
-// The switch's own addresses: who is meant by a frame, and the answer to ARP requests for them.
+// The switch's own addresses: whether a frame means the switch, and the answer to ARP requests for them.
 #ifndef CATCHMENT_ADDRESSES_P4
 #define CATCHMENT_ADDRESSES_P4
 

@@ -5,7 +5,7 @@
 // Index: DropReason.  One instance for both pipelines, so that an operator reads one table.
 counter(32, CounterType.packets) drops;
 
-// Index: ingress port ++ DropReason.  Frames that whoever is on that port may not send: who is to blame.
+// Index: ingress port ++ DropReason.  Frames that the host on that port may not send: shows which host is to blame.
 counter(16384, CounterType.packets) refused;
 
 control Drops(in metadata_t meta, inout standard_metadata_t standard_metadata) {

@@ -1,4 +1,4 @@
-// Who may say what outside of jobs: every port is bound to the addresses of the host that is plugged in there, so that
+// What each host may send outside of jobs: every port is bound to the addresses of the host that is plugged in there, so that
 // nobody speaks as a switch or as a neighbour.  Without it a host would send sums and parameters to a worker itself, in
 // the switch's name.  Frames of jobs are not judged here: table `jobs` says whose they must be.
 #ifndef CATCHMENT_GUARD_P4

@@ -38,7 +38,7 @@ control WorkerHeartbeat(in worker_bits_t worker, inout heartbeat_t hb) {
 
 // Asks for a merged heartbeat when the minimum moved, whenever worker 0 speaks, so that a lost one is repeated, and
 // when a receiver names a frame that the root should send again.  A peer of an all-reduce sets RETX to tell the others
-// where it is: that goes to everyone even while some are silent, so that those who wait learn who is not there.
+// where it is: that goes to all members even while some are silent, so that waiting members learn which one is missing.
 control LastHeartbeat(in headers_t hdr, inout metadata_t meta) {
     register<bit<80>>(JOBS) last;
 

@@ -1,4 +1,4 @@
-// Which types a port may send, by who is on it and by the job's mode.
+// Which types a port may send, by the member on it and by the job's mode.
 #ifndef CATCHMENT_PATHS_P4
 #define CATCHMENT_PATHS_P4
 

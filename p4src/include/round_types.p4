@@ -1,4 +1,4 @@
-// What p4sgd.p4 takes beside vectors: acknowledgements and confirmations, and who may send what.
+// What p4sgd.p4 takes beside vectors: acknowledgements and confirmations, and which member may send which.
 #ifndef CATCHMENT_ROUND_TYPES_P4
 #define CATCHMENT_ROUND_TYPES_P4
 

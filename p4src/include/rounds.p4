@@ -1,4 +1,4 @@
-// The stateful part of p4sgd.p4: a slot's sum, and who has it.  Two (tag, bitmap) pairs; the order
+// The stateful part of p4sgd.p4: a slot's sum, and which workers have it.  Two (tag, bitmap) pairs; the order
 // tag -> bitmap -> values and tag -> ack tag -> ack bitmap has no cycle: one pass does it.
 #ifndef CATCHMENT_ROUNDS_P4
 #define CATCHMENT_ROUNDS_P4

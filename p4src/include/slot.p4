@@ -1,4 +1,4 @@
-// Which round a slot belongs to and who is in it.  One read-modify-write of one array in each control: on Tofino
+// Which round a slot belongs to and which members are in it.  One read-modify-write of one array in each control: on Tofino
 // each becomes a RegisterAction.
 #ifndef CATCHMENT_SLOT_P4
 #define CATCHMENT_SLOT_P4

@@ -53,7 +53,7 @@ struct job_t {
     bit<16> group;        // multicast group of the workers
     port_t up_port;       // towards the root or the parent
     bit<8> up_wid;        // LEAF: this switch's worker index at its parent
-    ip_t src_ip;          // who must have sent the frame
+    ip_t src_ip;          // the address that the frame must come from
     bit<16> src_udp;
 }
 

@@ -1,5 +1,5 @@
 // How far ahead a vector may be: less than a window (the stream's slots) beyond what every receiver has.  No sender that
-// follows the protocol is further; who is would take a slot that the job needs for what comes first.
+// follows the protocol is further; a vector from beyond would take a slot that the job needs for earlier ones.
 #ifndef CATCHMENT_WINDOW_P4
 #define CATCHMENT_WINDOW_P4
 

@@ -12,7 +12,7 @@
 
 namespace catchment::host {
 
-// A stream's share of an attachment that whoever has the attachment makes deliver.
+// A stream's share of an attachment; the attachment's owner makes it deliver.
 class ShmShare : public Port, private ShmAttachment::Stream {
  public:
   // `gen`: of the stream, which no other stream of the attachment has.

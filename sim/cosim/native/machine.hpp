@@ -30,11 +30,11 @@ class Machine {
   void end(ProtocolLine& line, DeviceNode& device);
   void end(ProtocolLine& line, Node& node, std::uint32_t port);
 
-  // Whoever sends on a line into a device after having heard of something adds this to the line's
-  // latency: a switch its pipeline.
+  // A node that answers on a line into a device adds this to the line's latency: a switch its
+  // pipeline.
   void allow(Picos lookahead);
 
-  // The devices are gone: whoever runs the clock is told.
+  // Tells the owner of the clock that the devices are gone.
   void close() { closed_ = true; }
   void run(std::uint64_t clocks);
   // Until a watch closes, none is open, or `limit` clocks have passed; looks every 128.

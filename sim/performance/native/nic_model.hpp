@@ -69,7 +69,7 @@ class NicModel {
     std::uint32_t source;
     std::vector<std::uint32_t> members;
     Picos free_at = 0;     // when it has done with the frames so far
-    std::size_t turn = 0;  // of the members, for who sends next
+    std::size_t turn = 0;  // the member that sends next
     Picos pump_at = -1;    // -1: no call is due
     bool down = false;
   };

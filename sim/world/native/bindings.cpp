@@ -84,7 +84,7 @@ class PyLine {
     const Picos from = std::max(ready.value_or(0), world_.world.now());
     const Transit transit = line.carry(
         frame, py::len(frame), kind, from, from, [&](const py::object& one, const Copy& copy) {
-          // A frame whose FCS is wrong is dropped by whoever receives it.
+          // A receiver drops a frame whose FCS is wrong.
           if (!copy.damaged) world_.schedule(line.number(), copy.last, {deliver, one});
         });
     return transit.copies != 0;
@@ -231,7 +231,7 @@ void bind_faults(py::module_& module) {
 }
 
 void bind_line_timing(py::module_& module) {
-  // A line without contents and without a world, for who keeps the time himself.
+  // A line without contents and without a world, for callers that keep the time.
   py::class_<Line>(module, "BareLine")
       .def(
           py::init([](Picos byte, Picos latency) { return Line(0, 0, LineTiming{byte, latency}); }),

@@ -1,6 +1,6 @@
 // The event kernel: a clock in picoseconds and what happens at which time. Of two events of one
 // time the one of the lower source comes first, and one source's in the order in which it made
-// them, so that an outcome does not depend on who was asked first.
+// them, so that an outcome does not depend on which was asked first.
 #pragma once
 
 #include <cstddef>
