@@ -70,6 +70,7 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
     const bool tried = operation->vectors == first && (given || few);
     operation->trial = tried ? first : 0;
     operation->on_grid = tried && few && !whole;
+    operation->rides &= tried;  // a frame that carries vectors as well has room for no agreement
     if (!operation->rides) {
       operation->needs.resize(lanes_of_needs(first, layout_));
       operation->tables = tables_of(first, layout_);
