@@ -6,6 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import torch
+
 from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ThreadMember
 from catchment.sim.lab.memory_switch import MemorySwitch
@@ -45,13 +47,16 @@ class MemoryNetwork:
             raise LabError("network=memory has no switch that could lose packets: leave loss at 0")
         self._options = options
         self._fabrics = [MemorySwitch(options.workers) for _ in options.root_names]  # one for each optimizer node's job
+        self._torch_threads = torch.get_num_threads()
 
     def __enter__(self) -> Self:
+        torch.set_num_threads(1)  # the hosts' threads begin with it: one thread fixes the order of every sum
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        torch.set_num_threads(self._torch_threads)
         for fabric in self._fabrics:
             fabric.fail(LabError("the run is over"))
 
