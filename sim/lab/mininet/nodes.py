@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from mininet.node import Switch as MininetSwitch
 
 from catchment.controlplane.networks.state import NetworkError
+
+# Importing Mininet makes every later logger of the process one of Mininet's, which says warnings only.
+logging.setLoggerClass(logging.Logger)
 
 _OFFLOADS = ("tx", "rx", "sg", "gso", "tso", "gro")
 _MERGED_UDP = ("tx", "sg", "tx-udp-segmentation")
