@@ -227,6 +227,26 @@ def test_a_switch_that_forgot_is_told_again() -> None:
     assert seen[-1] == (0, True, True)
 
 
+def asked_for(slots: object, now: int, until: int) -> list[int]:
+    """The rounds whose vectors or acknowledgements are sent again in this time."""
+    seen = []
+    for at in range(now, until, 5):
+        while (retry := slots.take_retry(at)) is not None:  # type: ignore[attr-defined]
+            seen.append(retry[0])
+    return seen
+
+
+def test_a_sum_does_not_wait_for_a_confirmation() -> None:
+    """A worker that has all its sums may compute, and acknowledge nothing; others ask for lost sums still."""
+    slots = ring(4)
+    for _ in range(3):
+        slots.begin(0)
+    slots.on_sum(0, 1)  # round 0 is never confirmed
+    assert asked_for(slots, 2, 20_000)[-20:].count(1) > 5
+    slots.on_sum(1, 20_000)
+    assert asked_for(slots, 20_001, 40_000)[-20:].count(2) > 5
+
+
 def test_a_switch_that_becomes_slow_is_measured_anew() -> None:
     """The switch slows down from 0.2 ms to 40: after a few rounds nothing is sent twice any more."""
     slots = _machines.SlotRing(0, 1, 1, 5_000_000, 1_000_000, 50_000_000, 1)

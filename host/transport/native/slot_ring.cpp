@@ -46,7 +46,19 @@ RoundEvent SlotRing::on_sum(Seq seq, Nanos now) {
   if (slot.state != State::kAwaitsSum) return RoundEvent::kRepeated;
   answered(slot, now);
   start(slot, State::kAwaitsConfirmation, now);
+  for (Seq next = oldest_; next != next_; ++next) {
+    if (!awaits_sum(next)) continue;
+    revive(slots_[place(next)], now);
+    break;
+  }
   return RoundEvent::kTaken;
+}
+
+void SlotRing::revive(Slot& slot, Nanos now) {
+  if (slot.deadline != kNever) return;
+  slot.attempts = 1;
+  slot.deadline = timer_.deadline(slot.attempts, now);
+  earliest_ = std::min(earliest_, slot.deadline);
 }
 
 RoundEvent SlotRing::on_confirmation(Seq seq, Nanos now) {
@@ -65,10 +77,8 @@ RoundEvent SlotRing::on_confirmation(Seq seq, Nanos now) {
   }
   if (idle()) {
     earliest_ = kNever;
-  } else if (Slot& first = slots_[place(oldest_)]; first.deadline == kNever) {
-    first.attempts = 1;
-    first.deadline = timer_.deadline(first.attempts, now);
-    earliest_ = std::min(earliest_, first.deadline);
+  } else {
+    revive(slots_[place(oldest_)], now);
   }
   return RoundEvent::kTaken;
 }
@@ -76,11 +86,14 @@ RoundEvent SlotRing::on_confirmation(Seq seq, Nanos now) {
 std::optional<RoundRetry> SlotRing::take_retry(Nanos now) {
   if (const auto reminder = take_reminder()) return reminder;
   if (now < earliest_) return std::nullopt;
+  bool summed = true;  // all rounds before this one
   for (Seq seq = oldest_; seq != next_; ++seq) {
     Slot& slot = slots_[place(seq)];
+    const bool leads = summed && slot.state == State::kAwaitsSum;
+    summed = summed && slot.state != State::kAwaitsSum;
     if (now < slot.deadline) continue;
     ++slot.attempts;
-    const bool on = seq == oldest_ || slot.attempts < kRetriesAhead;
+    const bool on = seq == oldest_ || leads || slot.attempts < kRetriesAhead;
     slot.deadline = on ? timer_.deadline(slot.attempts, now) : kNever;
     if (seq == oldest_ && slot.attempts > kAcksAlone) reminders_ = kReminders;
     if (slot.state == State::kAwaitsSum) return RoundRetry{seq, true, false};

@@ -83,7 +83,9 @@ class SlotRing {
   // How often an acknowledgement is repeated alone.
   static constexpr std::uint32_t kAcksAlone = 2;
   // How often a round is asked for again while an older one is open.  A round that is not answered
-  // by then waits for the oldest: repeating all of them would only bury a slow switch.
+  // by then waits for the oldest: repeating all of them would only bury a slow switch.  The first
+  // that lacks its sum waits for none: the oldest may lack its confirmation until another worker,
+  // which has all its sums and so may be doing other things, turns its machine again.
   static constexpr std::uint32_t kRetriesAhead = 3;
   // Old rounds that are acknowledged again each time the oldest round is late.
   static constexpr std::uint32_t kReminders = 8;
@@ -96,6 +98,8 @@ class SlotRing {
   }
   void answered(Slot& slot, Nanos now);
   void start(Slot& slot, State state, Nanos now);
+  // Asks again for a round that waits for older ones no longer.
+  void revive(Slot& slot, Nanos now);
   std::optional<RoundRetry> take_reminder();
 
   std::uint32_t window_;
