@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
-
+from catchment.demo.pictures.document import document
 from catchment.host.collectives import Strided
 from catchment.host.torch.sharded.layout import ShardLayout
 
@@ -47,11 +46,7 @@ def draw() -> str:
     width = _LEFT + len(_STAGES) * (wide + _BETWEEN)
     height = _TOP + layout.ranks * _ROW + 12
     title = f"A layer gathered in two stages by {_NODES} nodes of {_LANES} ranks"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        '<rect width="100%" height="100%" rx="8" fill="#fff"/>',  # for pages and viewers with a dark background
-    ]
+    parts = []
     for rank in range(layout.ranks):
         name = f"node {rank // _LANES}, lane {rank % _LANES}"
         parts.append(f'<text class="rank" x="{_LEFT - 10}" y="{_TOP + rank * _ROW + 15}">{name}</text>')
@@ -59,7 +54,7 @@ def draw() -> str:
         left = _LEFT + column * (wide + _BETWEEN)
         parts.append(f'<text class="stage" x="{left + wide // 2}" y="36">{_STAGES[column]}</text>')
         parts += [_buffer(chunks, left, _TOP + rank * _ROW, layout.ranks) for rank, chunks in enumerate(held)]
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return document(title, width, height, _STYLE, parts)
 
 
 def _buffer(chunks: Chunks, left: int, top: int, count: int) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from catchment.demo.pictures.document import document
+
 _MARGIN, _TOP, _STEP, _BETWEEN = 70, 58, 34, 250
 _STYLE = (
     "text{font:12px sans-serif;fill:#222;text-anchor:middle}.actor{font-weight:bold;font-size:13px}"
@@ -48,20 +50,14 @@ class Diagram:
         widest = max((len(note) for _, note in self.rows), default=0)
         width = 2 * _MARGIN + _BETWEEN * (len(self.actors) - 1) + 7 * widest
         height = _TOP + _STEP * (len(self.rows) + 1)
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}">',
-            f"<title>{escape(self.title)}</title><style>{_STYLE}</style>",
-            '<rect width="100%" height="100%" rx="8" fill="#fff"/>',  # for pages and viewers with a dark background
-            *(self._actor(name, height) for name in self.actors),
-        ]
+        parts = [self._actor(name, height) for name in self.actors]
         for at, (arrows, note) in enumerate(self.rows):
             y = _TOP + _STEP * (at + 0.7)
             parts += [self._arrow(arrow, y) for arrow in arrows]
             parts.append(
                 f'<text class="note" x="{self._x(self.actors[-1]) + 16}" y="{y + 4:.0f}">{escape(note)}</text>'
             )
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return document(self.title, width, height, _STYLE, parts)
 
     def _x(self, name: str) -> int:
         return _MARGIN + _BETWEEN * self.actors.index(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.rail_parts import Lane, Rail
+from catchment.host.collectives.rail_parts import Rail, RailPart
 from catchment.host.collectives.rail_set import RailHealth, RailSet, RailState
 from catchment.host.collectives.rail_split import RailCost, RailPolicy
 from catchment.host.collectives.scaling import Block, Delayed, Fixed, Scaling, Whole
@@ -18,10 +18,10 @@ __all__ = [
     "Communicator",
     "Delayed",
     "Fixed",
-    "Lane",
     "Rail",
     "RailCost",
     "RailHealth",
+    "RailPart",
     "RailPolicy",
     "RailSet",
     "RailState",

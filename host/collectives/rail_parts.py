@@ -12,8 +12,8 @@ from catchment.wire.rail_labels import control_label, spare_label
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """A further stream of a rail's switch, and the own address that it comes to, port 0 for any."""
+class RailPart:
+    """A part of the job that a rail's switch carries: its stream, and the own address for it, port 0 for any."""
 
     stream: Stream
     local: Address
@@ -45,8 +45,8 @@ class Rail:
     port: str = "auto"
     rate: int = 0
     switch_name: str = ""
-    control: Lane | None = None
-    spares: Mapping[str, Lane] = field(default_factory=dict)
+    control: RailPart | None = None
+    spares: Mapping[str, RailPart] = field(default_factory=dict)
 
 
 def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -56,19 +56,19 @@ def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def rails_of(parts: Mapping[str, Mapping[str, Any]]) -> list[Rail]:
     """What a rank needs of each of the rails that `parts` names."""
-    lanes = {label: Lane(Stream(**part["sums"]), tuple(part["local"])) for label, part in parts.items()}
+    carried = {label: RailPart(Stream(**part["sums"]), tuple(part["local"])) for label, part in parts.items()}
     names = names_rails(parts)
     return [
         Rail(
             name=name,
-            stream=lanes[name].stream,
-            local=lanes[name].local,
+            stream=carried[name].stream,
+            local=carried[name].local,
             switch=tuple(parts[name]["switch"]),
             announced=parts[name].get("port", ""),
             rate=parts[name].get("rate", 0),
             switch_name=parts[name].get("switch_name", ""),
-            control=lanes.get(control_label(name)),
-            spares={other: lanes[spare_label(name, other)] for other in names if spare_label(name, other) in lanes},
+            control=carried.get(control_label(name)),
+            spares={other: carried[spare_label(name, other)] for other in names if spare_label(name, other) in carried},
         )
         for name in names
     ]

@@ -14,7 +14,7 @@ from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
-from catchment.host.collectives.rail_parts import Lane, Rail, rails_of
+from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
 from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy
 from catchment.host.collectives.scaling import Block, Scaling
 
@@ -100,7 +100,7 @@ class RailSet(Communicator):
                 raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", "give bits per second, 0 for unknown")
             word.name = rail.name.encode()
             word.bytes_per_ms = min(rail.rate // _BITS_PER_BYTES_PER_MS, (1 << 32) - 1)
-            word.config = _config(rail, Lane(rail.stream, rail.local), rank, timing)
+            word.config = _config(rail, RailPart(rail.stream, rail.local), rank, timing)
             spares = [other.spares.get(rail.name) for other in rails if other is not rail]
             if rail.control is None or None in spares:
                 continue
@@ -175,12 +175,12 @@ class RailSet(Communicator):
         ]
 
 
-def _config(rail: Rail, lane: Lane, rank: int, timing: Timing) -> Config:
+def _config(rail: Rail, part: RailPart, rank: int, timing: Timing) -> Config:
     """A stream of a rail's switch."""
     return config_of(
-        lane.stream,
+        part.stream,
         rank=rank,
-        local=lane.local,
+        local=part.local,
         switch=rail.switch,
         path=chosen_path(rail.port, rank, rail.announced, rail.name),
         timing=timing,
