@@ -1,4 +1,4 @@
-/* The rounds in which the ranks of several rails agree which of them are broken (docs/explanation/rails.md, "When a rail fails").
+/* The rounds in which the ranks of several rails agree which of them are broken (docs/explanation/rail-failures.md).
  *
  * A round is an all-gather of a record of each rank, on a stream of its own on every rail that is asked; the first rail that brings
  * it counts.  A record says which rails are late with rounds before this one (they are not settled), and which of these the rank

@@ -1,4 +1,4 @@
-/* An all-reduce that loses a rail and gets it back (docs/explanation/rails.md, "When a rail fails").
+/* An all-reduce that loses a rail and gets it back (docs/explanation/rail-failures.md).
  *
  * U vectors of rail 0's stream, in place: a rank writes a finished sum over its own input.  A rank keeps every vector as it was
  * sent until all ranks have its sum.  The ranks meet in rounds, on streams that some rail always carries; a round ends with a

@@ -1,5 +1,5 @@
 // Rounds in which all ranks tell each other, over all rails at once, how far they are and which
-// rails fail them (docs/explanation/rails.md, "When a rail fails").
+// rails fail them (docs/explanation/rail-failures.md).
 //
 // A round is an all-gather of one record on a stream of its own on every rail; the first rail that
 // brings it counts, since all bring the same.  A rank takes part as soon as it hears that another

@@ -1,5 +1,4 @@
-// Which rails all ranks use, as all of them have agreed (docs/explanation/rails.md, "When a rail
-// fails").
+// Which rails all ranks use, as all of them have agreed (docs/explanation/rail-failures.md).
 //
 // Pure: every rank feeds the same rounds in the same order, and so comes to the same verdicts.
 #pragma once
