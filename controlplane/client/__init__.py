@@ -1,4 +1,4 @@
-"""P4Runtime client: names and readable values on any target (see docs/explanation/control-plane.md)."""
+"""P4Runtime client: names and readable values on any target (see docs/explanation/p4runtime-client.md)."""
 
 from catchment.controlplane.client.aio import AsyncSwitchClient
 from catchment.controlplane.client.cells import CounterCell, DirectCounterCell, MeterCell, RegisterCell

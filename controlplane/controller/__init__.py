@@ -1,1 +1,1 @@
-"""The controller: switches watched and restored, jobs, members and their losses (docs/explanation/control-plane.md)."""
+"""The controller: switches watched and restored, jobs, members and their losses (docs/explanation/controller.md)."""

@@ -1,4 +1,4 @@
-"""Jobs: planned on a topology, written to switches as table entries (docs/explanation/control-plane.md)."""
+"""Jobs: planned on a topology, written to switches as table entries (docs/explanation/jobs.md)."""
 
 from catchment.controlplane.jobs import kinds  # noqa: F401  registers them
 from catchment.controlplane.jobs.allocation import Allocator, Share

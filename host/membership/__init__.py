@@ -1,4 +1,4 @@
-"""A host's place in a job of the controller: joins, lives, learns of changes (docs/explanation/control-plane.md)."""
+"""A host's place in a job of the controller: joins, lives, learns of changes (docs/explanation/controller.md)."""
 
 from catchment.host.membership.credentials import Credentials
 from catchment.host.membership.description import Description

@@ -1,4 +1,4 @@
-"""The examples of docs/explanation/control-plane.md for one switch run as they stand."""
+"""The examples of docs/explanation/p4runtime-client.md for one switch run as they stand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY = TableEntry("l2", {"dst": "02:00:00:00:00:01"}, "forward", {"port": 3}, i
 
 def example(word: str, address: str) -> str:
     """The example that contains a word, for a switch at an address."""
-    page = (ROOT / "docs" / "explanation" / "control-plane.md").read_text("utf-8")
+    page = (ROOT / "docs" / "explanation" / "p4runtime-client.md").read_text("utf-8")
     (code,) = [
         block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if f'{word}("{ADDRESS}")' in block
     ]

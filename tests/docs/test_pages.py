@@ -20,7 +20,6 @@ _PAGE_NAME = re.compile(rb"\bdocs/[\w/-]+\.md\b")
 # Pages of more than 1500 words or with lines of more than 140 characters that are still to be divided.
 STILL_LONG = {
     "explanation/collectives.md",
-    "explanation/control-plane.md",
     "explanation/performance.md",
     "explanation/shared-memory.md",
     "howto/pytorch.md",
