@@ -17,6 +17,7 @@ from catchment.controlplane.topology.layout import (
 )
 from catchment.controlplane.topology.model import Host, Switch
 from catchment.controlplane.topology.network import Topology
+from catchment.svg import document
 
 _NO_RAIL = "#555"
 _COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e44ad", "#b7791f", "#16858d", "#a1346c", "#5d6d1e")
@@ -45,18 +46,12 @@ def draw(topology: Topology) -> str:
         rail = topology.rail_of(near)
         return _link(places[near], places[far], ports, _NO_RAIL if rail is None else colours[rail])
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">',
-        f"<title>{escape(topology.name)}</title><style>{_STYLE}</style>",
-        '<rect width="100%" height="100%" rx="8" fill="#fff"/>',  # for pages and viewers with a dark background
-    ]
-    parts += [_frame(frame) for frame in layout.frames]
+    parts = [_frame(frame) for frame in layout.frames]
     parts += [cable(link.a.switch, link.b.switch, (link.a.port, link.b.port)) for link in topology.links]
     parts += [cable(nic.link.switch, nic.name, (nic.link.port, None)) for nic in topology.nics()]
     parts += [_switch(switch, places[switch.name]) for switch in topology.switches.values()]
     parts += [_host(host, places[host.name]) for host in topology.hosts.values()]
-    return "\n".join([*parts, *legend, "</svg>"]) + "\n"
+    return document(topology.name, width, height, _STYLE, [*parts, *legend])
 
 
 def _legend(colours: Mapping[str, str], top: float) -> list[str]:

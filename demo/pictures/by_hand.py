@@ -1,97 +1,104 @@
-"""A job of two workers on luwu.p4 in this process, whose frames are sent by hand."""
+"""Jobs that the control plane has planned, on switches in this process; their frames are sent by hand."""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
-from scapy.packet import Packet
-
-from catchment.checkout import ROOT
-from catchment.softswitch.build import build
+from catchment.controlplane.deployment.fabric import forwarding_config
+from catchment.controlplane.jobs import JobPlan
+from catchment.controlplane.jobs.entries import switch_configs
+from catchment.controlplane.topology import Topology
+from catchment.sim.cosim.switch import build_switch, write_config
 from catchment.softswitch.inprocess import Switch
-from catchment.wire.generated.constants import UDP_PORT, DataType, Mode, PacketType
-from catchment.wire.generated.scapy_layers import Catchment, Lanes
+from catchment.wire.generated.constants import (
+    HEADER_BYTES,
+    HEADER_OFFSET,
+    UDP_PORT,
+    DataType,
+    Flag,
+    Header,
+    PacketType,
+)
+from catchment.wire.udp_frame import UdpPeer, udp_frame
 
-WORKERS, SLOTS, LANES = 2, 4, 8
-_GEN, _GROUP = 1, 2
-_SWITCH_IP, _SWITCH_MAC = "10.0.0.254", "02:00:00:00:00:fe"
+_SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """What the switch remembers of a slot: whose vectors are in it, a bit each, and the first lane of their sum."""
+class Heard:
+    """A frame that a host gets: its header, and its lanes."""
 
-    workers: int
-    total: int
-
-
-class TwoWorkers:
-    """The switch, and what its two workers send."""
-
-    def __init__(self) -> None:
-        defines = {"LANES": str(LANES), "SLOTS": "16", "MAX_WORKERS": str(WORKERS), "JOBS": "2"}
-        self._switch = Switch(build(ROOT / "p4src" / "luwu.p4", defines=defines))
-        self._switch.insert("own_addresses", {"target": _number(_SWITCH_IP)}, "answer", mac=_number(_SWITCH_MAC))
-        self._switch.multicast(_GROUP, [worker + 1 for worker in range(WORKERS)])
-        for worker in range(WORKERS):
-            self._insert(worker)
-
-    def _insert(self, worker: int) -> None:
-        match = {"gen": _GEN, "port": worker + 1}
-        place = {"base": 0, "mask": SLOTS - 1, "job": 0, "group": _GROUP, "up_port": 0, "up_wid": 0}
-        own = {"wid": worker, "own": 1 << worker, "full": (1 << WORKERS) - 1}
-        source = {"src_ip": _number(_ip(worker)), "src_udp": UDP_PORT}
-        self._switch.insert("jobs", match, "worker", mode=Mode.ALLREDUCE, **own, **place, **source)
-        self._switch.insert(
-            "receivers",
-            match,
-            "rewrite",
-            dst_mac=_number(_mac(worker)),
-            dst_ip=_number(_ip(worker)),
-            dst_udp=UDP_PORT,
-            src_mac=_number(_SWITCH_MAC),
-            src_ip=_number(_SWITCH_IP),
-        )
-
-    def vector(self, worker: int, seq: int, value: int) -> dict[int, int]:
-        """A worker sends a vector of one value; the first lane of what comes out, by the worker that gets it."""
-        header = Catchment(
-            type=PacketType.PA, flags="ACKV", gen=_GEN, wid=worker, dtype=DataType.INT32, lanes=LANES, seq=seq,
-            ack=seq, credit=seq + SLOTS,
-        )  # fmt: skip
-        out = self._inject(worker, header / Lanes(values=[value] * LANES))
-        return {receiver: frame[Lanes].values[0] for receiver, frame in out.items()}
-
-    def heartbeat(self, worker: int, ack: int, credit: int) -> dict[int, tuple[int, int]]:
-        """A worker says what it has and has room for; (ack, credit) of what comes out, by the worker that gets it."""
-        header = Catchment(type=PacketType.HB, flags="ACKV", gen=_GEN, wid=worker, ack=ack, credit=credit)
-        out = self._inject(worker, header)
-        return {receiver: (frame[Catchment].ack, frame[Catchment].credit) for receiver, frame in out.items()}
-
-    def slot(self, number: int) -> Slot:
-        """What is in a slot."""
-        return Slot(self._switch.read_register("bitmap", number), self._switch.read_register("lane0.sum", number))
-
-    def _inject(self, worker: int, payload: Packet) -> dict[int, Packet]:
-        frame = (
-            Ether(dst=_SWITCH_MAC, src=_mac(worker))
-            / IP(src=_ip(worker), dst=_SWITCH_IP)
-            / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0)
-            / payload
-        )
-        return {port - 1: Ether(raw) for port, raw in self._switch.inject(worker + 1, bytes(frame))}
+    header: Header
+    lanes: Sequence[int]
 
 
-def _number(address: str) -> int:
-    return int(IPv4Address(address)) if "." in address else int(address.replace(":", ""), 16)
+def running_switches(topology: Topology) -> dict[str, Switch]:
+    """Every switch of a topology with its program, and the entries that it has before any job."""
+    switches = {name: build_switch(switch, _SEED) for name, switch in topology.switches.items()}
+    for name, switch in switches.items():
+        write_config(forwarding_config(topology, name), switch)
+    return switches
 
 
-def _ip(worker: int) -> str:
-    return f"10.0.0.{worker + 1}"
+class HandJob:
+    """The first stream of a job, and what its members send.
+
+    Args:
+        job: a plan whose members are all at one switch.
+        topology: what it was planned on; of several rails, the plane of the job's.
+        switches: `running_switches`; the job's entries are written here.
+    """
+
+    def __init__(self, job: JobPlan, topology: Topology, switches: Mapping[str, Switch]) -> None:
+        (config,) = switch_configs(job, topology)
+        self._job, self._topology = job, topology
+        self._switch = switches[config.switch]
+        self._where = topology.switch(config.switch)
+        self._stream = job.streams[0]
+        self._base = self._stream.share(config.switch).base
+        self._hosts = {topology.host(name).link.port: name for name in job.ports}
+        write_config(config, self._switch)
+
+    def vector(self, worker: str, seq: int, value: int) -> dict[str, Heard]:
+        """A worker sends a vector of one value; what comes out, by the host that gets it."""
+        lanes = [value] * self._job.lanes
+        header = self._header(worker, PacketType.PA, seq=seq, ack=seq, credit=seq + self._job.slots)
+        header = header._replace(dtype=DataType.INT32, lanes=len(lanes))
+        return self._inject(worker, header.pack() + struct.pack(f"!{len(lanes)}i", *lanes))
+
+    def heartbeat(self, worker: str, ack: int, credit: int) -> dict[str, Heard]:
+        """A worker says what it has and has room for; what comes out, by the host that gets it."""
+        return self._inject(worker, self._header(worker, PacketType.HB, seq=0, ack=ack, credit=credit).pack())
+
+    def acknowledge(self, worker: str, seq: int) -> dict[str, Heard]:
+        """A worker says that it has a round's sum; what comes out, by the host that gets it."""
+        header = self._header(worker, PacketType.ACK, seq=seq, ack=0, credit=0)
+        return self._inject(worker, header._replace(flags=Flag(0)).pack())
+
+    def register(self, name: str, seq: int) -> int:
+        """A cell of a register array that has one for each slot, in the slot of a sequence number."""
+        return self._switch.read_register(name, self._base + seq % self._stream.slots)
+
+    def _header(self, worker: str, kind: PacketType, *, seq: int, ack: int, credit: int) -> Header:
+        wid = self._job.workers.index(worker)
+        return Header(type=kind, flags=Flag.ACKV, gen=self._stream.gen, wid=wid, seq=seq, ack=ack, credit=credit)
+
+    def _inject(self, worker: str, payload: bytes) -> dict[str, Heard]:
+        host = self._topology.host(worker)
+        source = UdpPeer(_number(host.mac), int(host.ip.ip), self._job.ports[worker])
+        target = UdpPeer(_number(self._where.mac), int(IPv4Address(self._where.ip)), UDP_PORT)
+        out = self._switch.inject(host.link.port, udp_frame(payload, source, target))
+        return {self._hosts[port]: _heard(frame) for port, frame in out}
 
 
-def _mac(worker: int) -> str:
-    return f"02:00:00:00:00:0{worker + 1}"
+def _heard(frame: bytes) -> Heard:
+    header = Header.unpack(frame, HEADER_OFFSET)
+    lanes = struct.unpack_from(f"!{header.lanes}i", frame, HEADER_OFFSET + HEADER_BYTES)
+    return Heard(header, lanes)
+
+
+def _number(mac: str) -> int:
+    return int(mac.replace(":", ""), 16)

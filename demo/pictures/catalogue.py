@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from catchment.checkout import ROOT
+from catchment.controlplane.topology import Topology
+from catchment.controlplane.topology.draw import draw
 from catchment.demo.pictures import gather
-from catchment.demo.pictures.exchanges import heartbeat_minimum, slot_over_time
+from catchment.demo.pictures.exchanges import heartbeat_minimum, round_of_p4sgd, slot_over_time
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
     "slot-over-time": lambda: slot_over_time().svg(),
     "heartbeat-minimum": lambda: heartbeat_minimum().svg(),
+    "round-of-p4sgd": lambda: round_of_p4sgd().svg(),
     "stages-of-a-gather": gather.draw,
+    "two-racks": lambda: draw(Topology.load(ROOT / "sim" / "topologies" / "two-racks.yaml")),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catchment.demo.pictures.document import document
 from catchment.host.collectives import Strided
 from catchment.host.torch.sharded.layout import ShardLayout
+from catchment.svg import document
 
 _NODES, _LANES = 2, 4
 _CELL, _ROW, _LEFT, _TOP, _BETWEEN = 22, 30, 108, 64, 40

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from catchment.checkout import ROOT
-from catchment.controlplane.topology import Topology
-from catchment.controlplane.topology.draw import draw
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -48,11 +46,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_site_has_every_page() -> None:
     listed = re.findall(r"^\s+- ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
-
-
-def test_the_figure_of_the_cluster_is_its_topology() -> None:
-    topology = Topology.load(ROOT / "sim" / "topologies" / "two-racks.yaml")
-    assert (ROOT / "docs" / "figures" / "two-racks.svg").read_text("utf-8") == draw(topology)
 
 
 def test_every_figure_is_shown_with_a_text() -> None:
