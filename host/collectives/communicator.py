@@ -342,7 +342,7 @@ class Communicator:
             raise self.error or AssertionError
 
     def stats(self) -> dict[str, int]:
-        """Counters since the start; see docs/explanation/collectives.md."""
+        """Counters since the start; see docs/reference/collectives.md."""
         stats = Stats()
         self._library.catchment_group_get_stats(self._handle, ctypes.byref(stats))
         return {name: int(getattr(stats, name)) for name, *_ in Stats._fields_}

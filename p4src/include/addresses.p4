@@ -6,13 +6,15 @@ const bit<16> ARP_REQUEST = 1;
 const bit<16> ARP_REPLY = 2;
 
 control Addresses(in headers_t hdr, inout metadata_t meta) {
-    action answer(mac_t mac) {
+    @brief("the frame is for the switch; ARP requests are answered")
+    action answer(@brief("Ethernet address that ARP answers give") mac_t mac) {
         meta.own_address = 1;
         meta.own_mac = mac;
     }
+    @brief("the addresses of the switch itself")
     table own_addresses {
         key = {
-            meta.target_ip : exact @name("target");
+            meta.target_ip : exact @name("target") @brief("IPv4 address that the frame is for, or that ARP asks for");
         }
         actions = { answer; NoAction; }
         default_action = NoAction();

@@ -3,24 +3,28 @@
 #define CATCHMENT_ANSWERS_P4
 
 control Answers(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    action to_workers(PacketType type) {
+    @brief("a copy to each worker")
+    action to_workers(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.mcast_grp = meta.job.group;
         meta.route = Route.JOB;
     }
-    action to_sender(PacketType type) {
+    @brief("back to the one who sent it")
+    action to_sender(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
         meta.route = Route.JOB;
     }
+    @brief("nothing leaves")
     action absorb() {
         mark_to_drop(standard_metadata);
     }
+    @brief("what leaves, as what type, and to whom")
     table answers {
         key = {
-            meta.event : exact @name("event");
-            hdr.catchment.type : exact @name("type");
-            meta.slot.again : exact @name("again");
+            meta.event : exact @name("event") @brief("what came of the frame: Event of the program");
+            hdr.catchment.type : exact @name("type") @brief("PacketType of the frame");
+            meta.slot.again : exact @name("again") @brief("1: this worker's vector was in already");
         }
         actions = { to_workers; to_sender; absorb; }
         const default_action = absorb();

@@ -3,40 +3,46 @@
 #define CATCHMENT_EMISSIONS_P4
 
 control Emissions(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    action to_workers(PacketType type) {
+    @brief("a copy to each worker")
+    action to_workers(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.mcast_grp = meta.job.group;
         meta.route = Route.JOB;
     }
-    action to_sender(PacketType type) {
+    @brief("back to the one who sent it")
+    action to_sender(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.egress_spec = standard_metadata.ingress_port;
         meta.route = Route.JOB;
     }
-    action to_root(PacketType type) {
+    @brief("to the root")
+    action to_root(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         standard_metadata.egress_spec = meta.job.up_port;
         meta.route = Route.JOB;
     }
-    // A rack is one worker of its parent.
-    action to_parent(PacketType type) {
+    @brief("to the parent switch, as of one worker")
+    action to_parent(@brief("PacketType that the frame leaves as") PacketType type) {
         hdr.catchment.type = type;
         hdr.catchment.wid = meta.job.up_wid;
         standard_metadata.egress_spec = meta.job.up_port;
         meta.route = Route.JOB;
     }
+    @brief("a copy to each worker, unchanged")
     action pass_on() {
         standard_metadata.mcast_grp = meta.job.group;
         meta.route = Route.JOB;
     }
+    @brief("nothing leaves")
     action absorb() {
         mark_to_drop(standard_metadata);
     }
+    @brief("what leaves, as what type, and to whom")
     table emissions {
         key = {
-            meta.event : exact @name("event");
-            meta.job.mode : exact @name("mode");
-            meta.slot.again : ternary @name("again");
+            meta.event : exact @name("event") @brief("what came of the frame: Event of the program");
+            meta.job.mode : exact @name("mode") @brief("Mode of the stream on this switch");
+            meta.slot.again : ternary @name("again") @brief("1: this worker's vector was in already");
         }
         actions = { to_workers; to_sender; to_root; to_parent; pass_on; absorb; }
         const default_action = absorb();

@@ -6,15 +6,16 @@ control IngressFaults(inout metadata_t meta, in port_t port) {
     bit<32> dice = 32w0xffffffff;
     bit<32> limit = 0;
 
-    action maybe_drop(bit<32> threshold) {
+    @brief("drops a frame now and then, as it arrives: FAULT_INGRESS")
+    action maybe_drop(@brief("the probability times 2^32") bit<32> threshold) {
         random(dice, 32w0, 32w0xffffffff);
         limit = threshold;
     }
-    // `type` is 0 for plain traffic.
+    @brief("loss on purpose, for tests; empty unless somebody wants it")
     table ingress_faults {
         key = {
-            port : exact @name("port");
-            meta.packet_type : ternary @name("type");
+            port : exact @name("port") @brief("port that the frame came in at");
+            meta.packet_type : ternary @name("type") @brief("PacketType of a job's frame; 0: plain traffic");
         }
         actions = { maybe_drop; NoAction; }
         default_action = NoAction();
@@ -32,14 +33,16 @@ control EgressFaults(inout metadata_t meta, in port_t port) {
     bit<32> dice = 32w0xffffffff;
     bit<32> limit = 0;
 
-    action maybe_drop(bit<32> threshold) {
+    @brief("drops a frame now and then, as it leaves: FAULT_EGRESS")
+    action maybe_drop(@brief("the probability times 2^32") bit<32> threshold) {
         random(dice, 32w0, 32w0xffffffff);
         limit = threshold;
     }
+    @brief("loss on purpose, for tests; empty unless somebody wants it")
     table egress_faults {
         key = {
-            port : exact @name("port");
-            meta.packet_type : ternary @name("type");
+            port : exact @name("port") @brief("port that the frame leaves at");
+            meta.packet_type : ternary @name("type") @brief("PacketType of a job's frame; 0: plain traffic");
         }
         actions = { maybe_drop; NoAction; }
         default_action = NoAction();

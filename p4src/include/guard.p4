@@ -13,39 +13,43 @@ control Guard(in headers_t hdr, inout metadata_t meta, in port_t port) {
     mac_t host_mac = 0;
     ip_t host_ip = 0;
 
-    // One NIC with one address.
-    action host(mac_t mac, ip_t ip) {
+    @brief("one NIC with one address is plugged in")
+    action host(@brief("its Ethernet address") mac_t mac, @brief("its IPv4 address") ip_t ip) {
         is_bound = 1;
         host_mac = mac;
         host_ip = ip;
     }
-    // A switch is at the other end, which has bound its own hosts.
+    @brief("a switch is at the other end, which has bound its own hosts")
     action trunk() {
         from_switch = 1;
     }
-    // Nobody is known there.
+    @brief("nobody is known there: FORGED_SOURCE")
     action stranger() {
         meta.drop = DropReason.FORGED_SOURCE;
     }
     // Until the control plane sets `stranger`, a port that nothing is said of may send what it likes.
+    @brief("who is plugged in at a port, and so what plain traffic may come from there")
     table bindings {
         key = {
-            port : exact @name("port");
+            port : exact @name("port") @brief("port that the frame came in at");
         }
         actions = { host; trunk; stranger; NoAction; }
         default_action = NoAction();
         size = 512;
     }
 
+    @brief("an address of this switch: no host may say that it has it")
     action own() {
         is_own = 1;
     }
+    @brief("an address of another switch: hosts may neither have it nor send to it")
     action other() {
         is_other = 1;
     }
+    @brief("the addresses of all switches of the network")
     table switch_addresses {
         key = {
-            address : exact @name("address");
+            address : exact @name("address") @brief("IPv4 address: the sender's of ARP, else the destination");
         }
         actions = { own; other; NoAction; }
         default_action = NoAction();

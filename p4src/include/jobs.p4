@@ -9,9 +9,19 @@ const worker_bits_t BUILT_WORKERS = (1 << MAX_WORKERS) - 1;
 control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
     direct_counter(CounterType.packets_and_bytes) job_packets;
 
-    // A worker, or a child rack, is on this port.
-    action worker(Mode mode, bit<8> wid, worker_bits_t own, bit<32> base, bit<32> mask, worker_bits_t full,
-                  bit<16> job, bit<16> group, port_t up_port, bit<8> up_wid, ip_t src_ip, bit<16> src_udp) {
+    @brief("a worker, or a switch that is one worker of this switch, is on this port")
+    action worker(@brief("what this switch does with the stream: Mode") Mode mode,
+                  @brief("the worker's index, from 0") bit<8> wid,
+                  @brief("the worker's bit, 1 << wid; must be in `full`") worker_bits_t own,
+                  @brief("first slot of the stream") bit<32> base,
+                  @brief("slots of the stream - 1, where the slots are a power of two") bit<32> mask,
+                  @brief("the bits of all workers on this switch") worker_bits_t full,
+                  @brief("row of the job's stream in the registers that each job has once") bit<16> job,
+                  @brief("multicast group of the workers' ports") bit<16> group,
+                  @brief("port towards the root (REDUCE, BCAST) or the parent switch (LEAF)") port_t up_port,
+                  @brief("LEAF: index of this switch as a worker of its parent") bit<8> up_wid,
+                  @brief("IPv4 address that the frames must come from") ip_t src_ip,
+                  @brief("UDP port that the frames must come from") bit<16> src_udp) {
         meta.job.from_root = 0;
         meta.job.mode = mode;
         meta.job.wid = wid;
@@ -27,8 +37,12 @@ control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
         meta.job.src_udp = src_udp;
         job_packets.count();
     }
-    // The root, or the parent switch, is on this port.
-    action root(Mode mode, bit<16> job, bit<16> group, ip_t src_ip, bit<16> src_udp) {
+    @brief("the root, or the parent switch, is on this port")
+    action root(@brief("what this switch does with the stream: Mode") Mode mode,
+                @brief("row of the job's stream in the registers that each job has once") bit<16> job,
+                @brief("multicast group of the workers' ports") bit<16> group,
+                @brief("IPv4 address that the frames must come from") ip_t src_ip,
+                @brief("UDP port that the frames must come from") bit<16> src_udp) {
         meta.job.from_root = 1;
         meta.job.mode = mode;
         meta.job.wid = 0;
@@ -38,13 +52,15 @@ control Jobs(in headers_t hdr, inout metadata_t meta, in port_t port) {
         meta.job.src_udp = src_udp;
         job_packets.count();
     }
+    @brief("no job has this generation on this port: UNKNOWN_JOB")
     action unknown() {
         meta.drop = DropReason.UNKNOWN_JOB;
     }
+    @brief("whose frame a job's frame is, by its generation and the port it came in at")
     table jobs {
         key = {
-            hdr.catchment.gen : exact @name("gen");
-            port : exact @name("port");
+            hdr.catchment.gen : exact @name("gen") @brief("generation of the stream");
+            port : exact @name("port") @brief("port that the frame came in at");
         }
         actions = { worker; root; unknown; }
         const default_action = unknown();

@@ -3,18 +3,22 @@
 #define CATCHMENT_L2_P4
 
 control L2(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    action forward(port_t port) {
+    @brief("sends the frame out")
+    action forward(@brief("port to send it to") port_t port) {
         standard_metadata.egress_spec = port;
     }
-    action flood(bit<16> group) {
+    @brief("sends a copy to each port of a group but the one that the frame came in at")
+    action flood(@brief("multicast group") bit<16> group) {
         standard_metadata.mcast_grp = group;
     }
+    @brief("drops the frame: NO_ROUTE")
     action no_route() {
         meta.drop = DropReason.NO_ROUTE;
     }
+    @brief("where frames that are not for the switch go")
     table l2 {
         key = {
-            hdr.ethernet.dst : exact @name("dst");
+            hdr.ethernet.dst : exact @name("dst") @brief("Ethernet destination");
         }
         actions = { forward; flood; no_route; }
         default_action = no_route();

@@ -3,26 +3,31 @@
 #define CATCHMENT_PATHS_P4
 
 control Paths(in headers_t hdr, inout metadata_t meta) {
-    action aggregate(bit<1> merge) {
+    @brief("adds the vector to its slot")
+    action aggregate(@brief("1: the frame's ack and credit join the heartbeat table") bit<1> merge) {
         meta.path = Path.AGGREGATE;
         meta.merge = merge;
     }
+    @brief("merges the frame's ack and credit")
     action heartbeat() {
         meta.path = Path.HEARTBEAT;
         meta.merge = 1;
     }
+    @brief("passes the frame on to all workers, without state")
     action relay() {
         meta.path = Path.RELAY;
         meta.event = Event.RELAYED;
     }
+    @brief("nobody on this port may send this type in this mode: WRONG_DIRECTION")
     action wrong_direction() {
         meta.drop = DropReason.WRONG_DIRECTION;
     }
+    @brief("which types a port may send, by the member on it and by the job's mode")
     table paths {
         key = {
-            meta.job.from_root : exact @name("from_root");
-            meta.job.mode : exact @name("mode");
-            hdr.catchment.type : exact @name("type");
+            meta.job.from_root : exact @name("from_root") @brief("1: the root or the parent switch is on the port");
+            meta.job.mode : exact @name("mode") @brief("Mode of the stream on this switch");
+            hdr.catchment.type : exact @name("type") @brief("PacketType of the frame");
         }
         actions = { aggregate; heartbeat; relay; wrong_direction; }
         const default_action = wrong_direction();

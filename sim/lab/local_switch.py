@@ -29,7 +29,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
 
 LANES = 1024
-SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/explanation/collectives.md)
+SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/measurements/collectives.md)
 PATIENCE = 60.0
 GROUPS = 32
 """So many groups have room for all their slots; 4 KiB of memory a slot, once it is used."""

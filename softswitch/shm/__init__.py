@@ -4,7 +4,7 @@
         port.send(frame)
         replies = port.receive(timeout=1.0)
 
-docs/explanation/shared-memory.md has the format and the C interface; one `Port` is for one thread at a time.
+docs/reference/shared-memory.md has the C interface; one `Port` is for one thread at a time.
 """
 
 from catchment.softswitch.shm.errors import DetachedError, ShmError

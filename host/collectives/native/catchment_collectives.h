@@ -1,4 +1,4 @@
-/* Collectives through the switch, for C and whatever can call C (docs/explanation/collectives.md).
+/* Collectives through the switch, for C and whatever can call C (docs/reference/collectives.md).
  *
  * A communicator is one rank of an all-reduce job.  All ranks call the same operations in the same
  * order.  Every function may be called from any thread. */
@@ -16,9 +16,12 @@ extern "C" {
 #define CATCHMENT_COLLECTIVES_ABI 7
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
+/* A communicator: one rank of a job, on one network or on several rails. */
 typedef struct catchment_group catchment_group;
+/* An operation that was started. */
 typedef struct catchment_work catchment_work;
 
+/* What an operation does. */
 enum catchment_kind {
   CATCHMENT_ALL_REDUCE = 1,
   CATCHMENT_REDUCE = 2,
@@ -31,6 +34,7 @@ enum catchment_kind {
   /* Moves nothing: the operation that the other ranks have called fails there as a mismatch. */
   CATCHMENT_REFUSED = 8
 };
+/* What a sum becomes: as it is, divided by the ranks, or the largest of all instead. */
 enum catchment_reduction { CATCHMENT_SUM = 0, CATCHMENT_MEAN = 1, CATCHMENT_MAX = 2 };
 /* As DataType in wire/frame.toml; BYTES for broadcast and all_gather. */
 enum catchment_type {
@@ -52,24 +56,26 @@ enum catchment_scaling {
   CATCHMENT_WHOLE = 4
 };
 
+/* What a rank must know to take part in a job; the control plane's description of the job has it.
+ * Zeros are no defaults unless they are said to be. */
 typedef struct catchment_group_config {
-  uint32_t gen;
+  uint32_t gen; /* of the job's stream */
   uint32_t ranks;
-  uint32_t rank;
-  uint32_t slots;  /* T of the job, a power of two */
-  uint32_t window; /* at most slots; 0: slots */
-  uint32_t base_seq;
-  uint32_t lanes; /* of the switch program, at least two for each rank */
-  uint16_t local_port;
-  uint16_t switch_port;
-  const char* local_ip;
-  const char* switch_ip;
-  const char* shm_path; /* NULL: UDP */
-  int64_t attach_ns;    /* how long to wait for a shared-memory port */
-  int64_t timeout_ns;   /* without progress, after which pending operations fail */
-  int64_t spin_ns;      /* how long a thread that waits looks before it sleeps */
-  int64_t absent_ns;    /* how long the switch may be gone (shared memory), or answer nothing (UDP),
-                           while operations are pending; 0: as long as their timeout */
+  uint32_t rank;         /* from 0 */
+  uint32_t slots;        /* T of the job, a power of two */
+  uint32_t window;       /* at most slots; 0: slots */
+  uint32_t base_seq;     /* sequence number of the stream's first vector */
+  uint32_t lanes;        /* of the switch program, at least two for each rank */
+  uint16_t local_port;   /* UDP */
+  uint16_t switch_port;  /* UDP */
+  const char* local_ip;  /* dotted, as the job's entries have it */
+  const char* switch_ip; /* dotted */
+  const char* shm_path;  /* NULL: UDP */
+  int64_t attach_ns;     /* how long to wait for a shared-memory port */
+  int64_t timeout_ns;    /* without progress, after which pending operations fail */
+  int64_t spin_ns;       /* how long a thread that waits looks before it sleeps */
+  int64_t absent_ns; /* how long the switch may be gone (shared memory), or answer nothing (UDP),
+                        while operations are pending; 0: as long as their timeout */
   const char* switch_name; /* for messages; NULL: its address alone */
 } catchment_group_config;
 
@@ -84,6 +90,7 @@ typedef struct catchment_rail {
   const catchment_group_config* control;
   const catchment_group_config* spares;
 } catchment_rail;
+/* Of one communicator. */
 enum { CATCHMENT_MOST_RAILS = 8 };
 /* How an operation is split over the rails. */
 enum catchment_rail_policy {
@@ -93,16 +100,19 @@ enum catchment_rail_policy {
   CATCHMENT_RAILS_SLICES = 3,    /* slices in turn */
   CATCHMENT_RAILS_SINGLE = 4     /* the best rail alone */
 };
+/* What it takes to use a rail. */
 typedef struct catchment_rail_cost {
-  uint32_t start_ns;
+  uint32_t start_ns;     /* before the first byte */
   uint32_t bytes_per_ms; /* 0: not to be used */
   uint32_t nominal;      /* in any unit that the rails share */
 } catchment_rail_cost;
+/* The part of an operation that goes over one rail. */
 typedef struct catchment_rail_share {
-  uint32_t rail;
+  uint32_t rail;  /* its index */
   uint64_t first; /* elements */
   uint64_t elements;
 } catchment_rail_share;
+/* What a rail has done so far. */
 typedef struct catchment_rail_state {
   catchment_rail_cost cost; /* as all ranks have measured it */
   uint64_t parts;           /* of operations, that went over it */
@@ -112,21 +122,23 @@ typedef struct catchment_rail_state {
   uint64_t incidents;       /* how often it was found broken */
   int64_t last_incident_ns; /* from the last sum to when all knew, of the last one */
 } catchment_rail_state;
+/* Whether all ranks use a rail. */
 enum catchment_rail_health {
   CATCHMENT_RAIL_UP = 0,
   CATCHMENT_RAIL_DOWN = 1,
   CATCHMENT_RAIL_PROBATION = 2 /* it answers again, and is not used yet */
 };
 
+/* An operation as a rank calls it. */
 typedef struct catchment_call {
-  int32_t kind;
-  int32_t reduction;
-  int32_t type;
-  int32_t scaling;
-  int32_t exponent;
-  int32_t root;
-  int32_t priority;
-  uint32_t tag;
+  int32_t kind;       /* enum catchment_kind */
+  int32_t reduction;  /* enum catchment_reduction */
+  int32_t type;       /* enum catchment_type, of the elements */
+  int32_t scaling;    /* enum catchment_scaling */
+  int32_t exponent;   /* what it means depends on the scaling */
+  int32_t root;       /* rank that a reduce goes to or a broadcast comes from */
+  int32_t priority;   /* a larger one overtakes */
+  uint32_t tag;       /* must be equal on all ranks */
   uint64_t elements;  /* of `source` on each rank; a multiple of the ranks for REDUCE_SCATTER */
   const void* source; /* both stay in place until the operation is done */
   void* target;       /* may be `source` */
@@ -141,42 +153,44 @@ typedef struct catchment_call {
   uint64_t stride;
 } catchment_call;
 
+/* How an operation ended, or a communicator. */
 typedef struct catchment_result {
   int32_t done;
   int32_t failed;
-  int32_t fatal;
+  int32_t fatal;    /* the communicator has failed with it */
   int32_t exponent; /* the largest that was agreed */
   uint32_t peers;   /* bits of the ranks that a failure is about */
   int32_t has_seq;
-  uint32_t seq;
-  int32_t any_saturated;
-  uint64_t vectors;
-  uint64_t retransmissions;
-  uint64_t saturated;
-  uint64_t nonfinite;
-  int64_t latency_ns;
+  uint32_t seq;             /* sequence number that a failure is about, if has_seq */
+  int32_t any_saturated;    /* a rank's values were cut */
+  uint64_t vectors;         /* sent, once each */
+  uint64_t retransmissions; /* vectors sent again */
+  uint64_t saturated;       /* own elements that were cut */
+  uint64_t nonfinite;       /* own elements that were NaN or infinite */
+  int64_t latency_ns;       /* from the call to the end */
   const char* kind; /* of the failure; these live as long as the work or, of a group, the thread's
                        next call */
   const char* message;
   const char* hint;
 } catchment_result;
 
+/* Counters since a communicator was opened. */
 typedef struct catchment_group_stats {
   uint64_t frames_sent;
   uint64_t frames_received;
   uint64_t bytes_sent;
   uint64_t bytes_received;
   uint64_t retransmissions;
-  uint64_t timeouts;
+  uint64_t timeouts; /* of the retransmission timer */
   uint64_t heartbeats_sent;
   uint64_t heartbeats_received;
   uint64_t frames_asked_for;
   uint64_t saturated;
   uint64_t nonfinite;
   uint64_t socket_errors;
-  uint64_t rejected;
-  uint64_t in_flight;
-  uint64_t held;
+  uint64_t rejected;  /* frames that are none of this job's */
+  uint64_t in_flight; /* vectors without their sum, now */
+  uint64_t held;      /* sums that came early, now */
   uint64_t operations;
   uint64_t round_trip_ns;
   uint64_t retransmit_timeout_ns;
@@ -184,14 +198,14 @@ typedef struct catchment_group_stats {
   uint64_t exponents_missed;  /* and again, since it was wrong */
 } catchment_group_stats;
 
+/* CATCHMENT_COLLECTIVES_ABI of the library: compare it before anything else is called. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_collectives_abi(void);
 
-/* NULL: `error` says why, in up to `error_bytes` with the final zero. */
+/* Opens a communicator.  NULL: `error` says why, in up to `error_bytes` with the final zero. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_group_open(
     const catchment_group_config* config, char* error, size_t error_bytes);
 /* As catchment_group_open() for ranks with `count` rails; all have the same ranks, lanes and
- * slots.  All
- * ranks give the same rails in the same order and the same policy. */
+ * slots.  All ranks give the same rails in the same order and the same policy. */
 CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_rails_open(const catchment_rail* rails,
                                                                    uint32_t count, int32_t policy,
                                                                    char* error, size_t error_bytes);
@@ -218,6 +232,7 @@ CATCHMENT_COLLECTIVES_PUBLIC catchment_work* catchment_group_start(catchment_gro
 /* Whether the communicator has failed, and how (`done` and the counters are 0). */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_failure(catchment_group* group,
                                                           catchment_result* result);
+/* Fills in the counters. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_get_stats(const catchment_group* group,
                                                             catchment_group_stats* stats);
 /* Fails what is pending, serves the others for up to `linger_ns` and gives the port back.  The
@@ -228,11 +243,14 @@ CATCHMENT_COLLECTIVES_PUBLIC void catchment_group_free(catchment_group* group);
 
 /* 1 when it is done within `limit_ns`; the calling thread runs the protocol meanwhile. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_wait(catchment_work* work, int64_t limit_ns);
+/* 1 when it is done; runs no protocol. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_done(const catchment_work* work);
 /* 1: nothing of it was sent, and it now fails on all ranks; 0: it runs to its end. */
 CATCHMENT_COLLECTIVES_PUBLIC int catchment_work_cancel(catchment_work* work);
+/* How it stands, also before it is done. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_work_result(const catchment_work* work,
                                                         catchment_result* result);
+/* Gives it back; the operation itself goes on. */
 CATCHMENT_COLLECTIVES_PUBLIC void catchment_work_free(catchment_work* work);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* Shared-memory ports of catchment-switch: the peer's side, for C and whatever can call C.
  *
  * A peer attaches to a port by the path of its socket, gets two rings of frames in shared memory,
- * and sends and receives Ethernet frames; docs/explanation/shared-memory.md has format, example,
+ * and sends and receives Ethernet frames; docs/reference/shared-memory.md has an example
  * and what happens when a side dies.  One thread at a time may use a port; ports are
  * independent. */
 #ifndef CATCHMENT_SHM_H
@@ -18,6 +18,7 @@ extern "C" {
 #define CATCHMENT_SHM_ABI 1
 #define CATCHMENT_SHM_PUBLIC __attribute__((visibility("default")))
 
+/* The peer's end of a port. */
 typedef struct catchment_shm catchment_shm;
 
 /* What a call returns instead of a count.  The text of the last one: catchment_shm_error(). */
@@ -31,6 +32,7 @@ enum catchment_shm_status {
   CATCHMENT_SHM_SYSTEM = -6    /* the operating system refused: see the text */
 };
 
+/* What can be waited for. */
 enum catchment_shm_event {
   CATCHMENT_SHM_FRAMES = 1, /* frames can be received */
   CATCHMENT_SHM_ROOM = 2    /* a frame can be sent */
@@ -43,6 +45,7 @@ typedef struct catchment_shm_frame {
   uint32_t room;   /* receive: bytes at data */
 } catchment_shm_frame;
 
+/* What a port has done so far. */
 typedef struct catchment_shm_info {
   uint32_t cells;       /* frames that fit a ring */
   uint32_t frame_bytes; /* the longest frame */
@@ -55,6 +58,7 @@ typedef struct catchment_shm_info {
   int32_t attached; /* 0: detached for now */
 } catchment_shm_info;
 
+/* CATCHMENT_SHM_ABI of the library: compare it before anything else is called. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_abi(void);
 
 /* Attaches to the port whose socket is at `path`, waiting up to `timeout_ms` for the switch to be
@@ -65,6 +69,7 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_abi(void);
 CATCHMENT_SHM_PUBLIC catchment_shm* catchment_shm_attach(const char* path, int timeout_ms,
                                                          int* status, char* error,
                                                          size_t error_bytes);
+/* Gives the port back to the switch, and the memory to the system. */
 CATCHMENT_SHM_PUBLIC void catchment_shm_detach(catchment_shm* port);
 
 /* Copies up to `count` frames into the ring and tells the switch.  Returns how many; fewer: the
@@ -77,23 +82,25 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_send(catchment_shm* port, const catchment
 CATCHMENT_SHM_PUBLIC int catchment_shm_receive(catchment_shm* port, catchment_shm_frame* frames,
                                                int count);
 
-/* As catchment_shm_receive(), without the copy: sets `data` to where the frame lies in the ring, and
- * `room` and `length` to its length.  It stays there until the next catchment_shm_peek() or
+/* As catchment_shm_receive(), without the copy: sets `data` to where the frame lies in the ring,
+ * and `room` and `length` to its length.  It stays there until the next catchment_shm_peek() or
  * catchment_shm_receive(), so call one before every sleep.  A broken switch may change the bytes
  * while you look: do not read again what you have checked. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_peek(catchment_shm* port, catchment_shm_frame* frames,
                                             int count);
 
-/* Writes a frame in two steps: reserve room for frame_bytes (NULL: full or detached), write, commit the
- * length; the switch sees what was committed at the next flush (or send).  An unflushed commit is
- * forgotten when the switch goes away. */
+/* Begins a frame that is written in the ring: room for frame_bytes, or NULL (full or detached).
+ * Write there, then commit its length. */
 CATCHMENT_SHM_PUBLIC void* catchment_shm_reserve(catchment_shm* port);
+/* Ends the frame that catchment_shm_reserve() began.  The switch sees it at the next flush (or
+ * send); a commit without one is forgotten when the switch goes away. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_commit(catchment_shm* port, uint32_t length);
-/* As catchment_shm_commit(), for a frame that ends with bytes that lie elsewhere: `length` bytes were
- * written, `rest_length` at `rest` follow.  They are copied once where `length` is a multiple of
- * 64. */
+/* As catchment_shm_commit(), for a frame that ends with bytes that lie elsewhere: `length` bytes
+ * were written, `rest_length` at `rest` follow.  They are copied once where `length` is a multiple
+ * of 64. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_commit_with(catchment_shm* port, uint32_t length,
                                                    const void* rest, uint32_t rest_length);
+/* Shows the switch what was committed, and wakes it. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_flush(catchment_shm* port);
 
 /* Waits for one of `events` (a sum of catchment_shm_event) for up to `timeout_us` (negative:
@@ -102,9 +109,10 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_flush(catchment_shm* port);
 CATCHMENT_SHM_PUBLIC int catchment_shm_wait(catchment_shm* port, int events, int64_t timeout_us);
 
 /* To sleep in one's own poll() or epoll: a descriptor that becomes readable when something happens,
- * the same one until detach.  Before every sleep call catchment_shm_arm(events): it returns those
- * of the events that are there already (then do not sleep), or OK: sleep now. */
+ * the same one until detach.  Call catchment_shm_arm() before every sleep. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_descriptor(const catchment_shm* port);
+/* Before a sleep on the descriptor: those of `events` that are there already (then do not sleep),
+ * or OK: sleep now. */
 CATCHMENT_SHM_PUBLIC int catchment_shm_arm(catchment_shm* port, int events);
 /* Looks for `events` for as long as is wise before a sleep (tens of microseconds, less when looking
  * has not paid lately), or until *stop is not 0 (NULL: no such thing).  Returns those that are
@@ -116,6 +124,7 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_check(catchment_shm* port);
 
 /* What the last call that failed has to say, or why the switch went away; never NULL. */
 CATCHMENT_SHM_PUBLIC const char* catchment_shm_error(const catchment_shm* port);
+/* Fills in the counters. */
 CATCHMENT_SHM_PUBLIC void catchment_shm_get_info(const catchment_shm* port,
                                                  catchment_shm_info* info);
 

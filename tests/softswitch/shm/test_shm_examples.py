@@ -1,4 +1,4 @@
-"""The peers of docs/explanation/shared-memory.md do what the page says, in C and in Python, and outlive the switch."""
+"""The peers of docs/reference/shared-memory.md do what the page says, in C and in Python, and outlive the switch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["shm_switch"]
 
-PAGE = (ROOT / "docs" / "explanation" / "shared-memory.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "shared-memory.md").read_text("utf-8")
 SHM = ROOT / "softswitch" / "shm"
 LIBRARY = ROOT / "build" / "native" / "softswitch" / "shm"
 

@@ -1,12 +1,7 @@
-"""Writes the reference of the command from the command itself: every verb with its arguments and options.
-
-python -m catchment.cli.reference            writes docs/reference/commands.md
-python -m catchment.cli.reference --check    fails when that is stale
-"""
+"""The reference of the command, from the command itself: every verb with its arguments and options."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +13,6 @@ from catchment.checkout import ROOT
 from catchment.cli import app
 from catchment.cli.lazy import LazyCommand
 
-PAGE = ROOT / "docs" / "reference" / "commands.md"
 _HEAD = """\
 # Every verb and option
 
@@ -72,17 +66,3 @@ def _sentence(text: str | None) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace(str(ROOT), "CHECKOUT")
-
-
-def main() -> None:
-    """Write the page, or say that it is stale."""
-    text = render()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != text:
-            sys.exit(f"{PAGE.relative_to(ROOT)} is stale: run python -m catchment.cli.reference")
-    else:
-        PAGE.write_text(text, "utf-8")
-
-
-if __name__ == "__main__":
-    main()
