@@ -30,6 +30,7 @@ class Verbs(LazyGroup):
         "proxy": Verb("proxy"),
         "glm": Verb("glm"),
         "mics": Verb("mics"),
+        "rails": Verb("rails"),
         "group": Verb("group", "group_app"),
         "clone": Verb("group", "clone_app"),
         "counter": Verb("counter"),

@@ -16,6 +16,7 @@ from catchment.controlplane.controller.operator import OperatorClient
 from catchment.controlplane.controller.stalls import EVERYBODY_SENDS
 from catchment.controlplane.diagnosis.doctor import Finding
 from catchment.controlplane.diagnosis.groups import examine_group
+from catchment.controlplane.diagnosis.rails import examine_rails
 from catchment.controlplane.jobs import JobGroup
 from catchment.controlplane.networks.port_faults import OFF
 from catchment.controlplane.topology.rates import port_faults
@@ -47,7 +48,9 @@ def doctor(
             report = _report(place, group.name)
             absent = {m.host: m.state for m in report.members if m.state != "joined"} if report is not None else {}
             findings = examine_group(group, place.topology, clients, interval=seconds, absent=absent)
-            found[group.name] = [*findings, *_damaged_ports(place, group), *_reported(report)]
+            found[group.name] = [
+                *findings, *examine_rails(group), *_damaged_ports(place, group), *_reported(report)
+            ]  # fmt: skip
     if as_json:
         print_json({job: [asdict(finding) for finding in findings] for job, findings in found.items()})
     elif not found:

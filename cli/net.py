@@ -24,6 +24,7 @@ from catchment.controlplane.networks.requests import Handler, RequestSocket
 from catchment.controlplane.networks.state import NetworkError
 from catchment.controlplane.programs.cache import programs_of
 from catchment.controlplane.topology import Topology
+from catchment.wire.run_folder import run_folder
 
 if TYPE_CHECKING:
     from catchment.sim.lab.mininet import MininetNetwork
@@ -146,7 +147,7 @@ def execute(
 
 
 def _start_detached(topology: Path, name: str) -> None:
-    folder = networks.state_folder()
+    folder = run_folder()
     folder.mkdir(parents=True, exist_ok=True)
     reader, writer = os.pipe()
     command = [

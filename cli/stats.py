@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -22,6 +22,7 @@ from catchment.cli.stats_tables import Look, tables
 from catchment.cli.target import Place, TopologyOption, complete_job, complete_switch, find_place, listening_address
 from catchment.controlplane.client import SwitchError
 from catchment.controlplane.diagnosis.groups import diagnose_group
+from catchment.controlplane.diagnosis.rails import rails_at
 from catchment.controlplane.diagnosis.stats import switch_stats
 from catchment.controlplane.diagnosis.waiting import Missing, waiting_for
 from catchment.controlplane.errors import ControlPlaneError
@@ -73,10 +74,11 @@ def look(place: Place, name: str) -> Look:
     Raises:
         SwitchError: it does not answer.
     """
-    jobs = list(place.jobs().jobs.values())
+    store = place.jobs()
     with place.connect(name, read_only=True) as client:
-        found = switch_stats(place.topology, name, client, jobs)
-    return found, port_statistics(place.address(name))
+        found = switch_stats(place.topology, name, client, list(store.jobs.values()))
+    rails = rails_at(name, [record.group for record in store.records.values()])
+    return replace(found, rails=rails), port_statistics(place.address(name))
 
 
 def port_statistics(address: str) -> list[dict[str, Any]]:

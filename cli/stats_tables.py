@@ -10,6 +10,7 @@ from catchment.controlplane.diagnosis.stats import CONSUMED, SwitchStats
 
 Look = tuple[SwitchStats, list[dict[str, Any]]]
 """What a switch counted, and its ports' statistics."""
+_RAIL_COLUMNS = ("job", "rail", "state", "goes over", "carried", "incidents")
 
 
 def tables(
@@ -38,6 +39,10 @@ def tables(
         for number in sorted({*stats.ports, *counted})
     ]
     name = stats.switch
+    rails = [
+        (use.job, use.report.name, use.report.state, use.report.carrier, f"{use.share:.1%}", use.report.incidents)
+        for use in stats.rails
+    ]
     columns = ("port", "connected", "link", "frames in", *per_second, "frames out", *per_second, "dropped")
     return [
         make_table(f"{name}: drops", ("reason", "packets", *per_second), drops),
@@ -47,6 +52,7 @@ def tables(
             jobs,
         ),
         make_table(f"{name}: behind the furthest member", ("job", "stream", "member", "ack", "credit"), lags),
+        *([make_table(f"{name}: rails", _RAIL_COLUMNS, rails)] if rails else []),
         make_table(f"{name}: ports", columns, plugged),
     ]
 

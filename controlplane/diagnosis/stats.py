@@ -11,6 +11,7 @@ from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.state.desired import JOBS
 from catchment.controlplane.topology import Host, Topology
 from catchment.wire.generated.constants import DropReason
+from catchment.wire.rail_report import RailReport
 
 DROPS, REFUSED = "drops", "refused"
 REFUSALS = frozenset(
@@ -77,6 +78,23 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
+class RailUse:
+    """A rail of a job, as one of its ranks says.
+
+    Attributes:
+        job: name of the group of jobs.
+        rank: who says so.
+        report: what it says of the rail.
+        share: of the bytes that the rank's rails have carried, 0..1.
+    """
+
+    job: str
+    rank: int
+    report: RailReport
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchStats:
     """The counters of one switch; empty where its program has none of the kind.
 
@@ -86,6 +104,7 @@ class SwitchStats:
         jobs: per stream and port.
         ports: port -> what is plugged in.
         lags: of the members of each stream that send heartbeats; empty on targets without register access.
+        rails: whose sums it makes, of jobs on several rails with a rank on this machine.
     """
 
     switch: str
@@ -93,6 +112,7 @@ class SwitchStats:
     jobs: tuple[JobTraffic, ...]
     ports: dict[int, str]
     lags: tuple[Lag, ...] = ()
+    rails: tuple[RailUse, ...] = ()
 
 
 def drops(client: SwitchClient) -> dict[str, int]:

@@ -10,6 +10,7 @@ from catchment.controlplane.metrics.definitions import (
     CONTROLLER_METRICS,
     ENDPOINT_METRICS,
     METRICS,
+    RAIL_METRICS,
     Metric,
     MetricKind,
 )
@@ -18,7 +19,7 @@ FILE = Path(__file__).with_name("grafana.json")
 """The dashboard as it is in the repository, for Grafana's import."""
 
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
-_ALL = (*METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)
+_ALL = (*METRICS, *RAIL_METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)
 _WIDTH, _HEIGHT = 12, 8
 
 

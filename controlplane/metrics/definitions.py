@@ -78,6 +78,20 @@ PORT_DROPS = Metric("catchment_port_drops", "Frames of a port that the switch it
 PORT_CONSUMED = Metric("catchment_port_consumed_frames", "Frames of a port that the program sent nowhere: vectors that "
                        "it added up, and what catchment_drops_total has.", _PORT, COUNTER, "pps",
                        "Frames taken in by port", "{{switch}} port {{port}} ({{peer}})")  # fmt: skip
+_RAIL_LABELS = ("switch", "job", "rail")
+_RAIL = "{{job}} rail {{rail}}"
+RAIL_UP = Metric("catchment_rail_up", "1 when the ranks of a job use a rail; 0 while it is broken or on probation.",
+                 _RAIL_LABELS, GAUGE, "bool_on_off", "Rails of jobs", _RAIL)  # fmt: skip
+RAIL_BYTES = Metric("catchment_rail_bytes", "Bytes that one rank has sent over a rail.", _RAIL_LABELS, COUNTER, "Bps",
+                    "Bytes of a rank by rail", _RAIL)  # fmt: skip
+RAIL_RATE = Metric("catchment_rail_rate_bits", "Bits per second of a rail, as all ranks have measured it.",
+                   _RAIL_LABELS, GAUGE, "bps", "Measured rates of rails", _RAIL)  # fmt: skip
+RAIL_START = Metric("catchment_rail_start_seconds", "Seconds before the first byte of an operation, likewise.",
+                    _RAIL_LABELS, GAUGE, "s", "Measured start-up of rails", _RAIL)  # fmt: skip
+RAIL_INCIDENTS = Metric("catchment_rail_incidents", "How often the ranks have found a rail broken.", _RAIL_LABELS,
+                        COUNTER, "short", "Incidents of rails", _RAIL)  # fmt: skip
+RAIL_LAST = Metric("catchment_rail_last_incident_seconds", "Seconds from a broken rail's last sum until all ranks "
+                   "knew, the last time.", _RAIL_LABELS, GAUGE, "s", "Last incidents of rails", _RAIL)  # fmt: skip
 POLL_AGE = Metric("catchment_switch_poll_age_seconds", "Seconds since the exporter has looked at the switch.",
                   ("switch",), GAUGE, "s", "Age of what is shown", "{{switch}}")  # fmt: skip
 POLL_SECONDS = Metric("catchment_switch_poll_seconds", "Seconds that the exporter's latest look at the switch took.",
@@ -141,6 +155,8 @@ CONTROLLER_METRICS = (
     MEMBERS, FILE_BEHIND,
 )  # fmt: skip
 """What `catchment controller run --prometheus` has."""
+RAIL_METRICS = (RAIL_UP, RAIL_BYTES, RAIL_RATE, RAIL_START, RAIL_INCIDENTS, RAIL_LAST)
+"""What `catchment stats --prometheus` has besides, where a rank of a job on several rails runs on its machine."""
 ENDPOINT_METRICS = (
     ROUND_TRIP, ROUND_TRIP_TIMES, PUSHES, PUSH_SECONDS, RETRANSMISSIONS, TIMEOUTS, SENT, RECEIVED, REJECTS, EPOCHS,
 )  # fmt: skip

@@ -38,17 +38,18 @@ class SwitchCollector(Collector):
 
     def describe(self) -> Iterable[Family]:
         """The metrics without values, so that registering one asks no switch."""
-        return families(d.METRICS).values()
+        return families((*d.METRICS, *d.RAIL_METRICS)).values()
 
     def collect(self) -> Iterator[Family]:
         """Every metric of every switch."""
-        found = families(d.METRICS)
+        found = families((*d.METRICS, *d.RAIL_METRICS))
         for switch, poll in self._latest().items():
             found[d.UP].add_metric([switch], 0 if poll.seen is None else 1)
             found[d.POLL_AGE].add_metric([switch], time.monotonic() - poll.at)
             found[d.POLL_SECONDS].add_metric([switch], poll.seconds)
             if poll.seen is not None:
                 _add_program(found, poll.seen[0])
+                _add_rails(found, poll.seen[0])
                 _add_ports(found, *poll.seen)
         yield from found.values()
 
@@ -120,6 +121,17 @@ def _add_program(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
         labels = [stats.switch, lag.job, lag.stream, lag.member]
         families[d.ACK_LAG].add_metric(labels, lag.ack)
         families[d.CREDIT_LAG].add_metric(labels, lag.credit)
+
+
+def _add_rails(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
+    for use in stats.rails:
+        rail, labels = use.report, [stats.switch, use.job, use.report.name]
+        families[d.RAIL_UP].add_metric(labels, 1 if rail.state == "up" else 0)
+        families[d.RAIL_BYTES].add_metric(labels, rail.bytes)
+        families[d.RAIL_RATE].add_metric(labels, rail.rate)
+        families[d.RAIL_START].add_metric(labels, rail.start)
+        families[d.RAIL_INCIDENTS].add_metric(labels, rail.incidents)
+        families[d.RAIL_LAST].add_metric(labels, rail.last_incident)
 
 
 def _add_ports(families: Mapping[d.Metric, Any], stats: SwitchStats, ports: Ports) -> None:

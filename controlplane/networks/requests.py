@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from catchment.controlplane.networks.state import NetworkError, state_folder
+from catchment.controlplane.networks.state import NetworkError
+from catchment.wire.run_folder import run_folder
 
 _LONGEST = 1 << 16
 _LONGEST_COMPLAINT = _LONGEST // 8  # characters: JSON may take six bytes for one
@@ -103,7 +104,7 @@ def _reply(request: bytes, handler: Handler) -> dict[str, str]:
 
 
 def _path(network: str) -> Path:
-    return state_folder() / f"{network}.requests"
+    return run_folder() / f"{network}.requests"
 
 
 @contextlib.contextmanager

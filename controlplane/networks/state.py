@@ -21,23 +21,20 @@ from pathlib import Path
 from typing import Any, Self, TextIO
 
 from catchment.controlplane.errors import ControlPlaneError
+from catchment.wire.rail_report import SOCKETS as RANK_SOCKETS
+from catchment.wire.run_folder import run_folder
 
 _SOCKET_PATH = 108  # of sockaddr_un
-_SWITCH_SOCKETS = ("switch-*.sock", "bmv2-*.ipc")
+_SOCKETS = ("switch-*.sock", "bmv2-*.ipc", RANK_SOCKETS)
 
 
 class NetworkError(ControlPlaneError):
     """An emulated network could not be started, used or removed; says what to do."""
 
 
-def state_folder() -> Path:
-    """The folder of state files; CATCHMENT_RUN_DIR overrides."""
-    return Path(os.environ.get("CATCHMENT_RUN_DIR", "/run/catchment"))
-
-
 def jobs_folder(name: str) -> Path:
     """The file that a network's jobs are noted in; it has the lifetime of the network's switches."""
-    return state_folder() / "jobs" / name
+    return run_folder() / "jobs" / name
 
 
 def switch_socket(network: str, switch: str) -> Path:
@@ -45,7 +42,7 @@ def switch_socket(network: str, switch: str) -> Path:
 
     It is in our folder, or, where its path would be longer than that of a socket may be, in a new one for this user.
     """
-    path = state_folder() / f"switch-{network}-{switch}.sock"
+    path = run_folder() / f"switch-{network}-{switch}.sock"
     if len(os.fsencode(_admin_beside(path))) < _SOCKET_PATH:
         return path
     return Path(tempfile.mkdtemp(prefix="catchment-")) / "switch.sock"
@@ -65,7 +62,7 @@ def admin_socket(address: str) -> Path | None:
     if address.startswith("unix:"):
         path = _admin_beside(Path(address.removeprefix("unix:")))
     else:
-        path = state_folder() / f"switch-{address.rpartition('@')[2].replace(':', '-').replace('/', '-')}.sock"
+        path = run_folder() / f"switch-{address.rpartition('@')[2].replace(':', '-').replace('/', '-')}.sock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -74,11 +71,11 @@ def admin_socket(address: str) -> Path | None:
 
 
 def remove_dead_sockets() -> list[Path]:
-    """Remove the sockets that switches left which were killed; gives those that went.
+    """Remove the sockets that switches and ranks left which were killed; gives those that went.
 
     Only where nobody answers and no process has the socket: one that starts binds it before it listens.
     """
-    found = [path for pattern in _SWITCH_SOCKETS for path in state_folder().glob(pattern)]
+    found = [path for pattern in _SOCKETS for path in run_folder().glob(pattern)]
     return [path for path in found if _is_dead(path, path) and _remove_dead(path)]
 
 
@@ -92,7 +89,7 @@ def _is_dead(path: Path, now_at: Path) -> bool:
 
 
 def _remove_dead(path: Path) -> bool:
-    """Rename before removing: a switch may have made a socket of its own there since this process looked."""
+    """Rename before removing: a process may have made a socket of its own there since this process looked."""
     aside = path.with_name(f"dead-{os.getpid()}-{threading.get_ident()}")
     with contextlib.suppress(OSError):
         path.rename(aside)
@@ -139,7 +136,7 @@ class StateFile:
         Raises:
             NetworkError: a network of that name is up.
         """
-        folder = state_folder()
+        folder = run_folder()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.json"
         while True:
@@ -175,7 +172,7 @@ class StateFile:
 def is_held(name: str) -> bool:
     """Whether a live process owns the network."""
     try:
-        handle = (state_folder() / f"{name}.json").open("r", encoding="utf-8")
+        handle = (run_folder() / f"{name}.json").open("r", encoding="utf-8")
     except FileNotFoundError:  # its owner may remove it at any time
         return False
     with handle:
@@ -188,7 +185,7 @@ def is_held(name: str) -> bool:
 
 def wait_released(name: str, timeout: float) -> bool:
     """Wait until no live process owns the network; false when one still does after `timeout` seconds."""
-    path = state_folder() / f"{name}.json"
+    path = run_folder() / f"{name}.json"
     released = threading.Event()
 
     def wait_for_lock() -> None:
@@ -204,7 +201,7 @@ def wait_released(name: str, timeout: float) -> bool:
 def read_state(name: str) -> NetworkState | None:
     """The state of a network, or None when there is no (readable) file."""
     try:
-        data: dict[str, Any] = json.loads((state_folder() / f"{name}.json").read_text("utf-8"))
+        data: dict[str, Any] = json.loads((run_folder() / f"{name}.json").read_text("utf-8"))
         return NetworkState(**data)
     except (OSError, ValueError, TypeError):
         return None
@@ -212,7 +209,7 @@ def read_state(name: str) -> NetworkState | None:
 
 def known_networks() -> list[str]:
     """Names with a state file, up or left over."""
-    folder = state_folder()
+    folder = run_folder()
     return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
 
 
@@ -226,4 +223,4 @@ def discard_state(name: str) -> None:
     """Remove the state file and the jobs of a network whose owner is gone."""
     if not is_held(name):
         shutil.rmtree(jobs_folder(name), ignore_errors=True)
-        (state_folder() / f"{name}.json").unlink(missing_ok=True)
+        (run_folder() / f"{name}.json").unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 7
+_ABI = 8
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -184,6 +184,7 @@ def library() -> ctypes.CDLL:
             handle,
         ),
         "rails_states": ([handle, ctypes.POINTER(RailStateWords), ctypes.c_uint32], ctypes.c_uint32),
+        "rails_shares": ([handle, ctypes.c_uint64, ctypes.POINTER(RailShareWords), ctypes.c_uint64], ctypes.c_uint64),
         "rails_split": (
             [
                 ctypes.POINTER(RailCostWords),

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Self, final
+from weakref import WeakMethod
 
 from catchment.host.collectives.calls import wrong
 from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import Config, RailStateWords, RailWords, library
+from catchment.host.collectives.library import Config, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
-from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy
+from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare
+from catchment.host.collectives.rail_status import RailStatus
 from catchment.host.collectives.scaling import Block, Scaling
+from catchment.wire.rail_report import RailReport, RankReport, SplitReport
 
 _BITS_PER_BYTES_PER_MS = 8_000
+_WIRE_BYTES = 4
+_REPORTED_BYTES = tuple(1 << power for power in range(14, 27, 2))
 
 
 class RailHealth(IntEnum):
@@ -74,6 +80,7 @@ class RailSet(Communicator):
         scaling: of operations that do not say.
         spin: seconds that a waiting thread looks for frames before it sleeps.
         absent: seconds that the switches of all rails may be gone or silent, as `Communicator`.
+        job: name of the job, under which `catchment rails show` of this machine finds the rank; nowhere unless given.
 
     Raises:
         CollectiveError: kind ``argument`` or ``system``.
@@ -89,6 +96,7 @@ class RailSet(Communicator):
         scaling: Scaling = Block(),  # noqa: B008  frozen
         spin: float = 200e-6,
         absent: float | None = ABSENT,
+        job: str = "",
     ) -> None:
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
@@ -120,8 +128,9 @@ class RailSet(Communicator):
                 kind="system",
                 hint="are all rails of one job, and is each rail's switch there?",
             )
-        self._names = names
+        self._rails, self._policy, self._job = tuple(rails), RailPolicy(policy), job
         self._take(handle, rails[0].stream, words[0].config, scaling)
+        self._status = RailStatus(WeakMethod(self.report)) if job else None
 
     @classmethod
     def of_job(cls, description: Mapping[str, Any], *, rails: Sequence[str] = (), **options: Any) -> Self:
@@ -146,7 +155,11 @@ class RailSet(Communicator):
                 f"job {description.get('job', '(no name)')} has no rail {', '.join(absent)}",
                 f"it has: {', '.join(there)}",
             )
-        return cls([there[name] for name in rails or there], rank=next(iter(ranks.values())), **options)
+        return cls(
+            [there[name] for name in rails or there],
+            rank=next(iter(ranks.values())),
+            **{"job": str(description.get("job", "")), **options},
+        )
 
     def rails(self) -> list[RailState]:
         """Each rail's cost and what it has carried."""
@@ -157,21 +170,74 @@ class RailSet(Communicator):
         """How many reports of all ranks the costs rest on."""
         return self._states()[0]
 
+    def shares(self, elements: int) -> list[RailShare]:
+        """How an all-reduce of so many elements would be split now."""
+        ask = self._library.catchment_rails_shares
+        words = (RailShareWords * ask(self._handle, elements, None, 0))()
+        ask(self._handle, elements, words, len(words))
+        return [RailShare(word.rail, word.first, word.elements) for word in words]
+
+    def report(self) -> RankReport:
+        """What `catchment rails show` says of this rank."""
+        version, states = self._states()
+        return RankReport(
+            job=self._job,
+            rank=self.rank,
+            pid=os.getpid(),
+            policy=self._policy.name.lower(),
+            table_version=version,
+            rails=tuple(
+                RailReport(
+                    name=rail.name,
+                    generation=rail.stream.gen,
+                    state=state.health.name.lower(),
+                    carrier=state.carrier,
+                    start=state.cost.start_ns / 1e9,
+                    rate=state.cost.bytes_per_ms * _BITS_PER_BYTES_PER_MS,
+                    nominal=rail.rate,
+                    parts=state.parts,
+                    bytes=state.bytes,
+                    incidents=state.incidents,
+                    last_incident=state.last_incident,
+                )
+                for rail, state in zip(self._rails, states, strict=True)
+            ),
+            table=tuple(SplitReport(size, self._shared_bytes(size)) for size in _REPORTED_BYTES),
+        )
+
+    def close(self, linger: float = 0.25) -> None:
+        """Close it as a `Communicator`; `catchment rails show` finds it no longer."""
+        if self._status is not None:
+            self._status.close()
+        super().close(linger)
+
+    def __del__(self) -> None:
+        status: RailStatus | None = getattr(self, "_status", None)  # none where the constructor failed
+        if status is not None:
+            status.close()
+        super().__del__()
+
+    def _shared_bytes(self, size: int) -> tuple[int, ...]:
+        carried = [0] * len(self._rails)
+        for share in self.shares(size // _WIRE_BYTES):
+            carried[share.rail] += share.elements * _WIRE_BYTES
+        return tuple(carried)
+
     def _states(self) -> tuple[int, list[RailState]]:
-        words = (RailStateWords * len(self._names))()
+        words = (RailStateWords * len(self._rails))()
         version = int(self._library.catchment_rails_states(self._handle, words, len(words)))
         return version, [
             RailState(
-                name=name,
+                name=rail.name,
                 cost=RailCost(word.cost.start_ns, word.cost.bytes_per_ms, word.cost.nominal),
                 parts=word.parts,
                 bytes=word.bytes,
                 health=RailHealth(word.health),
-                carrier=self._names[word.carrier],
+                carrier=self._rails[word.carrier].name,
                 incidents=word.incidents,
                 last_incident=word.last_incident_ns / 1e9,
             )
-            for name, word in zip(self._names, words, strict=True)
+            for rail, word in zip(self._rails, words, strict=True)
         ]
 
 

@@ -25,15 +25,23 @@ from catchment import cli
 from catchment.cli.stats import port_statistics
 from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
-from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, SwitchStats, switch_stats
+from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, RailUse, SwitchStats, switch_stats
 from catchment.controlplane.metrics.dashboard import FILE, dashboard, text
-from catchment.controlplane.metrics.definitions import CONTROLLER_METRICS, ENDPOINT_METRICS, METRICS, Metric, MetricKind
+from catchment.controlplane.metrics.definitions import (
+    CONTROLLER_METRICS,
+    ENDPOINT_METRICS,
+    METRICS,
+    RAIL_METRICS,
+    Metric,
+    MetricKind,
+)
 from catchment.controlplane.metrics.exporter import SwitchCollector, serve
 from catchment.controlplane.metrics.poller import Poll, Poller
 from catchment.controlplane.topology import Topology
 from catchment.sim.lab.held_address import HeldAddress
 from catchment.sim.lab.switch_process import embedded_command, start_switch
 from catchment.wire.generated.constants import DropReason
+from catchment.wire.rail_report import RailReport
 
 PORT = {
     "port": 1, "up": True, "rx_packets": 5, "rx_bytes": 500, "tx_packets": 7, "tx_bytes": 700,
@@ -45,10 +53,11 @@ STATS = SwitchStats(
     (JobTraffic("train", "gradients", 7, 1, "w0", 11, 1100),),
     {1: "w0"},
     (Lag("train", "parameters", "w0", 4, 6),),
+    (RailUse("sums", 1, RailReport("b", 9, "down", "a", 1e-4, 3_000_000, 0, 12, 4096, 2, 0.07), 0.25),),
 )
 
 
-BY_NAME = {metric.wire_name: metric for metric in (*METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)}
+BY_NAME = {metric.wire_name: metric for metric in (*METRICS, *RAIL_METRICS, *CONTROLLER_METRICS, *ENDPOINT_METRICS)}
 _WHOLE = re.compile(r"(_count|_sum)$")
 
 
@@ -70,7 +79,7 @@ def test_every_metric_is_served() -> None:
     polls: dict[str, Poll[Any]] = {"s1": Poll((STATS, [PORT]), now, 0.25), "s2": Poll(None, now - 50.0, 5.0)}
     port = serve(SwitchCollector(lambda: polls), "127.0.0.1", 0).port
     found = scrape(port)
-    assert set(found) == {metric.wire_name for metric in METRICS}
+    assert set(found) == {metric.wire_name for metric in (*METRICS, *RAIL_METRICS)}
     assert found["catchment_switch_up"] == {("s1",): 1, ("s2",): 0}
     assert found["catchment_job_frames_total"] == {("s1", "train", "gradients", "7", "w0", "1"): 11}
     dropped = found["catchment_drops_total"]
@@ -81,6 +90,8 @@ def test_every_metric_is_served() -> None:
     assert found["catchment_port_frames_total"] == {("s1", "1", "w0", "in"): 5, ("s1", "1", "w0", "out"): 7}
     assert found["catchment_port_drops_total"] == {("s1", "1", "w0", "parser error"): 2}, "a sum is no drop"
     assert found["catchment_port_consumed_frames_total"] == {("s1", "1", "w0"): 711}
+    rail = {name: value["s1", "sums", "b"] for name, value in found.items() if name.startswith("catchment_rail_")}
+    assert list(rail.values()) == [0, 4096, 3_000_000, 1e-4, 2, 0.07]
     assert found["catchment_switch_poll_seconds"] == {("s1",): 0.25, ("s2",): 5.0}
     assert found["catchment_switch_poll_age_seconds"]["s2",] >= 50.0
 
@@ -159,6 +170,7 @@ def test_each_alert_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
     series = {
         "SwitchDown": ('catchment_switch_up{switch="s1"}', "1x4 0x20", "1x30"),
         "ExporterStale": ('catchment_switch_poll_age_seconds{switch="s1"}', "0+10x30", "3x30"),
+        "RailDown": ('catchment_rail_up{switch="s1",job="j",rail="a"}', "1x4 0x20", "1x4 0x1 1x30"),
         "PortDown": ('catchment_port_up{switch="s1",port="1",peer="w0"}', "1x4 0x20", "1x30"),
         "ForgedFrames": ('catchment_drops_total{switch="s1",reason="FORGED_SOURCE"}', "0+5x30", "7x30"),
         "PortDrops": ('catchment_port_drops_total{switch="s1",port="1",peer="w0",cause="full"}', "0+500x30", "0+5x30"),

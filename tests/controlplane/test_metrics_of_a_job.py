@@ -76,6 +76,8 @@ def test_every_expression_of_the_dashboard_finds_a_series_while_a_job_runs(seed:
                 served.end()
     for panel in dashboard()["panels"]:
         (target,) = panel["targets"]
+        if "catchment_rail_" in target["expr"]:
+            continue  # of jobs on several rails (tests/e2e/test_rails.py)
         assert series(target["expr"], samples), f"{panel['title']} is empty: {target['expr']}"
     trips = {s.labels["host"]: s.value for s in samples if s.name == "catchment_endpoint_round_trip_seconds"}
     assert set(trips) == {*WORKERS, ROOT_HOST} and all(trips.values())

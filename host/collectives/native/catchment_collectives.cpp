@@ -182,6 +182,14 @@ std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> aske
   return result;
 }
 
+std::uint64_t write_shares(std::span<const rails::Share> split, catchment_rail_share* shares,
+                           std::uint64_t room) {
+  for (std::size_t at = 0; at < std::min<std::size_t>(room, split.size()); ++at) {
+    shares[at] = {split[at].rail, split[at].first, split[at].elements};
+  }
+  return split.size();
+}
+
 catchment_rail_cost words_of(const rails::RailCost& cost) {
   return {.start_ns = cost.start_ns, .bytes_per_ms = cost.bytes_per_ms, .nominal = cost.nominal};
 }
@@ -288,6 +296,12 @@ std::uint32_t catchment_rails_states(catchment_group* group, catchment_rail_stat
   return group->rails->table_version();
 }
 
+std::uint64_t catchment_rails_shares(catchment_group* group, std::uint64_t elements,
+                                     catchment_rail_share* shares, std::uint64_t room) {
+  if (group->guard.in_child()) return 0;
+  return write_shares(group->rails->shares(elements), shares, room);
+}
+
 std::uint64_t catchment_rails_split(const catchment_rail_cost* rails,
                                     const std::uint32_t* together_ns, std::uint32_t count,
                                     std::int32_t policy, std::uint64_t elements,
@@ -305,10 +319,7 @@ std::uint64_t catchment_rails_split(const catchment_rail_cost* rails,
   if (!any) return 0;
   const std::vector<rails::Share> split =
       rails::split(costs, {together_ns, count}, static_cast<rails::Policy>(policy), elements);
-  for (std::size_t at = 0; at < std::min<std::size_t>(room, split.size()); ++at) {
-    shares[at] = {split[at].rail, split[at].first, split[at].elements};
-  }
-  return split.size();
+  return write_shares(split, shares, room);
 }
 
 int catchment_group_forked(const catchment_group* group) { return group->guard.in_child() ? 1 : 0; }

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 7
+#define CATCHMENT_COLLECTIVES_ABI 8
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -213,6 +213,12 @@ CATCHMENT_COLLECTIVES_PUBLIC catchment_group* catchment_rails_open(const catchme
 CATCHMENT_COLLECTIVES_PUBLIC uint32_t catchment_rails_states(catchment_group* group,
                                                              catchment_rail_state* states,
                                                              uint32_t room);
+/* How an all-reduce of `elements` would be split now: the number of shares, of which up to `room`
+ * are written. */
+CATCHMENT_COLLECTIVES_PUBLIC uint64_t catchment_rails_shares(catchment_group* group,
+                                                             uint64_t elements,
+                                                             catchment_rail_share* shares,
+                                                             uint64_t room);
 /* How `elements` would be split; `together_ns[k - 1]` is what using k rails costs besides.  The
  * number of shares, of which up to `room` are written; 0 when no rail may be used, or the policy or
  * the count is wrong. */

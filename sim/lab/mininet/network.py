@@ -19,7 +19,7 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
 from catchment.controlplane.client import SwitchClient
-from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, state_folder, switch_socket
+from catchment.controlplane.networks.state import NetworkError, NetworkState, StateFile, switch_socket
 from catchment.controlplane.topology import AUTO_ADDRESS, PortRef, Target, Topology
 from catchment.controlplane.topology.rates import port_faults
 from catchment.sim.lab.held_address import HeldAddress
@@ -36,6 +36,7 @@ from catchment.sim.lab.mininet.nodes import (
 )
 from catchment.sim.lab.switch_process import COMMANDS, splitting_ports, start_switch
 from catchment.softswitch.watched_process import WatchedProcess
+from catchment.wire.run_folder import run_folder
 
 
 class MininetNetwork:
@@ -55,7 +56,7 @@ class MininetNetwork:
         self.topology = topology
         self.name = name or topology.name
         self._keep_logs = log_folder is not None
-        self.log_folder = log_folder or state_folder() / f"{self.name}.logs"
+        self.log_folder = log_folder or run_folder() / f"{self.name}.logs"
         self._source = source
         self._ready = False
         self._addresses: dict[str, str] = {}
@@ -165,7 +166,7 @@ class MininetNetwork:
             self._held.append(HeldAddress())
             return self._held[-1].address
         chosen = switch_socket(self.name, switch)
-        if chosen.parent != state_folder():
+        if chosen.parent != run_folder():
             self._folders.append(chosen.parent)
         return f"unix:{chosen}"
 

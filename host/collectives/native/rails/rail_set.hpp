@@ -87,6 +87,8 @@ class RailSet final : private CouncilMember {
   const Layout& layout() const { return rails_.front().group->layout(); }
   std::vector<RailState> states();
   std::uint32_t table_version();
+  // How an all-reduce of so many elements would be split now, were it no sample of an idle rail.
+  std::vector<Share> shares(std::uint64_t elements);
 
  private:
   // A report of all ranks about what the rails have cost; counts from operation `counts_at` on.
@@ -104,7 +106,8 @@ class RailSet final : private CouncilMember {
   void report(std::uint64_t number);
   void measure();
   std::vector<Share> shares_of(const Call& call, std::uint64_t number) const;
-  std::vector<RailCost> usable_costs() const;
+  // The costs of the rails in `up`; the others have no rate.
+  std::vector<RailCost> usable_costs(std::uint32_t up) const;
   void run();
 
   std::uint64_t freeze() override;
