@@ -135,7 +135,7 @@ class LocalSwitch:
             os.dup2(nowhere.fileno(), self._connection.fileno(), inheritable=False)
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with self._messages, contextlib.suppress(OSError, ValueError):  # the descriptor is theirs as well
             while (message := self._next()) is not None:
                 if "made" in message:
                     self._answers.put(message)

@@ -1,0 +1,76 @@
+"""The C library itself refuses a forked child: a program in C has no other guard."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from collective_lab import PATIENCE, communicators, together
+
+from catchment.host.collectives import Communicator, calls
+from catchment.host.collectives.library import Call, Result, library
+from catchment.sim.lab.shm_lab import ShmLab
+
+NAMES = ["w0", "w1"]
+LIMIT = 60  # s; then a child that hangs is ended
+
+SECOND = 10**9
+
+
+@pytest.fixture
+def ranks() -> Iterator[list[Communicator]]:
+    with ShmLab(NAMES) as lab, communicators(lab, lab.allreduce(NAMES, slots=16)) as made:
+        yield made
+
+
+def in_child(body: Callable[[], bool]) -> bool:
+    """Whether a forked child that does this says yes."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(LIMIT)
+        os._exit(0 if body() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def refused(work: int) -> bool:
+    """Whether a work is done at once, and says that it belongs to another process."""
+    result = Result()
+    done = library().catchment_work_wait(work, LIMIT * SECOND) == 1
+    library().catchment_work_result(work, ctypes.byref(result))
+    return done and bool(result.failed) and result.kind == b"forked"
+
+
+def starts_nothing(group: int) -> bool:
+    """Whether an operation that a child starts is refused."""
+    return library().catchment_group_forked(group) == 1 and refused(
+        library().catchment_group_start(group, ctypes.byref(Call(kind=calls.BARRIER)))
+    )
+
+
+def closes_nothing(group: int) -> bool:
+    """Whether what a child closes and frees comes back."""
+    library().catchment_group_close(group, SECOND)
+    library().catchment_group_free(group)
+    return True
+
+
+def test_a_child_starts_and_closes_nothing(ranks: list[Communicator]) -> None:
+    assert library().catchment_group_forked(ranks[0].handle) == 0
+    assert in_child(lambda: starts_nothing(ranks[0].handle))
+    assert in_child(lambda: closes_nothing(ranks[0].handle))
+    arrays = [np.full(5000, rank + 1.0, np.float32) for rank in range(2)]
+    together(ranks, lambda rank: rank.all_reduce(arrays[rank.rank]).wait(PATIENCE))
+    assert all((array == 3.0).all() for array in arrays)
+
+
+def test_a_child_does_not_wait_for_what_its_parent_has_under_way(ranks: list[Communicator]) -> None:
+    work = library().catchment_group_start(ranks[0].handle, ctypes.byref(Call(kind=calls.BARRIER)))
+    assert in_child(lambda: refused(work))
+    other = ranks[1].barrier()
+    assert library().catchment_work_wait(work, int(PATIENCE * SECOND)) == 1
+    other.wait(PATIENCE)
+    library().catchment_work_free(work)
