@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient
@@ -27,11 +27,13 @@ from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job, remove
 from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import star
-from catchment.host import AllReducer, Endpoint, Stream
-from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
-from catchment.softswitch.shm import Port
 from catchment.wire.generated.constants import UDP_PORT
+
+if TYPE_CHECKING:  # each group of torchrun's waits for a switch to start, whose process has no endpoint
+    from catchment.host import AllReducer, Endpoint
+    from catchment.host.collectives import Communicator
+    from catchment.softswitch.shm import Port
 
 LUWU, P4SGD = (ROOT / "p4src" / name for name in ("luwu.p4", "p4sgd.p4"))
 SWITCH = "s1"
@@ -137,6 +139,8 @@ class ShmLab:
 
     def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
         """A member of a slots job on its port; `options` as for `host.AllReducer` (timeout, window, spin)."""
+        from catchment.host import AllReducer, Stream  # noqa: PLC0415  see above
+
         description = job.describe(host)
         return AllReducer(
             stream=Stream(**description["sums"]),
@@ -146,6 +150,8 @@ class ShmLab:
 
     def endpoint(self, job: JobPlan, host: str, **options: Any) -> Endpoint:
         """A member's endpoint on its port; `options` as for `host.Endpoint` (timeout, window)."""
+        from catchment.host import Endpoint, Stream  # noqa: PLC0415  see above
+
         description = job.describe(host)
         where = {**self._where(host, description), **options}
         if description["role"] == "peer":
@@ -159,6 +165,8 @@ class ShmLab:
 
     def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
         """A rank of an all-reduce job on its port; `options` as for `catchment.host.collectives.Communicator`."""
+        from catchment.host.collectives import Communicator  # noqa: PLC0415  see above
+
         return Communicator.of_job(job.describe(host), **{"port": f"shm:{self.path(host)}", **options})
 
     def _where(self, host: str, description: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,6 +178,8 @@ class ShmLab:
 
     def port(self, host: str, *, timeout: float | None = _TIMEOUT) -> Port:
         """A host's port itself, for frames of one's own making."""
+        from catchment.softswitch.shm import Port  # noqa: PLC0415  see above
+
         return Port.attach(self.path(host), timeout=timeout)
 
     def kill_switch(self) -> None:

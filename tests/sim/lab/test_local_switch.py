@@ -52,3 +52,10 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(tmp_path: Path) -> Non
         service.kill()
         service.wait()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:
+    """Every first group of torchrun's waits for it; numpy alone would be a fifth of that."""
+    program = "import sys, catchment.sim.lab.local_switch; print([n for n in ('numpy', 'torch') if n in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
