@@ -99,6 +99,16 @@ N ?= 20
 test-repeat: setup ## run tests again and again under load (N=20 K=expression PATHS=tests/host), and say which were not always green
 	@$(ROOT) $(BIN)/python tests/selection/repeat.py -n $(N) $(if $(K),-k "$(K)") $(PATHS)
 
+$(VENV)/mutation/.installed: tests/mutation/requirements.txt
+	@$(PYTHON) -m venv $(VENV)/mutation
+	@$(VENV)/mutation/bin/python -m pip install -q --disable-pip-version-check -r tests/mutation/requirements.txt
+	@touch $@
+
+MUTANTS ?= 40
+.PHONY: mutants
+mutants: native $(VENV)/mutation/.installed ## mutate the pure modules, and say what their tests do not notice (MUTANTS=40 of each, K=part of a path)
+	@$(BIN)/python tests/mutation/run.py -n $(MUTANTS) $(if $(K),-k "$(K)")
+
 lint: $(VENV)/.installed ## formatting, lint and types; any finding is an error
 	@$(BIN)/ruff format -q --check $(PYTHON_DIRS)
 	@$(BIN)/ruff check -q $(PYTHON_DIRS)

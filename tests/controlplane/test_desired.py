@@ -9,6 +9,7 @@ import pytest
 
 from catchment.checkout import ROOT
 from catchment.controlplane.client import SwitchClient, TableEntry
+from catchment.controlplane.deployment.fabric import forwarding_config
 from catchment.controlplane.jobs import Allocator, JobError, JobPlan, plan_job
 from catchment.controlplane.jobs.entries import switch_configs
 from catchment.controlplane.state.desired import FIRST_HAND_GROUP, SwitchConfig, reconcile, replace, take_off, write
@@ -52,6 +53,32 @@ def test_every_kind_of_drift_is_repaired(client: SwitchClient, rng: random.Rando
     assert (differences.written, differences.deleted, differences.groups) == (2, 1, 2)
     assert held(client) == wanted(client, config)
     assert client.groups() == {**config.groups, FIRST_HAND_GROUP: [3]}, "people's own groups stay"
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_value_is_repaired_in_either_direction(client: SwitchClient, shift: int) -> None:
+    _, config = part()
+    write(config, client)
+    wrong = next(entry for entry in config.entries if entry.table == "receivers")
+    client.modify(changed(wrong, params={**wrong.params, "dst_udp": int(wrong.params["dst_udp"]) + shift}))
+    assert reconcile(client, [config]).written == 1
+    assert held(client) == wanted(client, config)
+
+
+def test_what_is_repaired_is_counted_by_kind(client: SwitchClient) -> None:
+    _, config = part()
+    forwarding = forwarding_config(TOPOLOGY, "s1")
+    parts = [config, forwarding]
+    wanted_entries = sum(len(one.entries) for one in parts)
+    defaults = sum(entry.is_default for one in parts for entry in one.entries)
+    assert defaults
+    assert reconcile(client, parts).written == wanted_entries, "an empty switch"
+    assert not reconcile(client, parts)
+    gone = [entry for entry in config.entries if entry.table == "jobs"]
+    client.delete(*gone)
+    default = next(entry for entry in forwarding.entries if entry.is_default)
+    client.modify(changed(default, action="", params={}))
+    assert reconcile(client, parts).written == len(gone) + 1
 
 
 def test_one_part_takes_the_place_of_another(client: SwitchClient) -> None:

@@ -26,3 +26,10 @@ def test_frames_are_those_of_scapy(rng: random.Random) -> None:
         )
         assert built == bytes(scapy)
         assert internet_checksum(built[14:34]) == 0
+
+
+def test_a_checksum_folds_every_carry() -> None:
+    assert internet_checksum(bytes.fromhex("0001f203f4f5f6f7")) == 0xFFFF - 0xDDF2  # RFC 1071, section 3
+    assert internet_checksum(b"\xff\xff" * 3) == 0
+    assert internet_checksum(b"\xff\xff" * 2 + b"\x00\x03") == 0xFFFC
+    assert internet_checksum(b"\x80\x00" * 3 + b"\x7f\xff") == 0xFFFF - 1

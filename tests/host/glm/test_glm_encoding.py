@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from catchment.host.glm.encoding import Encoded, Normaliser
+from catchment.host.glm.errors import GlmError
 
 
 @pytest.fixture
@@ -75,3 +76,10 @@ def test_places_are_not_trusted(damage: dict[str, list[int]], error: type[Except
     if says != "do not rise":
         with pytest.raises(error, match=says):
             _glm.dense_codes(**arrays, bias=1, rows=np.zeros((1, 3), np.uint8))
+
+
+@pytest.mark.parametrize("features", [2, 4])
+def test_samples_have_the_features_of_the_ranges(features: int) -> None:
+    normaliser = Normaliser(np.zeros(3), np.ones(3))
+    with pytest.raises(GlmError, match=f"samples of {features} features.*these numbers are for 3"):
+        normaliser.encode(sp.csr_array(np.ones((5, features))), 8)

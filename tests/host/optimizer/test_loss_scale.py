@@ -78,6 +78,14 @@ def test_bad_options(wrong: dict[str, float]) -> None:
         DynamicLossScale(**wrong)  # type: ignore[arg-type]
 
 
+def test_notes_hold_the_overflows_in_a_row() -> None:
+    options = DynamicLossScale(initial=1.0, least=1.0, patience=2)
+    scale = LossScale(options)
+    scale.step(overflowed=True)
+    with pytest.raises(TrainingError, match="overflowed 2 times in a row"):
+        LossScale(options, scale.notes()).step(overflowed=True)
+
+
 # ---- in a training ---------------------------------------------------------------------------
 
 

@@ -66,3 +66,9 @@ def test_a_fixed_exponent_that_is_too_small_counts_what_it_cuts() -> None:
     got = scaled_sum(parts, DataType.FP32, 1, LANES)
     assert got.saturated == 2 * WORKERS
     assert got.values.tolist() == [2.0, 8.0, -8.0]
+
+
+def test_what_is_cut_counts_over_all_exponents() -> None:
+    vector = np.asarray([0.5, 3.0, -7.0] + [0.0] * (LANES - 3), np.float32)
+    parts = [np.concatenate([vector, vector]) for _ in range(WORKERS)]
+    assert scaled_sum(parts, DataType.FP32, np.asarray([1, 2]), LANES).saturated == 3 * WORKERS

@@ -50,6 +50,7 @@ def test_hosts_that_differ_are_refused() -> None:
         ("allreduce", Cluster(topology, LinkModel(faults=Faults(loss=0.1))), "do not behave alike"),
         ("allreduce", Cluster(topology, failures=(Failure("host", "a", 1),)), "do not behave alike"),
         ("allreduce", Cluster(topology, node=Node(straggle=Straggle(0.1))), "stragglers"),
+        ("allreduce", Cluster(topology, node=Node(straggle=Straggle(slow={"a": 2.0}))), "stragglers"),
         ("allreduce", Cluster(topology, switch=SwitchModel(max_workers=2)), "has 3 members"),
     ):
         with pytest.raises(PerformanceError, match=says):

@@ -9,7 +9,7 @@ import pytest
 from p4_programs import check, program
 
 from catchment.softswitch.compiler import fold, ir
-from catchment.softswitch.compiler.types import BitType, IntType, Type
+from catchment.softswitch.compiler.types import BitType, InfIntType, IntType, Type
 
 
 def value_of(tmp_path: Path, type_: str, expression: str) -> int | bool | str:
@@ -74,3 +74,73 @@ def test_division_refuses_what_has_no_value(operator: str) -> None:
         fold.arithmetic(operator, 5, 0, BitType(8))
     with pytest.raises(fold.FoldError, match="negative"):
         fold.arithmetic(operator, -5, 2, IntType(8))
+
+
+def range_of(type_: BitType | IntType) -> range:
+    """Every value of a narrow type, by the specification (7.1.6.2 and 7.1.6.3)."""
+    if isinstance(type_, BitType):
+        return range(2**type_.width)
+    return range(-(2 ** (type_.width - 1)), 2 ** (type_.width - 1))
+
+
+def by_definition(operator: str, left: int, right: int, type_: BitType | IntType) -> int:
+    """The one value of the type that is right modulo its width, or the nearest one where the operator saturates."""
+    values = range_of(type_)
+    whole = {
+        "+": left + right, "-": left - right, "*": left * right, "|+|": left + right, "|-|": left - right,
+        "&": left & right, "|": left | right, "^": left ^ right,
+        "<<": left * 2**right, ">>": left // 2**right,
+    }[operator]  # fmt: skip
+    if operator in ("|+|", "|-|"):
+        return min(values, key=lambda value: abs(value - whole))
+    return next(value for value in values if (value - whole) % 2**type_.width == 0)
+
+
+@pytest.mark.parametrize("type_", [BitType(1), BitType(3), IntType(1), IntType(2), IntType(3)], ids=str)
+def test_every_pair_of_narrow_values(type_: BitType | IntType) -> None:
+    values = range_of(type_)
+    assert fold.limits(type_) == (values[0], values[-1])
+    for left in values:
+        for right in values:
+            for operator in ("+", "-", "*", "&", "|", "^", "|+|", "|-|"):
+                assert fold.arithmetic(operator, left, right, type_) == by_definition(operator, left, right, type_)
+            for operator, holds in (("<", left < right), (">", left > right), ("<=", left <= right)):
+                assert fold.compare(operator, left, right) is holds
+            assert fold.compare(">=", left, right) is not (left < right)
+        for amount in range(2 * type_.width + 2):
+            for operator in ("<<", ">>"):
+                assert fold.shift(operator, left, amount, type_) == by_definition(operator, left, amount, type_)
+
+
+@pytest.mark.parametrize("operator", ["/", "%"])
+def test_both_sides_of_a_division_are_positive(operator: str) -> None:
+    for left, right in ((5, -2), (-5, -2), (-1, 1)):
+        with pytest.raises(fold.FoldError, match="negative"):
+            fold.arithmetic(operator, left, right, InfIntType())
+    assert fold.arithmetic(operator, 17, 5, BitType(8)) == {"/": 3, "%": 2}[operator]
+
+
+def test_shifts_that_have_no_value_or_too_large_a_one() -> None:
+    with pytest.raises(fold.FoldError, match="negative amount"):
+        fold.shift("<<", 1, -1, BitType(8))
+    with pytest.raises(fold.FoldError, match="65537 is too large"):
+        fold.shift("<<", 1, (1 << 16) + 1, InfIntType())
+    assert fold.shift(">>", fold.shift("<<", 3, 1 << 16, InfIntType()), 1 << 16, InfIntType()) == 3
+    assert fold.shift("<<", 1, 1 << 70, BitType(8)) == 0
+    assert fold.shift(">>", -1, 1 << 70, IntType(8)) == -1
+
+
+def test_a_type_without_bits_has_one_value() -> None:
+    assert fold.limits(IntType(0)) == (0, 0)
+    assert fold.wrap(7, IntType(0)) == 0
+    assert fold.limits(BitType(0)) == (0, 0)
+
+
+def test_slices_and_concatenations_are_of_the_bits() -> None:
+    for value in range(-8, 8):
+        text = format(value % 16, "04b")
+        for low in range(4):
+            for high in range(low, 4):
+                assert fold.bits(value, high, low) == int(text[3 - high : 4 - low], 2)
+        assert fold.concat(value, 4, 1, 2) == int(text + "01", 2)
+        assert fold.concat(1, 2, value, 4) == int("01" + text, 2)
