@@ -8,13 +8,15 @@ from typing import Final
 from catchment.checkout import ROOT
 from catchment.controlplane.topology import Topology
 from catchment.controlplane.topology.draw import draw
-from catchment.demo.pictures import gather
+from catchment.demo.pictures import gather, pipeline
 from catchment.demo.pictures.exchanges import heartbeat_minimum, round_of_p4sgd, slot_over_time
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
     "slot-over-time": lambda: slot_over_time().svg(),
     "heartbeat-minimum": lambda: heartbeat_minimum().svg(),
     "round-of-p4sgd": lambda: round_of_p4sgd().svg(),
+    "pipeline-of-luwu": lambda: pipeline.draw(ROOT / "p4src" / "luwu.p4"),
+    "pipeline-of-p4sgd": lambda: pipeline.draw(ROOT / "p4src" / "p4sgd.p4"),
     "stages-of-a-gather": gather.draw,
     "two-racks": lambda: draw(Topology.load(ROOT / "sim" / "topologies" / "two-racks.yaml")),
 }
