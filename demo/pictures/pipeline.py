@@ -19,7 +19,7 @@ _STYLE = (
     ".label{font-weight:bold;fill:#555}"
 )
 _NARROW = 0.45
-"""Of the width, what the second arm of a fork has when the first has more stages."""
+"""Share of the width that the second arm of a fork has when the first has more stages."""
 
 
 def draw(program: Path) -> str:
@@ -45,7 +45,7 @@ class _Canvas:
         self.parts: list[str] = []
 
     def arrow(self, y: float, x: float = _WIDTH / 2) -> float:
-        """From one box down to the next."""
+        """Draw an arrow from one box down to the next."""
         end = y + _BETWEEN
         self.parts.append(
             f'<line class="flow" x1="{x:.0f}" y1="{y:.0f}" x2="{x:.0f}" y2="{end - 5:.0f}"/>'
@@ -54,14 +54,14 @@ class _Canvas:
         return end
 
     def pipeline(self, label: str, items: Sequence[Item], y: float, width: float) -> float:
-        """A control with all of its stages, in a frame."""
+        """Draw a control with all of its stages, in a frame."""
         at = len(self.parts)
         end = self.column(items, _MARGIN + _INSET, y + _TITLE + 4, width - 2 * _INSET) + _INSET
         self.parts.insert(at, _box("frame", _MARGIN, y, width, end - y) + _text("label", _MARGIN + 8, y + 15, label))
         return end
 
     def column(self, items: Sequence[Item], x: float, y: float, width: float) -> float:
-        """Stages below one another."""
+        """Draw stages below one another."""
         middle = x + width / 2
         for number, item in enumerate(items):
             if isinstance(item, Fork):
@@ -71,9 +71,9 @@ class _Canvas:
         return y
 
     def fork(self, fork: Fork, x: float, y: float, width: float) -> float:
-        """Arms beside one another, which part before and meet after."""
+        """Draw arms beside one another, which part before and meet after."""
         middle, turn = x + width / 2, y + _BETWEEN / 2
-        ends = []
+        ends: list[tuple[float, float]] = []
         for left, arm_width in _columns(fork, width - _INSET):
             arm = fork.arms[len(ends)]
             at = x + left
@@ -85,7 +85,7 @@ class _Canvas:
         return meet
 
     def stage(self, stage: Stage, x: float, y: float, width: float, style: str) -> float:
-        """A box with a name, what the stage has, and the stages inside."""
+        """Draw a box with a name, what the stage has, and the stages inside."""
         at = len(self.parts)
         self.parts.append(_text("name", x + 8, y + 15, stage.name))
         below = y + _TITLE
@@ -102,7 +102,7 @@ class _Canvas:
 
 
 def _columns(fork: Fork, width: float) -> list[tuple[float, float]]:
-    """Where the arms of a fork begin, and their widths."""
+    """Starts and widths of the arms of a fork."""
     shares = [1 / len(fork.arms)] * len(fork.arms)
     if len(fork.arms) == 2 and len(fork.arms[0]) > len(fork.arms[1]):
         shares = [1 - _NARROW, _NARROW]

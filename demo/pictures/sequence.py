@@ -11,10 +11,11 @@ from catchment.svg import document
 _MARGIN, _TOP, _STEP, _NOTE, _GAP = 62, 56, 32, 22, 10
 _LETTER = 6.2  # the mean width of a letter of a note
 _STYLE = (
-    "text{font:13px sans-serif;fill:#222;text-anchor:middle}.actor{font-weight:bold}"
-    ".note{font-size:12px;fill:#333}.state{fill:#fdf6dd;stroke:#c9a227}.life{stroke:#999;stroke-dasharray:4 4}"
-    ".box{fill:#dbe9f6;stroke:#3b6ea5}.frame{stroke:#1b6ca8;stroke-width:1.8}.lost{stroke:#c0392b;stroke-width:1.8}"
-    ".cross{fill:#c0392b;font-weight:bold;font-size:17px}.head{fill:#1b6ca8}.time{text-anchor:start;font-size:11px;fill:#555}"
+    "text{font:13px sans-serif;fill:#222;text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:3px}"
+    ".actor{font-weight:bold;stroke:none}.note{font-size:12px;fill:#333;stroke:none}"
+    ".time{font-size:11px;fill:#555;text-anchor:start}.cross{fill:#c0392b;font-weight:bold;font-size:17px}"
+    ".box{fill:#dbe9f6;stroke:#3b6ea5}.state{fill:#fdf6dd;stroke:#c9a227}.life{stroke:#999;stroke-dasharray:4 4}"
+    ".frame{stroke:#1b6ca8;stroke-width:1.8}.head{fill:#1b6ca8}.lost{stroke:#c0392b;stroke-width:1.8}"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from catchment.controlplane.diagnosis.pcapng import INBOUND, OUTBOUND, PcapngWriter
@@ -23,20 +24,45 @@ class Cable:
             line.set_faults(faults)
 
 
-def write_capture(
-    out: BinaryIO, cables: Mapping[str, Cable], sightings: Iterable[tuple[int, int, bool, bytes]]
-) -> None:
-    """A pcapng file of (line, ps, lost, frame), in the order of their times.
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A frame on a cable.
+
+    Attributes:
+        cable: its name in the machine.
+        up: whether it goes away from the cable's first end.
+        picos: the time at which its first bit leaves.
+        lost: whether it does not arrive.
+        frame: the bytes, without FCS.
+    """
+
+    cable: str
+    up: bool
+    picos: int
+    lost: bool
+    frame: bytes
+
+
+def in_order(cables: Mapping[str, Cable], sightings: Iterable[tuple[int, int, bool, bytes]]) -> list[Sighting]:
+    """What the native machine saw, (line, ps, lost, frame), in the order of their times."""
+    ways = {line.number: (name, line is cable.up) for name, cable in cables.items() for line in (cable.up, cable.down)}
+    return [
+        Sighting(*ways[line], picos, lost, frame)
+        for line, picos, lost, frame in sorted(sightings, key=lambda one: one[1])
+    ]
+
+
+def write_capture(out: BinaryIO, cables: Iterable[str], sightings: Iterable[Sighting]) -> None:
+    """Write a pcapng file of what was seen on cables, by their names.
 
     Each cable is two interfaces, what arrived and what was lost; the direction is seen from the cable's first end.
     """
     writer = PcapngWriter(out)
-    places: dict[tuple[int, bool], tuple[int, int]] = {}
-    for name, cable in cables.items():
-        for lost, what in ((False, name), (True, f"{name} lost")):
-            interface = writer.add_interface(what, f"cable of {name}{', frames lost' if lost else ''}")
-            places[cable.up.number, lost] = (interface, OUTBOUND)
-            places[cable.down.number, lost] = (interface, INBOUND)
-    for line, at, lost, frame in sorted(sightings, key=lambda one: one[1]):
-        interface, direction = places[line, lost]
-        writer.add_frame(interface, at // PICOS_PER_NANO, frame, direction)
+    interfaces = {
+        (name, lost): writer.add_interface(what, f"cable of {name}{', frames lost' if lost else ''}")
+        for name in cables
+        for lost, what in ((False, name), (True, f"{name} lost"))
+    }
+    for seen in sightings:
+        direction = OUTBOUND if seen.up else INBOUND
+        writer.add_frame(interfaces[seen.cable, seen.lost], seen.picos // PICOS_PER_NANO, seen.frame, direction)

@@ -14,7 +14,7 @@ fills their tables. Equal seeds give equal runs, to the picosecond.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -29,7 +29,7 @@ from catchment.controlplane.jobs.generations import GenerationOrder
 from catchment.controlplane.topology import PortRef, Topology, star
 from catchment.controlplane.topology import Switch as PlannedSwitch
 from catchment.rtl.generated.nic_regs import Role
-from catchment.sim.cosim.cable import Cable, write_capture
+from catchment.sim.cosim.cable import Cable, Sighting, in_order, write_capture
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.member_host import MemberHost, MemberTransfer
 from catchment.sim.cosim.models import CLOCK_NS, PICOS_PER_NANO, HostModel, LinkModel, StackModel, SwitchModel
@@ -186,13 +186,20 @@ class Machine:
         Raises:
             OSError: the file cannot be written; before anything runs, if it cannot be made.
         """
-        with path.open("wb") as out:
-            self._machine.capture(True)
+        with path.open("wb") as out, self.sighted() as seen:
             try:
                 yield
             finally:
-                self._machine.capture(False)
-                write_capture(out, self.cables, self._machine.sightings())
+                write_capture(out, self.cables, seen())
+
+    @contextmanager
+    def sighted(self) -> Iterator[Callable[[], list[Sighting]]]:
+        """Watch the cables within: each call of what is given takes what they carried since the last, in order."""
+        self._machine.capture(True)
+        try:
+            yield lambda: in_order(self.cables, self._machine.sightings())
+        finally:
+            self._machine.capture(False)
 
     # ---- jobs ------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from catchment.demo.pictures import pipeline
+from catchment.rtl.hierarchy import Block, blocks_of
 
 _PROGRAM = """
 #include <core.p4>
@@ -73,3 +74,24 @@ def test_arms_of_a_fork_lie_side_by_side(tmp_path: Path) -> None:
     }
     assert places["left0"][1] == places["right"][1] < places["left1"][1] < places["last"][1]
     assert places["left0"][0] == places["left1"][0] < places["right"][0]
+
+
+def test_blocks_of_the_nic_are_those_that_verilator_finds() -> None:
+    nic = blocks_of("nic")
+    shell, streams = nic.inside
+    assert (shell.module, streams.module) == ("nic_shell", "transport")
+    assert shell.feeds == ("streams",) and streams.feeds == ("shell",)
+    ends = {block.module: block.outside for block in _all_blocks(nic) if block.outside}
+    assert ends == {
+        "nic_registers": ("s_axil",),
+        "axi_read_engine": ("m_axi",),
+        "axi_write_engine": ("m_axi",),
+        "frame_gate": ("m_axis_tx", "s_axis_rx"),
+    }
+    lanes = {block.module: block.count for block in _all_blocks(nic) if block.count > 1}
+    assert lanes == {"float_lane_to_int": 16, "int_lane_to_float": 16}  # of a beat of 64 bytes
+    assert "sync_fifo" not in {block.module for block in _all_blocks(nic)}
+
+
+def _all_blocks(block: Block) -> list[Block]:
+    return [block, *(inside for each in block.inside for inside in _all_blocks(each))]
