@@ -8,8 +8,9 @@ from typing import Final
 from catchment.checkout import ROOT
 from catchment.controlplane.topology import Topology
 from catchment.controlplane.topology.draw import draw
-from catchment.demo.pictures import blocks, gather, pipeline
+from catchment.demo.pictures import blocks, gather, pipeline, snapshot
 from catchment.demo.pictures.exchanges import heartbeat_minimum, round_of_p4sgd, slot_over_time
+from catchment.demo.pictures.rail_failure import rail_failure
 from catchment.demo.pictures.simulated import retransmission, way_of_a_gradient
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
@@ -19,8 +20,10 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "blocks-of-the-nic": lambda: blocks.draw("nic"),
     "pipeline-of-luwu": lambda: pipeline.draw(ROOT / "p4src" / "luwu.p4"),
     "pipeline-of-p4sgd": lambda: pipeline.draw(ROOT / "p4src" / "p4sgd.p4"),
+    "rail-failure": lambda: rail_failure().svg(),
     "retransmission": lambda: retransmission().svg(),
     "way-of-a-gradient": lambda: way_of_a_gradient().svg(),
+    "snapshot-of-a-store": snapshot.draw,
     "stages-of-a-gather": gather.draw,
     "two-racks": lambda: draw(Topology.load(ROOT / "sim" / "topologies" / "two-racks.yaml")),
 }
