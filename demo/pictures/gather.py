@@ -7,10 +7,10 @@ from catchment.host.torch.sharded.layout import ShardLayout
 from catchment.svg import document
 
 _NODES, _LANES = 2, 4
-_CELL, _ROW, _LEFT, _TOP, _BETWEEN = 22, 30, 108, 64, 40
+_CELL, _ROW, _LEFT, _TITLE, _MARGIN = 30, 26, 112, 32, 12
 _COLOURS = ("#1b6ca8", "#2e8b57", "#b7791f", "#8e44ad")  # a lane each
 _STYLE = (
-    "text{font:12px sans-serif;fill:#222}.stage{font-weight:bold;text-anchor:middle}.chunk{fill:#fff;font-size:11px;"
+    "text{font:12px sans-serif;fill:#222}.stage{font-weight:bold}.chunk{fill:#fff;font-size:11px;"
     "text-anchor:middle}.rank{text-anchor:end}rect.cell{stroke:#999}"
 )
 _STAGES = ("its own chunk", "gathered between nodes", "gathered in its node")
@@ -42,19 +42,18 @@ def stages(layout: ShardLayout) -> list[list[Chunks]]:
 def draw() -> str:
     """The picture as an SVG document."""
     layout = ShardLayout(numel=_NODES * _LANES * 2, nodes=_NODES, lanes=_LANES)
-    wide = layout.ranks * _CELL
-    width = _LEFT + len(_STAGES) * (wide + _BETWEEN)
-    height = _TOP + layout.ranks * _ROW + 12
+    width = _LEFT + layout.ranks * _CELL + _MARGIN
     title = f"A layer gathered in two stages by {_NODES} nodes of {_LANES} ranks"
-    parts = []
-    for rank in range(layout.ranks):
-        name = f"node {rank // _LANES}, lane {rank % _LANES}"
-        parts.append(f'<text class="rank" x="{_LEFT - 10}" y="{_TOP + rank * _ROW + 15}">{name}</text>')
-    for column, held in enumerate(stages(layout)):
-        left = _LEFT + column * (wide + _BETWEEN)
-        parts.append(f'<text class="stage" x="{left + wide // 2}" y="36">{_STAGES[column]}</text>')
-        parts += [_buffer(chunks, left, _TOP + rank * _ROW, layout.ranks) for rank, chunks in enumerate(held)]
-    return document(title, width, height, _STYLE, parts)
+    parts, y = [], 0
+    for stage, held in zip(_STAGES, stages(layout), strict=True):
+        parts.append(f'<text class="stage" x="{_LEFT}" y="{y + _TITLE - 10}">{stage}</text>')
+        y += _TITLE
+        for rank, chunks in enumerate(held):
+            name = f"node {rank // _LANES}, lane {rank % _LANES}"
+            parts.append(f'<text class="rank" x="{_LEFT - 10}" y="{y + 15}">{name}</text>')
+            parts.append(_buffer(chunks, _LEFT, y, layout.ranks))
+            y += _ROW
+    return document(title, width, y + _MARGIN, _STYLE, parts)
 
 
 def _buffer(chunks: Chunks, left: int, top: int, count: int) -> str:
@@ -62,7 +61,7 @@ def _buffer(chunks: Chunks, left: int, top: int, count: int) -> str:
     for chunk in range(count):
         x = left + chunk * _CELL
         fill = _COLOURS[chunk % _LANES] if chunk in chunks else "#f2f2f2"
-        cells.append(f'<rect class="cell" x="{x}" y="{top}" width="{_CELL}" height="{_CELL}" fill="{fill}"/>')
+        cells.append(f'<rect class="cell" x="{x}" y="{top}" width="{_CELL}" height="{_ROW - 4}" fill="{fill}"/>')
         if chunk in chunks:
             cells.append(f'<text class="chunk" x="{x + _CELL // 2}" y="{top + 15}">{chunk}</text>')
     return "".join(cells)

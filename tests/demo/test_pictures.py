@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from catchment.demo.pictures import pipeline
+from catchment.demo.pictures.rail_failure import rail_failure
+from catchment.demo.pictures.snapshot import history
 from catchment.rtl.hierarchy import Block, blocks_of
 
 _PROGRAM = """
@@ -95,3 +97,25 @@ def test_blocks_of_the_nic_are_those_that_verilator_finds() -> None:
 
 def _all_blocks(block: Block) -> list[Block]:
     return [block, *(inside for each in block.inside for inside in _all_blocks(each))]
+
+
+def test_steps_leave_a_snapshot_as_it_was() -> None:
+    rows = history()
+    taken = [cells for _, cells in rows[1:]]
+    assert all(any(cell.needed in {"kept", "both"} for cell in cells.values()) for cells in taken)
+    for cells in taken:
+        kept = [(layer, cell.step) for (_, layer), cell in cells.items() if cell.needed in {"kept", "both"}]
+        assert sorted(kept) == [(0, 1), (1, 1), (2, 1)]
+    *_, last = taken
+    assert {cell.needed for cell in last.values()} == {"both", "old"}
+
+
+def test_a_failed_rails_sums_are_made_again_on_the_other() -> None:
+    found = words(rail_failure().svg())
+    # Both workers get the sum of 4 on the other rail; on their own one of two copies was lost, and 5 had none.
+    assert (found.count("FA 4: 11"), found.count("FA 5: 11")) == (4, 2)
+    assert (found.count("PA 5: 10"), found.count("5: workers 01, sum 1"), found.count("5: workers 11, sum 11")) == (
+        2,
+        1,
+        1,
+    )
