@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 ALLOWED = {"cpp", "git"}
@@ -34,6 +35,7 @@ class _Guard:
     on = False
 
 
+@cache
 def is_quick(name: str) -> bool:
     """Whether a test file, given below tests/, belongs to `make check`."""
     path, found = PurePosixPath(name), False
