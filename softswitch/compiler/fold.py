@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from catchment.softswitch.compiler.types import BitType, InfIntType, IntType, SerEnumType, Type
 
+LARGEST_SHIFT = 1 << 16
+"""The most bits by which a value of type `int` is shifted, and the highest bit of it that a slice may have."""
+
 
 class FoldError(Exception):
     """A constant expression has no value; the message says why."""
@@ -60,7 +63,7 @@ def shift(operator: str, left: int, right: int, type_: Type) -> int:
     if right < 0:
         raise FoldError("shift by a negative amount")
     if isinstance(type_, InfIntType):
-        if right > 1 << 16:
+        if right > LARGEST_SHIFT:
             raise FoldError(f"shift amount {right} is too large")
     elif isinstance(type_, BitType | IntType):
         right = min(right, type_.width)

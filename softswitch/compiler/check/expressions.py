@@ -209,6 +209,8 @@ class ExpressionChecker(OperatorChecker):
         width = self.constant_int(written.width, "the width of a slice")
         if isinstance(base.type, SerEnumType):
             base = self.cast(base, base.type.underlying)
+        if isinstance(base.type, InfIntType) and isinstance(start, ir.Literal) and width >= 1:
+            return self.slice(written.loc, base, int(start.value) + width - 1, int(start.value))
         if not isinstance(base.type, BitType | IntType):
             raise Refusal(written.loc, f"bit extraction from {describe(base)}")
         if width < 1 or width > base.type.width:

@@ -197,13 +197,18 @@ class OperatorChecker(ValueChecker):
         return ir.Mux(loc, yes.type, cond, yes, no)
 
     def slice(self, loc: Location, base: ir.Expr, hi: int, lo: int) -> ir.Expr:
-        """`base[hi:lo]`."""
+        """`base[hi:lo]`; of an `int`, whose value is known, every bit is there (P4_16 1.2.5, section 8.9)."""
         base = self._arithmetic_operand(base, "[:]")
-        if not isinstance(base.type, BitType | IntType):
+        if not isinstance(base.type, BitType | IntType | InfIntType):
             raise Refusal(loc, f"bit extraction from {base.type}: its width is not known")
         if lo < 0 or hi < lo:
             raise Refusal(loc, f"[{hi}:{lo}]: the first bit index must not be less than the second")
-        if hi >= base.type.width:
+        if isinstance(base.type, InfIntType):
+            if not isinstance(base, ir.Literal):
+                raise Refusal(loc, f"bit extraction from {base.type}: its value is not known")
+            if hi > fold.LARGEST_SHIFT:
+                raise Refusal(loc, f"[{hi}:{lo}]: bit {hi} is too large an index")
+        elif hi >= base.type.width:
             raise Refusal(loc, f"[{hi}:{lo}]: bit {hi} is beyond {base.type}")
         type_ = BitType(hi - lo + 1)
         if isinstance(base, ir.Literal):
