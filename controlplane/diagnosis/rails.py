@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from catchment.wire.rail_report import SOCKETS, RankReport
 from catchment.wire.run_folder import run_folder
 
 _PATIENCE = 2.0
-"""Seconds that a rank has to answer."""
+"""Seconds that a rank has to answer, to the end."""
+_LONGEST = 1 << 20
+"""Bytes of an answer; a report is some thousand."""
 _SUMS = "sums"
 
 
@@ -81,11 +84,16 @@ def _trouble(group: JobGroup, use: RailUse) -> list[Finding]:
 
 
 def _ask(path: Path) -> RankReport | None:
+    until, said = time.monotonic() + _PATIENCE, b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as rank:
-        rank.settimeout(_PATIENCE)
         try:
+            rank.settimeout(_PATIENCE)
             rank.connect(str(path))
-            with rank.makefile("rb") as answer:
-                return RankReport.from_json(answer.read().decode())
+            while len(said) <= _LONGEST and (left := until - time.monotonic()) > 0:
+                rank.settimeout(left)
+                if not (more := rank.recv(1 << 16)):
+                    return RankReport.from_json(said.decode())
+                said += more
         except (OSError, ValueError):
-            return None  # its process was killed, or is of another version
+            pass  # its process was killed, or is of another version
+    return None

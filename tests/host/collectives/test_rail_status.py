@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import socket
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from collective_lab import together
 from rail_ranks import LANES, NAMES, RANKS, all_reduced, rail_sets
 
-from catchment.controlplane.diagnosis.rails import all_reports
+from catchment.controlplane.diagnosis import rails
 from catchment.controlplane.networks.state import remove_dead_sockets
 from catchment.host.collectives import RailPolicy
 from catchment.host.collectives.rail_status import RailStatus
@@ -50,7 +52,7 @@ def test_every_rank_tells_of_its_rails_and_of_one_that_failed(
 ) -> None:
     with rail_sets(labs, policy=RailPolicy.FIXED, rates=[3 * 10**9, 10**9]) as ranks:
         assert all_reduced(ranks, rng, 400_000) == [None] * RANKS
-        before = all_reports()
+        before = rails.all_reports()
         assert sorted(report.rank for report in before) == list(range(RANKS))
         for report in before:
             assert (report.job, report.policy, report.pid) == ("rails", "fixed", os.getpid())
@@ -63,16 +65,18 @@ def test_every_rank_tells_of_its_rails_and_of_one_that_failed(
             assert report.table[0].shares == (report.table[0].bytes, 0), "a short operation is not split"
         labs[1].kill_switch()
         assert all_reduced(ranks, rng, 400_000) == [None] * RANKS  # nobody looks at a rail that nobody uses
-        until(lambda: all(report.rails[1].state != "up" for report in all_reports()), "nobody says that b is down")
-        for report in all_reports():
+        until(
+            lambda: all(report.rails[1].state != "up" for report in rails.all_reports()), "nobody says that b is down"
+        )
+        for report in rails.all_reports():
             assert report.rails[1].carrier == "a" and report.rails[1].incidents >= 1
             assert all(row.shares == (row.bytes, 0) for row in report.table), "nothing more goes over b"
-    assert all_reports() == [] and list(folder.glob(SOCKETS)) == [], "they have closed"
+    assert rails.all_reports() == [] and list(folder.glob(SOCKETS)) == [], "they have closed"
 
 
 def test_a_rank_that_is_dropped_is_not_kept_alive_by_who_tells_of_it(folder: Path, labs: list[ShmLab]) -> None:
     with rail_sets(labs) as ranks:
-        assert len(all_reports()) == RANKS
+        assert len(rails.all_reports()) == RANKS
         together(ranks, lambda rank: rank.all_reduce(np.ones(10, np.float32)).wait())
     del ranks
     assert list(folder.glob(SOCKETS)) == []
@@ -105,13 +109,33 @@ def test_who_is_dead_or_says_something_else_is_left_out(folder: Path) -> None:
     status = RailStatus(lambda: lambda: replace(REPORT, rank=4))
     wrong = RailStatus(lambda: lambda: replace(REPORT, rails=()))
     try:
-        assert [report.rank for report in all_reports() if report.rails] == [4]
+        assert [report.rank for report in rails.all_reports() if report.rails] == [4]
         assert remove_dead_sockets() == [folder / "rails-1-0.sock"]
     finally:
         status.close()
         wrong.close()
         status.close()
     assert list(folder.glob(SOCKETS)) == []
+
+
+@pytest.mark.parametrize("says", [b"", b"x" * 65536], ids=["nothing", "without an end"])
+def test_who_does_not_come_to_an_end_is_left(says: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rails, "_PATIENCE", 0.5)
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as listening, ThreadPoolExecutor(1) as other:
+        listening.bind(str(folder / "rails-1-0.sock"))
+        listening.listen()
+
+        def talk() -> None:
+            reader, _ = listening.accept()
+            with reader, contextlib.suppress(OSError):  # it was left
+                while says:
+                    reader.sendall(says)
+                reader.recv(1)
+
+        talking = other.submit(talk)
+        assert rails.all_reports() == []
+        talking.result(PATIENCE)
 
 
 def test_where_no_socket_can_be_nothing_is_said_and_nothing_fails(
