@@ -34,7 +34,7 @@ def simulate(
     ],
     *,
     cluster: Annotated[
-        Path | None, typer.Option(help="Cluster file (docs/explanation/performance.md); always needed.", dir_okay=False)
+        Path | None, typer.Option(help="Cluster file (docs/reference/simulate.md); always needed.", dir_okay=False)
     ] = None,
     output: Annotated[Path, typer.Option(help="Page that `figures` writes.", dir_okay=False)] = PAPERS,
     settings: Annotated[
@@ -44,7 +44,7 @@ def simulate(
     sweep: Annotated[
         list[str] | None, typer.Option(help="KEY=VALUE,VALUE,...: run with each; several keys: with every pair.")
     ] = None,
-    mode: Annotated[ModeName, typer.Option(help="How closely (docs/explanation/performance.md).")] = ModeName.FRAME,
+    mode: Annotated[ModeName, typer.Option(help="How closely (docs/reference/simulate.md).")] = ModeName.FRAME,
     processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     trace: Annotated[
         Path | None,
@@ -53,7 +53,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Equal seeds give equal runs.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a workload on a cluster of up to thousands of hosts (docs/explanation/performance.md)."""
+    """Simulate a workload on a cluster of up to thousands of hosts (docs/reference/simulate.md)."""
     from catchment.sim.performance.requests import Mode, Request, run_all  # noqa: PLC0415  only this verb needs it
 
     if workload == "figures":
@@ -89,10 +89,10 @@ def simulate(
 
 
 def _write_figures(page: Path) -> None:
-    from catchment.sim.performance.figures.page import write_page  # noqa: PLC0415  only this verb needs matplotlib
+    from catchment.sim.performance.figures.page import write_pages  # noqa: PLC0415  only this verb needs matplotlib
 
     try:
-        claims, hold = write_page(page)
+        claims, hold = write_pages(page)
     except OSError as error:
         raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     typer.echo(f"{page}: {claims} claims of the papers, {hold} hold; the study of sums in switches")

@@ -15,7 +15,7 @@ from catchment.controlplane.errors import ControlPlaneError
 def simulate_step(
     system: Annotated[str, typer.Argument(help="ddp, zero3, mics, luwu, coarse; or et: the traces of --et.")],
     *,
-    cluster: Annotated[Path, typer.Option(help="Cluster file (docs/explanation/performance.md).", dir_okay=False)],
+    cluster: Annotated[Path, typer.Option(help="Cluster file (docs/reference/simulate.md).", dir_okay=False)],
     layers: Annotated[int, typer.Option(help="Of the transformer.", min=1)] = 64,
     hidden: Annotated[int, typer.Option(help="Its hidden size.", min=1)] = 4096,
     batch: Annotated[int, typer.Option(help="Sequences of a GPU and micro-step.", min=1)] = 8,
@@ -33,7 +33,7 @@ def simulate_step(
     seed: Annotated[int, typer.Option(help="Of stragglers.", min=0)] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a step of training in flow mode (docs/explanation/performance.md)."""
+    """Simulate a step of training in flow mode (docs/reference/simulate.md)."""
     from catchment.sim.performance.cluster_file import load_cluster  # noqa: PLC0415  only this verb needs these
     from catchment.sim.performance.requests import pair  # noqa: PLC0415
     from catchment.sim.performance.steps.chakra import read_traces, write_traces  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Topology files: switches, hosts and links (see docs/howto/mininet.md)."""
+"""Topology files: switches, hosts and links (see docs/reference/topology.md)."""
 
 from catchment.controlplane.topology.build import racks, star
 from catchment.controlplane.topology.errors import TopologyError

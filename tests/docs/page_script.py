@@ -3,7 +3,8 @@
 A console block has commands after `$ ` (continued on lines that begin with `> `), and below each what it prints, of
 which a page may leave lines out. They are compared loosely: numbers may differ, words may not, `...` is anything.
 Blocks of language `text` are drawings. A page that takes more than a few seconds says `<!-- run: slow -->`, one that
-needs root and Mininet `<!-- run: network -->`.
+needs root and Mininet `<!-- run: network -->`. What no test can run has `<!-- elsewhere: REASON -->` above it, and is
+checked as far as it can be: `page_elsewhere.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from pathlib import Path
 
 from catchment.checkout import ROOT
 
-_FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"(?:^ *<!-- elsewhere: ([^\n]+) -->\n)?^( *)```(\w*)([^\n]*)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL
+)
 _TITLE = re.compile(r'title="([^"]+)"')
 _NEEDS = re.compile(r"^<!-- run: (\w+) -->$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\b[0-9a-f]{8,}\b")
@@ -28,10 +31,11 @@ _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\b[0-9a-f]{8,}\b")
 
 @dataclass(slots=True)
 class Command:
-    """One command of a page and the lines that the page shows below it."""
+    """One command of a page, the lines that the page shows below it, and why no test can run it, if so."""
 
     text: str
     shown: list[str] = field(default_factory=list)
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +62,23 @@ def steps_of(page: Path) -> list[File | Command]:
         PageError: a block is neither a file, nor commands, nor a drawing.
     """
     steps: list[File | Command] = []
-    for indent, language, rest, body in _FENCE.findall(page.read_text("utf-8")):
+    for elsewhere, indent, language, rest, body in _FENCE.findall(page.read_text("utf-8")):
         lines = [line.removeprefix(indent) for line in body.splitlines()]
         title = _TITLE.search(rest)
         if title:
             steps.append(File(title[1], "\n".join(lines) + "\n"))
         elif language == "console":
-            steps += _commands(page, lines)
+            steps += _commands(page, lines, elsewhere)
         elif language != "text":
             raise PageError(f"{page.name}: a block of {language or 'no language'} has no title, so nothing runs it")
     return steps
 
 
-def _commands(page: Path, lines: list[str]) -> list[Command]:
+def _commands(page: Path, lines: list[str], elsewhere: str) -> list[Command]:
     found: list[Command] = []
     for line in lines:
         if line.startswith("$ "):
-            found.append(Command(line[2:]))
+            found.append(Command(line[2:], elsewhere=elsewhere))
         elif not found:
             raise PageError(f"{page.name}: {line!r} stands before the first command of its block")
         elif line.startswith("> "):
@@ -90,7 +94,7 @@ def run(page: Path, folder: Path, timeout: float) -> None:
     Raises:
         PageError: a command failed, or printed other words than the page shows.
     """
-    steps = steps_of(page)
+    steps = [step for step in steps_of(page) if isinstance(step, File) or not step.elsewhere]
     mark = uuid.uuid4().hex
     script = ["exec 2>&1"]
     if "network" in needs(page):

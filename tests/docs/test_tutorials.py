@@ -6,24 +6,24 @@ import os
 import shutil
 from pathlib import Path
 
+import page_elsewhere
 import page_script
 import pytest
 
 from catchment.checkout import ROOT
 
-# Blocks of these are parts of programs that tests of their own run whole.
-PARTS = {
-    "howto/bmv2.md": "no blocks; tests/p4src, tests/e2e on BMv2",
-    "howto/mininet.md": "tests/sim/lab/test_mininet_network.py, tests/e2e/test_traffic.py",
-    "howto/pytorch.md": "tests/host/torch/distributed",
-    "howto/user-externs.md": "tests/softswitch/externs/test_user_externs.py",
-}
 DOCS = ROOT / "docs"
 PAGES = [
     page
     for folder in ("tutorials", "howto")
     for page in sorted((DOCS / folder).glob("*.md"))
-    if str(page.relative_to(DOCS)) not in PARTS and page_script.steps_of(page)
+    if page_script.steps_of(page)
+]
+ELSEWHERE = [
+    (page, step)
+    for page in PAGES
+    for step in page_script.steps_of(page)
+    if isinstance(step, page_script.Command) and step.elsewhere
 ]
 TIMEOUT = 550.0
 
@@ -40,6 +40,29 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
         pytest.skip("needs root and Mininet")
     (tmp_path / "page").mkdir()
     page_script.run(page, tmp_path / "page", TIMEOUT)
+
+
+@pytest.mark.parametrize(("page", "command"), ELSEWHERE, ids=lambda value: getattr(value, "stem", None))
+def test_a_command_for_elsewhere_is_right_as_far_as_one_can_tell(page: Path, command: page_script.Command) -> None:
+    page_elsewhere.check(command)
+    pytest.skip(f"`{command.text.splitlines()[0]}` was checked, not run: {command.elsewhere}")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("sudo X=1 catchment job create train --workers w0 --root opt | cat", None),
+        ("catchment job make train", "there is no verb 'make' in 'catchment job'"),
+        ("X=1 catchment job create train --worker w0", "'catchment job create' has no option --worker"),
+        ("for x in 1; do echo", "is no shell"),
+    ],
+)
+def test_a_command_for_elsewhere_that_is_wrong_is_noticed(text: str, says: str | None) -> None:
+    if says is None:
+        page_elsewhere.check(page_script.Command(text))
+    else:
+        with pytest.raises(page_script.PageError, match=says):
+            page_elsewhere.check(page_script.Command(text))
 
 
 def _write(tmp_path: Path, text: str) -> Path:
@@ -60,6 +83,7 @@ def _write(tmp_path: Path, text: str) -> Path:
         ("```python\nprint(1)\n```\n", "a block of python has no title"),
         ("```console\nnot a command\n```\n", "stands before the first command"),
         ("```console\n$ exit 0\n```\n", "failed"),
+        ("<!-- elsewhere: no NIC -->\n```console\n$ exit 1\n```\n```console\n$ echo a\na\n```\n", None),
     ],
 )
 def test_a_page_that_is_wrong_is_noticed(block: str, says: str | None, tmp_path: Path) -> None:

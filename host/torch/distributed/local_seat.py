@@ -45,7 +45,7 @@ def take(agreement: Agreement, command: str | None) -> LocalSeat:
             "the ranks are on several machines, and no switch is named",
             kind="argument",
             peers=others,
-            hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/howto/pytorch.md",
+            hint="set CATCHMENT_CONTROLLER or CATCHMENT_JOB; see docs/reference/pytorch.md",
         )
     switches = [one["switches"] for one in said]
     try:

@@ -99,7 +99,7 @@ class Settings:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Read the environment variables of docs/howto/pytorch.md.
+        """Read the environment variables of docs/reference/pytorch.md.
 
         Raises:
             CollectiveError: kind ``argument``: a value is wrong or missing.
@@ -183,7 +183,7 @@ def _native(text: str | None) -> bool | None:
 def _access(address: str, environment: Mapping[str, str]) -> ControllerAccess:
     missing = [name for name in (JOB, CERTIFICATES) if not environment.get(name)]
     if missing:
-        raise _wrong(f"{CONTROLLER} is set, but not {' and '.join(missing)}", "set them too; see docs/howto/pytorch.md")
+        raise _wrong(f"{CONTROLLER} is set, but not {' and '.join(missing)}", "set them too: docs/reference/pytorch.md")
     return ControllerAccess(
         address=address,
         job=environment[JOB],

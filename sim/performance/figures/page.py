@@ -1,7 +1,8 @@
-"""Writes docs/measurements/papers.md and its figure."""
+"""Writes docs/measurements/papers.md, switch-or-ring.md and its figure."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,9 +17,17 @@ _OUT_OF_REACH = (
     ("MiCS", "Figures 7 to 16", "times on V100 and A100 with EFA"),
     ("COARSE", "Figures 3, 8, 13 to 17", "times on CCI prototypes and GPUs"),
 )
-_HEADS = (
-    "paper", "where", "what", "paper's", "ours", "tolerance", "holds", "ours is", "inputs from the paper", "note",
-)  # fmt: skip
+_HEADS = ("where", "what", "paper's", "ours", "tolerance", "holds", "ours is", "inputs from the paper", "note")
+_STUDY = (
+    "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
+    "256 B in switches, frames of 1 KiB on the ring. More than 32 racks need a switch program for more "
+    "members than today's 32.",
+    "A sum in switches takes each line once, so that its time hardly depends on how many add; a ring has 2 (p - 1) "
+    "steps, each with a latency. One lost frame keeps all workers of a sum waiting: at 1 % on every line the ring "
+    "is faster. Both cross each rack's uplink once, at one host's rate, so a single job notices oversubscription "
+    "only where the uplink is slower than a host.",
+)
+STUDY = "switch-or-ring.md"
 
 
 def all_claims() -> list[Claim]:
@@ -26,61 +35,57 @@ def all_claims() -> list[Claim]:
     return [claim for part in (luwu, p4sgd, nezha, mics, coarse) for claim in part.claims()]
 
 
-def write_page(page: Path) -> tuple[int, int]:
-    """Write the page, and its figure beside it in `docs/figures/`; how many claims there are, and how many hold.
+def write_pages(page: Path) -> tuple[int, int]:
+    """Write the page of the papers, beside it that of the study, and its figure in `figures/`.
+
+    Returns:
+        How many claims there are, and how many hold.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: one cannot be written.
     """
     figure = page.parents[1] / "figures" / "in-switch-by-ring.svg"
     figure.parent.mkdir(exist_ok=True)
     plot_gains(study.WORKERS, study.SIZES, study.gains(), figure)
     claims = all_claims()
-    page.write_text(render(claims, study.tables()), encoding="utf-8")
+    page.write_text(render_papers(claims), encoding="utf-8")
+    page.with_name(STUDY).write_text(render_study(study.tables()), encoding="utf-8")
     return len(claims), sum(claim.holds for claim in claims)
 
 
-def render(claims: Sequence[Claim], tables: Sequence[study.Table]) -> str:
-    """The page's text."""
+def render_papers(claims: Sequence[Claim]) -> str:
+    """The text of the page of the papers: a section for each."""
     parts = [
         "# The papers beside this project\n",
-        "`catchment simulate figures` has written this page: the study of sums in switches, then what the papers say "
-        "beside what comes out here.\nModels and constants are in [performance.md](../explanation/performance.md).\n",
-        "## In switches, or on a ring?\n",
-        "![the ring's time by that of sums in switches](../figures/in-switch-by-ring.svg)\n",
-        "Hosts at 100 Gb/s in racks of 32, spines with 400 Gb/s to a rack (where nothing else is said); vectors of "
-        "256 B in switches, frames of 1 KiB on the ring. More than 32 racks need a switch program for more "
-        "members than today's 32.\n",
-        "A sum in switches takes each line once, so that its time hardly depends on how many add; a ring has 2 (p - 1) "
-        "steps, each with a latency. One lost frame keeps all workers of a sum waiting: at 1 % on every line the ring "
-        "is faster. Both cross each rack's uplink once, at one host's rate, so a single job notices oversubscription "
-        "only where the uplink is slower than a host.\n",
+        "What the five papers claim, beside what comes out here; `catchment simulate figures` has written it.\n"
+        "Models and constants are in [performance.md](../explanation/performance.md).\n",
     ]
-    for table in tables:
-        parts.append(f"**{table.title}** (mode `{table.mode}`)\n")
-        parts.append(_table(table.heads, table.rows))
-    parts.append("## What the papers say\n")
-    heads = (
-        "paper",
-        "where",
-        "what",
-        "paper's",
-        "ours",
-        "tolerance",
-        "holds",
-        "ours is",
-        "inputs from the paper",
-        "note",
-    )
-    parts.append(_table(heads, [_cells(claim) for claim in claims]))
+    for paper in dict.fromkeys(claim.paper for claim in claims):
+        parts.append(f"## {paper}\n")
+        parts.append(_table(_HEADS, [_cells(claim) for claim in claims if claim.paper == paper]))
     parts.append("## Out of reach\n")
     parts.append(_table(("paper", "what", "why"), _OUT_OF_REACH))
     return "\n".join(parts)
 
 
+def render_study(tables: Sequence[study.Table]) -> str:
+    """The text of the page of the study."""
+    parts = [
+        "# In switches, or on a ring?\n",
+        "When sums in switches are faster than a ring, and when not, as the simulator has it; `catchment simulate\n"
+        "figures` has written it. Models and constants are in [performance.md](../explanation/performance.md).\n",
+        "![the ring's time by that of sums in switches](../figures/in-switch-by-ring.svg)\n",
+        *(textwrap.fill(text, 120, break_long_words=False) + "\n" for text in _STUDY),
+    ]
+    for table in tables:
+        parts.append(f"**{table.title}** (mode `{table.mode}`)\n")
+        parts.append(_table(table.heads, table.rows))
+    return "\n".join(parts)
+
+
 def _cells(claim: Claim) -> tuple[str, ...]:
     return (
-        claim.paper, claim.place, claim.what, f"{claim.theirs:,.4g}", f"{claim.ours:,.4g}",
+        claim.place, claim.what, f"{claim.theirs:,.4g}", f"{claim.ours:,.4g}",
         "exact" if claim.tolerance == 0 else f"{100 * claim.tolerance:g} %", "yes" if claim.holds else "**no**",
         claim.source, claim.inputs, claim.note,
     )  # fmt: skip

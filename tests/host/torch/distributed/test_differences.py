@@ -1,4 +1,4 @@
-"""What docs/howto/pytorch.md says of how the two process groups differ is so, and all else that is tested is alike."""
+"""What docs/reference/pytorch.md says of how the two process groups differ is so; all else that is tested is alike."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from crew import FOLDER, NATIVE, PYTHON, ROOT, run_ranks
 
-PAGE = (ROOT / "docs" / "howto" / "pytorch.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "pytorch.md").read_text()
 
 
 def rows(heading: str) -> list[list[str]]:
     """The cells of the table whose first column has this heading, without backquotes."""
     table = re.search(rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
-    assert table is not None, f"docs/howto/pytorch.md has no table {heading!r}"
+    assert table is not None, f"docs/reference/pytorch.md has no table {heading!r}"
     return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in table[1].splitlines()]
 
 
