@@ -48,3 +48,15 @@ def test_the_largest_exponent_stands_for_128() -> None:
     halves = [np.asarray([2.0**127, -(2.0**127)], np.float32), np.asarray([-(2.0**127), 2.0**126], np.float32)]
     assert summed(halves, 127).tolist() == [0.0, -(2.0**126)]
     assert summed([np.asarray([2.0**127], np.float32)] * 2, 127).tolist() == [np.inf]
+
+
+@pytest.mark.parametrize(
+    ("workers", "counted", "unit"),  # bits of a count; the power of two by which 1.0 is multiplied at exponent 2
+    [(1, 1, 26), (2, 2, 23), (3, 2, 22), (4, 3, 20), (5, 3, 19)],
+)
+def test_lanes_bit_for_bit(workers: int, counted: int, unit: int) -> None:
+    width = 32 - 2 * counted
+    part = np.asarray([np.nan, np.inf, -np.inf, 1.0, -1.0], np.float32)
+    lanes = marked_vectors.quantize(part, DataType.FP32, 2, workers).view(np.uint32).tolist()
+    plus, minus = 1 << (32 - counted), 1 << width
+    assert lanes == [plus + minus, plus, minus, 1 << unit, (1 << 32) - (1 << unit)]
