@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -35,9 +35,9 @@ class Heard:
     lanes: Sequence[int]
 
 
-def running_switches(topology: Topology) -> dict[str, Switch]:
-    """Every switch of a topology with its program, and the entries that it has before any job."""
-    switches = {name: build_switch(switch, _SEED) for name, switch in topology.switches.items()}
+def running_switches(topology: Topology, names: Iterable[str]) -> dict[str, Switch]:
+    """Switches of a topology with their programs, and the entries that they have before any job."""
+    switches = {name: build_switch(topology.switch(name), _SEED) for name in names}
     for name, switch in switches.items():
         write_config(forwarding_config(topology, name), switch)
     return switches

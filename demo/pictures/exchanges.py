@@ -19,7 +19,7 @@ def two_workers(program: str, kind: str) -> HandJob:
     """A job of one stream and four slots on a program of p4src/."""
     topology = star(WORKERS, program=ROOT / "p4src" / program, lanes=8, slots=256)
     job = plan_job(kind, topology, name="job", workers=WORKERS, slots=_SLOTS)
-    return HandJob(job, topology, running_switches(topology))
+    return HandJob(job, topology, running_switches(topology, topology.switches))
 
 
 def slot_over_time() -> Diagram:

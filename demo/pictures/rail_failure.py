@@ -24,8 +24,8 @@ class _Group:
     def __init__(self, diagram: Diagram) -> None:
         topology = Topology.load(ROOT / "sim" / "topologies" / "two-rails.yaml")
         request = JobRequest("sums", "allreduce", list(_WORKERS), slots=8, rails=tuple(_RAILS))
-        switches = running_switches(topology)
-        plans = request.plan(topology, Allocator(topology)).parts
+        group = request.plan(topology, Allocator(topology))
+        switches, plans = running_switches(topology, group.switches), group.parts
         self._jobs = {label: HandJob(plan, topology.plane(plan.rail), switches) for label, plan in plans.items()}
         self._rails = {label: str(plan.rail) for label, plan in plans.items()}
         self._diagram = diagram
