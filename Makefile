@@ -26,6 +26,7 @@ help: ## list the targets
 # ---- set-up ------------------------------------------------------------------------------------
 .PHONY: setup packages
 setup: packages $(VENV)/.installed native ## install everything and build the native parts (idempotent)
+	@$(MAKE) -s $(VENV)/docs/.installed || echo "setup: the packages of docs/requirements.txt cannot be had, so no site is built and its test is skipped"
 
 packages:
 	@tools/install-packages.sh
@@ -92,7 +93,7 @@ test-full: setup lint ## every test, the long ones too
 	@echo "test: SEED=$(SEED)"
 	@$(ROOT) env CATCHMENT_SEED=$(SEED) $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-PYTHON_DIRS := catchment/*.py wire softswitch controlplane host sim rtl hls cli demo tests bench
+PYTHON_DIRS := catchment/*.py wire softswitch controlplane host sim rtl hls cli demo tests bench docs/tutorials/*.ipynb
 CPP_FILES = $(shell git ls-files '*.cpp' '*.hpp' | grep -vE '^(wire|rtl)/generated/')
 
 N ?= 20
