@@ -3,7 +3,8 @@
 usage: python -m bench.switch_clients [--idle 1000] [--hostile 100] [--writes 500]
 
 An idle client has a stream with an arbitration and listens. Hostile ones: streams without a word, requests
-of 8 MiB, writes that are not theirs, and reads of all entries. They run in a process of their own.
+of 3 and 64 MiB, writes that are not theirs, and reads of all entries. They run in a process of their own, and
+reach the switch over TCP, as other machines do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import grpc
@@ -28,7 +30,10 @@ from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
 _OWN = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1))
 _AIM_MS = 50.0
+_ADDRESS = "127.0.0.1:0"
 _READY = "ready"
+_LONG, _TOO_LONG = 3 << 20, 64 << 20
+"""Bytes of a request that a switch takes, and of one for which it cuts the connection off."""
 _NICE = 10
 """The niceness of the other clients, which share this machine's processors with the switch."""
 
@@ -54,7 +59,7 @@ async def _idle(address: str, number: int) -> Any:
 async def _hostile(address: str, number: int) -> None:
     long = p4runtime_pb2.WriteRequest(device_id=1)
     if number % 4 == 1:
-        long.updates.add().entity.table_entry.metadata = bytes(8 << 20)
+        long.updates.add().entity.table_entry.metadata = bytes(_TOO_LONG if number % 8 == 1 else _LONG)
     stub = _stub(address)
     while True:
         with contextlib.suppress(grpc.aio.AioRpcError):
@@ -116,6 +121,12 @@ async def _write(primary: Any, writes: int) -> tuple[list[float], int]:
     return taken, failed
 
 
+def _peak_bytes(switch: SwitchProcess) -> int:
+    """The most memory that the switch ever had."""
+    status = Path(f"/proc/{switch.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:"))
+
+
 def main(
     idle: Annotated[int, typer.Option(help="Clients with a stream.")] = 1000,
     hostile: Annotated[int, typer.Option(help="Clients that attack.")] = 100,
@@ -127,16 +138,18 @@ def main(
         os.nice(_NICE)
         asyncio.run(_crowd(crowd, idle, hostile))
         return
-    with SwitchProcess() as switch:
+    with SwitchProcess(grpc=_ADDRESS) as switch:
         alone = asyncio.run(_measure(switch.address, writes))
         with _crowd_process(switch.address, idle, hostile):
             beside = asyncio.run(_measure(switch.address, writes))
+        peak = _peak_bytes(switch)
     result: dict[str, object] = {"idle": idle, "hostile": hostile}
     for name, (taken, failed) in (("alone", alone), ("beside", beside)):
         times = sorted(taken)
         result[f"{name}_median_ms"] = round(statistics.median(times), 2)
         result[f"{name}_p99_ms"] = round(times[int(len(times) * 0.99)], 2)
         result[f"{name}_failed"] = failed
+    result["peak_mib"] = round(peak / (1 << 20))
     print(json.dumps({**result, "aim_p99_ms": _AIM_MS}))
 
 

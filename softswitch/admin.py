@@ -48,6 +48,12 @@ class SwitchAdmin:
                 return port
         raise SwitchAdminError(f"the switch at {self._path} has no port {number}")
 
+    def clients(self) -> dict[str, int]:
+        """Clients of P4Runtime over TCP: `open` connections, `unfinished_bytes` of messages that come in, and since the
+        switch began `accepted` connections, those `cut_off` and `failed_handshakes` of TLS."""
+        clients: dict[str, int] = self._ask("clients")["clients"]
+        return clients
+
     def set_faults(self, port: int, spec: str) -> None:
         """Put faults in force, such as `loss=0.01,out.delay=200us,seed=7`, or `off`.
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fault_option.hpp"
+#include "handshake_failures.hpp"
 #include "json.hpp"
 #include "socket_file.hpp"
 
@@ -71,7 +72,7 @@ std::string refused(const std::string& why) {
 }
 
 // Whether the client is to stay: takes what it sent and answers every full line.
-bool serve_client(Client& client, softswitch::PortLoop& loop) {
+bool serve_client(Client& client, softswitch::PortLoop& loop, const Connections& connections) {
   char buffer[kLongestLine];
   const ssize_t count = ::recv(client.socket, buffer, sizeof buffer, MSG_DONTWAIT);
   if (count <= 0) {
@@ -80,7 +81,7 @@ bool serve_client(Client& client, softswitch::PortLoop& loop) {
   client.received.append(buffer, static_cast<std::size_t>(count));
   for (auto end = client.received.find('\n'); end != std::string::npos;
        end = client.received.find('\n')) {
-    const std::string text = answer(loop, client.received.substr(0, end)) + "\n";
+    const std::string text = answer(loop, connections, client.received.substr(0, end)) + "\n";
     client.received.erase(0, end + 1);
     for (std::size_t at = 0; at < text.size();) {
       const ssize_t sent = ::send(client.socket, text.data() + at, text.size() - at, MSG_NOSIGNAL);
@@ -95,13 +96,22 @@ bool serve_client(Client& client, softswitch::PortLoop& loop) {
 
 }  // namespace
 
-std::string answer(softswitch::PortLoop& loop, const std::string& request) {
+std::string answer(softswitch::PortLoop& loop, const Connections& connections,
+                   const std::string& request) {
   if (request == "ports") {
     std::string list;
     for (const softswitch::PortStatus& port : loop.ports()) {
       list += (list.empty() ? "" : ", ") + one_port(port);
     }
     return "{\"ok\": true, \"ports\": [" + list + "]}";
+  }
+  if (request == "clients") {
+    const ConnectionCounts counts = connections.counts();
+    return "{\"ok\": true, \"clients\": " +
+           object(field("open", counts.open) + field("unfinished_bytes", counts.bytes) +
+                  field("accepted", counts.accepted) + field("cut_off", counts.cut_off) +
+                  field("failed_handshakes", HandshakeFailures::count())) +
+           "}";
   }
   if (request.starts_with("fault ")) {
     const auto option = parse_fault(request.substr(6));
@@ -112,11 +122,11 @@ std::string answer(softswitch::PortLoop& loop, const std::string& request) {
     return status.ok() ? "{\"ok\": true}" : refused(status.message());
   }
   return refused(std::string("'").append(request, 0, 100) +
-                 "' is not `ports` or `fault PORT:SPEC`");
+                 "' is not `ports`, `clients` or `fault PORT:SPEC`");
 }
 
-Admin::Admin(std::filesystem::path path, softswitch::PortLoop& loop)
-    : path_(std::move(path)), loop_(loop) {
+Admin::Admin(std::filesystem::path path, softswitch::PortLoop& loop, const Connections& connections)
+    : path_(std::move(path)), loop_(loop), connections_(connections) {
   const std::string text = path_.string();
   if (const auto fault = make_room_for_socket(text)) {
     throw AdminError("--admin " + text + ": " + *fault);
@@ -162,7 +172,7 @@ void Admin::serve() {
       break;
     }
     for (std::size_t i = clients.size(); i-- > 0;) {
-      if (wanted[i + 2].revents != 0 && !serve_client(clients[i], loop_)) {
+      if (wanted[i + 2].revents != 0 && !serve_client(clients[i], loop_, connections_)) {
         ::close(clients[i].socket);
         clients.erase(clients.begin() + static_cast<std::ptrdiff_t>(i));
       }

@@ -1,6 +1,8 @@
 // The admin socket: a Unix socket on which an operator reads the ports' statistics and sets their
-// faults, which P4Runtime has no words for. One request a line, one line of JSON back:
+// faults, and what came of clients, which P4Runtime has no words for. One request a line, one line
+// of JSON back:
 //   ports            {"ok": true, "ports": [{"port": 1, "name": "s1-eth1", "up": true, ...}]}
+//   clients          {"ok": true, "clients": {"open": 2, "failed_handshakes": 0, ...}}
 //   fault PORT:SPEC  {"ok": true}, or {"ok": false, "error": "..."}; SPEC as in --fault
 #pragma once
 
@@ -10,6 +12,7 @@
 #include <thread>
 
 #include "catchment/softswitch/port_loop.hpp"
+#include "connections.hpp"
 
 namespace catchment::server {
 
@@ -21,8 +24,8 @@ class AdminError : public std::runtime_error {
 class Admin {
  public:
   // Listens at `path`, for the owner of the process only. A socket file that no process listens on
-  // is replaced. Throws AdminError. `loop` must outlive it.
-  Admin(std::filesystem::path path, softswitch::PortLoop& loop);
+  // is replaced. Throws AdminError. What is passed by reference must outlive it.
+  Admin(std::filesystem::path path, softswitch::PortLoop& loop, const Connections& connections);
   ~Admin();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
@@ -32,12 +35,14 @@ class Admin {
 
   std::filesystem::path path_;
   softswitch::PortLoop& loop_;
+  const Connections& connections_;
   int listener_ = -1;
   int ending_ = -1;  // an eventfd
   std::thread thread_;
 };
 
 // Returns the answer to one request line.
-std::string answer(softswitch::PortLoop& loop, const std::string& request);
+std::string answer(softswitch::PortLoop& loop, const Connections& connections,
+                   const std::string& request);
 
 }  // namespace catchment::server

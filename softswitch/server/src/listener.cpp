@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <optional>
 #include <system_error>
+#include <utility>
 
+#include "listening_sockets.hpp"
 #include "program_store.hpp"
 #include "socket_file.hpp"
+#include "start_error.hpp"
 
 namespace catchment::server {
 
@@ -17,8 +19,16 @@ namespace {
 constexpr char kUnix[] = "unix:";
 constexpr unsigned kCertificateSeconds = 1;  // between two looks at the files
 constexpr int kStreamsPerConnection = 64;
+// What a client may have sent that is no whole message: so much for what gRPC lets it send ahead on
+// its streams, and some of the longest messages at once; all clients as much as a few of them.
+constexpr std::size_t kAheadBytes = std::size_t{16} << 20;
+constexpr std::size_t kMessagesAtOnce = 4;
+constexpr std::size_t kFullConnections = 8;
 constexpr int kHandshakeMs = 5'000;
-constexpr std::size_t kReceiveBytes = std::size_t{64} << 20;  // that all connections hold
+// Memory of all connections and what comes in on them, beyond which gRPC ends streams at random.
+// Over TCP `Connections` cuts off those who fill it long before.
+constexpr std::size_t kSocketFileBytes = std::size_t{64} << 20;
+constexpr std::size_t kTcpBytes = std::size_t{1} << 30;
 
 // The files are read again when they change, so certificates are rotated without a restart.
 std::shared_ptr<grpc::ServerCredentials> credentials(const Options& options) {
@@ -67,45 +77,61 @@ void make_room(const std::filesystem::path& socket) {
   }
 }
 
+Listening listen_at_file(const Options& options, grpc::ServerBuilder& builder) {
+  make_room(options.grpc.substr(sizeof kUnix - 1));
+  builder.SetResourceQuota(grpc::ResourceQuota("catchment-switch").Resize(kSocketFileBytes));
+  int bound = 0;
+  builder.AddListeningPort(options.grpc, credentials(options), &bound);
+  const PrivateFiles for_us_alone;
+  Listening made{builder.BuildAndStart(), options.grpc};
+  if (made.server == nullptr || bound == 0) {
+    throw StartError("cannot listen on " + options.grpc +
+                     " (--grpc): the address is in use, or a folder that this user may not write");
+  }
+  return made;
+}
+
+// gRPC does not listen itself: it has no account of what each connection brings.
+Listening listen_at_port(const Options& options, grpc::ServerBuilder& builder,
+                         Connections& connections) {
+  builder.SetResourceQuota(grpc::ResourceQuota("catchment-switch").Resize(kTcpBytes));
+  using From = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  const std::shared_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor =
+      builder.experimental().AddExternalConnectionAcceptor(From::FROM_FD, credentials(options));
+  auto [sockets, port] = listen_at(options.grpc);
+  Listening made{builder.BuildAndStart(),
+                 options.grpc.substr(0, options.grpc.rfind(':') + 1) + std::to_string(port)};
+  if (made.server == nullptr) {
+    throw StartError("cannot serve P4Runtime on " + options.grpc + " (--grpc)");
+  }
+  connections.start(std::move(sockets), [acceptor](int listener, int socket) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = listener;
+    connection.fd = socket;
+    acceptor->HandleNewConnection(&connection);
+  });
+  return made;
+}
+
 }  // namespace
 
-std::pair<std::unique_ptr<grpc::Server>, std::string> listen(const Options& options,
-                                                             grpc::Service& service) {
-  const bool is_socket_file = options.grpc.starts_with(kUnix);
-  if (is_socket_file) {
-    make_room(options.grpc.substr(sizeof kUnix - 1));
-  }
+ReceiveLimits receive_limits(const Options& options) {
+  const std::size_t each = kAheadBytes + kMessagesAtOnce * options.max_request_bytes;
+  return {.connection_bytes = each, .all_bytes = kFullConnections * each};
+}
+
+Listening listen(const Options& options, grpc::Service& service, Connections& connections) {
   allow_many_connections();
-  int port = 0;
   grpc::ServerBuilder builder;
-  // Two switches on one port would each get some of the clients.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
   // A client whose machine vanished must not stay primary.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
-  builder.SetResourceQuota(grpc::ResourceQuota("catchment-switch").Resize(kReceiveBytes));
-  builder.AddListeningPort(options.grpc, credentials(options), &port);
   builder.RegisterService(&service);
-  std::unique_ptr<grpc::Server> server;
-  {
-    std::optional<PrivateFiles> for_us_alone;
-    if (is_socket_file) {
-      for_us_alone.emplace();
-    }
-    server = builder.BuildAndStart();
-  }
-  if (server == nullptr || port == 0) {
-    throw StartError("cannot listen on " + options.grpc +
-                     " (--grpc): the address is in use, not one of this machine, or a folder that "
-                     "this user may not write");
-  }
-  const auto colon = options.grpc.rfind(':');
-  const bool has_port = !is_socket_file && colon != std::string::npos;
-  return {std::move(server),
-          has_port ? options.grpc.substr(0, colon + 1) + std::to_string(port) : options.grpc};
+  return options.grpc.starts_with(kUnix) ? listen_at_file(options, builder)
+                                         : listen_at_port(options, builder, connections);
 }
 
 }  // namespace catchment::server

@@ -4,23 +4,23 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
 
+#include "connections.hpp"
 #include "options.hpp"
 
 namespace catchment::server {
 
-// What keeps the switch from starting, in words for the operator.
-class StartError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+struct Listening {
+  std::unique_ptr<grpc::Server> server;
+  std::string address;  // with the port that was chosen when it was 0
 };
 
-// Returns the server and the address it listens on, with the port that was chosen when it was 0.
-// Throws StartError.
-std::pair<std::unique_ptr<grpc::Server>, std::string> listen(const Options& options,
-                                                             grpc::Service& service);
+// What each client may send before it is a whole message.
+ReceiveLimits receive_limits(const Options& options);
+
+// Connections over TCP are accepted by `connections`, which must outlive the server or be stopped
+// before it ends. Throws StartError.
+Listening listen(const Options& options, grpc::Service& service, Connections& connections);
 
 }  // namespace catchment::server

@@ -14,8 +14,10 @@
 #include "admin.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/port_loop.hpp"
+#include "connections.hpp"
 #include "control.hpp"
 #include "ending.hpp"
+#include "handshake_failures.hpp"
 #include "json.hpp"
 #include "listener.hpp"
 #include "log.hpp"
@@ -23,6 +25,7 @@
 #include "program_store.hpp"
 #include "rpc_error.hpp"
 #include "service.hpp"
+#include "start_error.hpp"
 
 namespace catchment::server {
 
@@ -92,9 +95,11 @@ void run(const Options& options, Ending& ending) {
   softswitch::PortLoop loop(dataplane, options.workers);
   loop.on_event([&](const std::string& text) { log.info(text); });
   bind_ports(options, loop);
+  Connections connections(receive_limits(options), log);
+  const HandshakeFailures handshake_failures(log, connections);
   std::optional<Admin> admin;
   if (!options.admin.empty()) {
-    admin.emplace(options.admin, loop);
+    admin.emplace(options.admin, loop, connections);
   }
 
   std::vector<std::filesystem::path> programs;
@@ -113,13 +118,14 @@ void run(const Options& options, Ending& ending) {
   ServiceOptions service_options;
   service_options.client_names = options.tls_client_names;
   service_options.stream_timeout = std::chrono::milliseconds(options.stream_timeout_ms);
-  Service service(service_options, log, control);
-  const auto [server, address] = listen(options, service);
+  Service service(service_options, log, control, connections);
+  const auto [server, address] = listen(options, service, connections);
   {
     const LoopThread thread(loop);
     std::cout << ready_line(options, address, !options.program.empty()) << std::endl;
     log.info("listening on " + address);
     log.info("ending: " + ending.wait());
+    connections.stop();
     server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   }
 }

@@ -154,7 +154,7 @@ void declare_server(CLI::App& app, Options& options) {
   app.add_option("--device-id", options.device_id, "the P4Runtime device id")
       ->check(number_from<std::uint64_t>(1, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--admin", options.admin,
-                 "a Unix socket for `ports` (statistics as JSON) and `fault N:SPEC`");
+                 "a Unix socket for `ports` and `clients` (statistics as JSON) and `fault N:SPEC`");
   app.add_option("--max-status-bytes", options.max_status_bytes,
                  "longest error status sent to a client (8192 is gRPC's own default)")
       ->check(number_from<std::size_t>(1024, std::size_t{1} << 30));

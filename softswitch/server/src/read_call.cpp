@@ -10,8 +10,8 @@ constexpr auto kTimeout = std::chrono::seconds(10);
 }
 
 ReadCall::ReadCall(grpc::CallbackServerContext& context, Timer& timer,
-                   std::atomic<std::size_t>& unsent)
-    : context_(context), timer_(timer), unsent_(unsent) {}
+                   std::atomic<std::size_t>& unsent, Connections& connections)
+    : context_(context), timer_(timer), unsent_(unsent), connections_(connections) {}
 
 ReadCall::~ReadCall() { unsent_ -= bytes_; }
 
@@ -62,6 +62,7 @@ void ReadCall::OnWriteDone(bool ok) {
   if (!ok) {
     return Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
   }
+  connections_.sent(context_.peer(), responses_[next_].ByteSizeLong());
   responses_[next_] = {};  // its memory goes
   ++next_;
   advance();

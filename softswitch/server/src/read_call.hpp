@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "connections.hpp"
 #include "p4/v1/p4runtime.pb.h"
 #include "timer.hpp"
 
@@ -18,9 +19,10 @@ namespace catchment::server {
 class ReadCall final : public grpc::ServerWriteReactor<p4::v1::ReadResponse>,
                        public std::enable_shared_from_this<ReadCall> {
  public:
-  // `unsent` counts the bytes of all answers that are not taken yet; it and `timer` must outlive
-  // the call.
-  ReadCall(grpc::CallbackServerContext& context, Timer& timer, std::atomic<std::size_t>& unsent);
+  // `unsent` counts the bytes of all answers that are not taken yet; what is passed by reference
+  // must outlive the call.
+  ReadCall(grpc::CallbackServerContext& context, Timer& timer, std::atomic<std::size_t>& unsent,
+           Connections& connections);
   ~ReadCall() override;
 
   // The call keeps itself until it is over.
@@ -39,6 +41,7 @@ class ReadCall final : public grpc::ServerWriteReactor<p4::v1::ReadResponse>,
   grpc::CallbackServerContext& context_;
   Timer& timer_;
   std::atomic<std::size_t>& unsent_;
+  Connections& connections_;
 
   std::mutex mutex_;  // guards what follows
   std::vector<p4::v1::ReadResponse> responses_;

@@ -32,10 +32,11 @@ grpc::Status answer(Body body) {
 
 }  // namespace
 
-Service::Service(ServiceOptions options, const Log& log, Control& control)
+Service::Service(ServiceOptions options, const Log& log, Control& control, Connections& connections)
     : options_(std::move(options)),
       log_(log),
       control_(control),
+      connections_(connections),
       writes_({.threads = 1}),
       reads_({.threads = kReadThreads}),
       streams_({.threads = 1}) {}
@@ -63,6 +64,7 @@ template <class Check, class Body>
 grpc::ServerUnaryReactor* Service::unary(grpc::CallbackServerContext& context, WorkQueue& queue,
                                          std::size_t bytes, Check check, Body body) {
   grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
+  connections_.received(context.peer(), bytes);
   const grpc::Status refusal = answer([&] {
     check_name(context);
     check();
@@ -108,9 +110,10 @@ grpc::ServerUnaryReactor* Service::GetForwardingPipelineConfig(
 }
 
 grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* context,
-                                                const p4::v1::CapabilitiesRequest*,
+                                                const p4::v1::CapabilitiesRequest* request,
                                                 p4::v1::CapabilitiesResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  connections_.received(context->peer(), request->ByteSizeLong());
   reactor->Finish(answer([&] {
     check_name(*context);
     response->set_p4runtime_api_version(kApiVersion);
@@ -121,8 +124,9 @@ grpc::ServerUnaryReactor* Service::Capabilities(grpc::CallbackServerContext* con
 
 grpc::ServerWriteReactor<p4::v1::ReadResponse>* Service::Read(grpc::CallbackServerContext* context,
                                                               const p4::v1::ReadRequest* request) {
-  const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_);
+  const auto call = std::make_shared<ReadCall>(*context, timer_, unsent_, connections_);
   call->start();
+  connections_.received(context->peer(), request->ByteSizeLong());
   const grpc::Status refusal = answer([&] {
     check_name(*context);
     if (unsent_ > kMaxUnsentBytes) {
@@ -168,7 +172,8 @@ void Service::make_room_for_a_mute_stream() {
 
 grpc::ServerBidiReactor<p4::v1::StreamMessageRequest, p4::v1::StreamMessageResponse>*
 Service::StreamChannel(grpc::CallbackServerContext* context) {
-  const auto session = std::make_shared<Session>(*context, control_, streams_, timer_);
+  const auto session =
+      std::make_shared<Session>(*context, control_, streams_, timer_, connections_);
   log_.debug("stream of " + session->peer() + " opened");
   session->start(options_.stream_timeout);
   const grpc::Status refusal = answer([&] {

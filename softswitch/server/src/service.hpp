@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "connections.hpp"
 #include "control.hpp"
 #include "log.hpp"
 #include "p4/v1/p4runtime.grpc.pb.h"
@@ -33,7 +34,7 @@ struct ServiceOptions {
 class Service final : public p4::v1::P4Runtime::CallbackService {
  public:
   // What is passed by reference must outlive the service.
-  Service(ServiceOptions options, const Log& log, Control& control);
+  Service(ServiceOptions options, const Log& log, Control& control, Connections& connections);
 
   grpc::ServerUnaryReactor* Write(grpc::CallbackServerContext* context,
                                   const p4::v1::WriteRequest* request,
@@ -65,6 +66,7 @@ class Service final : public p4::v1::P4Runtime::CallbackService {
   const ServiceOptions options_;
   const Log& log_;
   Control& control_;
+  Connections& connections_;
   std::atomic<std::size_t> unsent_ = 0;  // bytes of answers to Reads
   std::mutex mute_mutex_;
   std::deque<std::weak_ptr<Session>> mute_;  // streams in the order in which they were opened

@@ -15,8 +15,13 @@ constexpr auto kFarewell = std::chrono::seconds(2);
 }  // namespace
 
 Session::Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
-                 Timer& timer)
-    : context_(context), handler_(handler), work_(work), timer_(timer), peer_(context.peer()) {}
+                 Timer& timer, Connections& connections)
+    : context_(context),
+      handler_(handler),
+      work_(work),
+      timer_(timer),
+      connections_(connections),
+      peer_(context.peer()) {}
 
 void Session::start(std::chrono::milliseconds timeout) {
   self_ = shared_from_this();
@@ -46,6 +51,9 @@ bool Session::read_next() {
 }
 
 void Session::OnReadDone(bool ok) {
+  if (ok) {
+    connections_.received(peer_, request_.ByteSizeLong());
+  }
   {
     const std::lock_guard lock(mutex_);
     heard_ = true;
@@ -152,6 +160,7 @@ void Session::OnWriteDone(bool ok) {
   const std::lock_guard lock(mutex_);
   writing_ = false;
   if (ok) {
+    connections_.sent(peer_, queue_.front().bytes);
     bytes_ -= queue_.front().bytes;
     queue_.pop_front();
   } else {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "connections.hpp"
 #include "p4/v1/p4runtime.pb.h"
 #include "timer.hpp"
 #include "work_queue.hpp"
@@ -40,7 +41,7 @@ class Session final
  public:
   // What is passed by reference must outlive the stream.
   Session(grpc::CallbackServerContext& context, SessionHandler& handler, WorkQueue& work,
-          Timer& timer);
+          Timer& timer, Connections& connections);
 
   // Begins to listen to the client; one that says nothing for `timeout` is cut off. The stream
   // keeps the session until it has ended.
@@ -83,6 +84,7 @@ class Session final
   SessionHandler& handler_;
   WorkQueue& work_;
   Timer& timer_;
+  Connections& connections_;
   const std::string peer_;
   p4::v1::StreamMessageRequest request_;  // of one read at a time
 

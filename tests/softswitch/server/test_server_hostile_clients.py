@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -156,3 +159,111 @@ def test_a_client_that_asks_much_at_once_is_refused_and_keeps_nobody_waiting(
             assert set(codes) <= {grpc.StatusCode.OK, grpc.StatusCode.RESOURCE_EXHAUSTED}
             refused = codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED)
             assert refused < len(codes)
+
+
+@pytest.fixture
+def reached(start: Callable[..., SwitchProcess], kinds: Program) -> SwitchProcess:
+    """A switch that other machines reach: only on a socket file everybody is the switch's own user."""
+    return start(grpc="127.0.0.1:0", program=kinds.shared_object, p4info=kinds.p4info_file)
+
+
+def ending_of(address: str, request: p4runtime_pb2.WriteRequest) -> grpc.StatusCode:
+    """How a Write over a connection of its own ends."""
+    with grpc.insecure_channel(address, OWN_CONNECTION) as channel, pytest.raises(grpc.RpcError) as caught:
+        p4runtime_pb2_grpc.P4RuntimeStub(channel).Write(request, timeout=TIMEOUT)
+    return caught.value.code()
+
+
+def test_a_request_far_too_long_is_cut_off_while_it_comes_in(reached: SwitchProcess) -> None:
+    before = peak_memory(reached)
+    assert ending_of(reached.address, write_of(3 * MIB)) == grpc.StatusCode.PERMISSION_DENIED
+    assert ending_of(reached.address, write_of(5 * MIB)) == grpc.StatusCode.RESOURCE_EXHAUSTED
+    for _ in range(2):
+        assert ending_of(reached.address, write_of(300 * MIB)) == grpc.StatusCode.UNAVAILABLE
+    assert peak_memory(reached) - before < 250 * MIB, "32 MiB, and what comes in until that is seen"
+    reached.stop(grace=60)
+    assert reached.output.count("cut off: 127.0.0.1 port") == 2
+
+
+def test_long_requests_of_many_fail_no_write_of_the_primary(reached: SwitchProcess, names: Names) -> None:
+    """gRPC's own bound on memory is one for all: who fills it would cut off anybody."""
+    request = write_of(64 * MIB)
+    with RawClient(reached.address) as primary, ThreadPoolExecutor(8) as hostile:
+        assert primary.arbitrate((0, 1)) == 0
+        entry = names.entry("lpm_t", {1: ("lpm", 0x0A000000, 8)}, ("set_lpm", [5]))
+        primary.insert(entry)
+        endings = [hostile.submit(ending_of, reached.address, request) for _ in range(24)]
+        while not all(one.done() for one in endings):
+            primary.write(update("MODIFY", entry))
+        primary.write(update("MODIFY", entry))
+        # Some may be whole before they are seen to be too long.
+        assert {one.result() for one in endings} <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED}
+        assert primary.arbitrate((0, 2)) == 0, "its stream stands, too"
+
+
+def unfinished(address: str, kilobytes: int) -> socket.socket:
+    """A connection that has sent so much of HTTP/2 and nothing that is a message."""
+    host, _, port = address.rpartition(":")
+    made = socket.create_connection((host, int(port)), timeout=TIMEOUT)
+    frame = (1024 - 9).to_bytes(3, "big") + bytes([0xFA, 0, 0, 0, 0, 0]) + bytes(1024 - 9)  # of no known type
+    with contextlib.suppress(ConnectionError):  # cut off meanwhile
+        made.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]) + frame * kilobytes)
+    return made
+
+
+def until_ended(connection: socket.socket) -> None:
+    """Read until the other side ends it."""
+    with contextlib.suppress(ConnectionError):
+        while connection.recv(1 << 16):
+            pass
+
+
+def test_whoever_has_sent_most_is_cut_off_when_all_have_sent_too_much(
+    start: Callable[..., SwitchProcess], kinds: Program, names: Names
+) -> None:
+    """The limits are 16.25 MiB of one connection and 130 MiB of all."""
+    switch = start(
+        grpc="127.0.0.1:0", program=kinds.shared_object, p4info=kinds.p4info_file,
+        extra=("--max-request-bytes", str(64 << 10)),
+    )  # fmt: skip
+    with contextlib.ExitStack() as stack, RawClient(switch.address) as primary:
+        assert primary.arbitrate((0, 1)) == 0
+        until_ended(stack.enter_context(unfinished(switch.address, 18_000)))
+        sizes = (16_000, *[12_900] * 10)
+        connections = [stack.enter_context(unfinished(switch.address, size)) for size in sizes]
+        until_ended(connections[0])
+        primary.insert(names.entry("lpm_t", {1: ("lpm", 0x0A000000, 8)}, ("set_lpm", [5])))
+        switch.stop(grace=60)
+    ports = re.findall(r"cut off: 127\.0\.0\.1 port (\d+)", switch.output)
+    assert len(ports) == 2, "none of those that had sent less"
+    assert "all connections have too many" in switch.output and "the limit of a connection" in switch.output
+
+
+def loopbacks() -> list[str]:
+    """The loopback addresses of this machine."""
+    found = ["127.0.0.1:0"]
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as six:
+        six.bind(("::1", 0))
+        found.append("[::1]:0")
+    return found
+
+
+def test_whole_messages_may_be_as_many_as_one_likes(start: Callable[..., SwitchProcess]) -> None:
+    """All in all more than a connection may have that are not whole, in calls and on a stream."""
+    message = p4runtime_pb2.StreamMessageRequest()
+    message.packet.payload = bytes(60 << 10)
+    last = p4runtime_pb2.StreamMessageRequest()
+    last.arbitration.device_id = 99
+    for address in loopbacks():
+        switch = start(grpc=address, extra=("--max-request-bytes", str(64 << 10)))
+        with grpc.insecure_channel(switch.address, OWN_CONNECTION) as channel:
+            stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+            for _ in range(300):
+                with pytest.raises(grpc.RpcError) as caught:
+                    stub.Write(write_of(60 << 10), timeout=TIMEOUT)
+                assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
+            stream = stub.StreamChannel(iter([message] * 300 + [last]), timeout=TIMEOUT)
+            with pytest.raises(grpc.RpcError) as caught:
+                for _ in stream:
+                    pass
+            assert caught.value.code() == grpc.StatusCode.NOT_FOUND

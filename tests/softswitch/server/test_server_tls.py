@@ -15,6 +15,7 @@ from server_programs import Program
 from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.controller import certificates
 from catchment.sim.lab.switch_process import embedded_command
+from catchment.softswitch.admin import SwitchAdmin
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 from catchment.wire.service import (
@@ -146,3 +147,35 @@ def test_revocation_lists_lie_where_openssl_looks(folder: Path) -> None:
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
     assert names == {f"{said}.r0", f"{said}.r1"}
+
+
+def test_each_failed_handshake_is_counted_and_named(
+    folder: Path, start: Callable[..., SwitchProcess], tmp_path: Path
+) -> None:
+    options = embedded_command(f"tls:{folder}@127.0.0.1:1", 1, {}, "s1")
+    admin = tmp_path / "admin"
+    switch = start(grpc=LOOPBACK, extra=("--admin", str(admin), *options[options.index("--tls-cert") :]))
+    other = tmp_path / "other"
+    certificates.make(other, [])
+    (other / AUTHORITY_FILE).write_bytes((folder / AUTHORITY_FILE).read_bytes())
+    stolen = credentials(folder, OPERATOR_NAME)
+    assert code_for(switch.address, stolen) is None
+    certificates.renew(folder, OPERATOR_NAME, revoke=True)
+    attempts = {
+        "certificate revoked": stolen,
+        "certificate signature failure": credentials(other, OPERATOR_NAME),
+        "peer did not return a certificate": credentials(folder, None),
+        "wrong version number": None,  # no TLS at all
+    }
+    with SwitchAdmin(admin) as asked:
+        for number, credential in enumerate(attempts.values(), 1):
+            assert code_for(switch.address, credential) == grpc.StatusCode.UNAVAILABLE
+            assert asked.clients()["failed_handshakes"] == number
+        assert code_for(switch.address, credentials(folder, OPERATOR_NAME)) is None
+        assert asked.clients()["failed_handshakes"] == len(attempts)
+    switch.stop(grace=60)
+    lines = [line for line in switch.output.splitlines() if "failed the TLS handshake" in line]
+    assert len(lines) == len(attempts)
+    for why, line in zip(attempts, lines, strict=True):
+        assert f"({why})" in line and "127.0.0.1 port" in line
+    assert "BEGIN" not in switch.output, "no certificate and no key is logged"
