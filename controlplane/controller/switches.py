@@ -29,6 +29,12 @@ _LEAST_PAUSE = 20
 """The pause between two comparisons is as many times what one takes, so that large tables do not fill the processor."""
 
 
+def _take_error(look: asyncio.Task[Sample]) -> None:
+    """A look outlives who waits for it when the controller ends while the switch hangs: its error is nobody's then."""
+    if not look.cancelled():
+        look.exception()
+
+
 class SwitchState(StrEnum):
     """How far a switch is."""
 
@@ -229,6 +235,7 @@ class SwitchAgent:
     async def _watch(self, client: SwitchClient) -> None:
         while not self._lost.is_set():
             sampling = asyncio.create_task(asyncio.to_thread(sample, client))
+            sampling.add_done_callback(_take_error)
             answered, _ = await asyncio.wait((sampling,), timeout=self._hang)
             if not answered:
                 self._set(
