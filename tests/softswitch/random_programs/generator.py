@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from generator_delivery import NOTE, Delivery
 from generator_parsers import Parsers
 from generator_scope import BOOL, Callable, Num, Options, Scope, Type, Variable, random_num
 from generator_statements import Lines
@@ -22,6 +23,8 @@ class Generator(Parsers):
     def program(self) -> str:
         self.make_types()
         parts = ["#include <core.p4>", "#include <v1model.p4>", "", *self.type_lines()]
+        if self.options.delivery:
+            parts.append(NOTE)
         for _ in range(self.rng.randint(0, 3)):
             parts += self.function()
         if self.rng.random() < 0.5:
@@ -117,6 +120,10 @@ class Generator(Parsers):
             scope.variables.append(Variable(variable, t))
         lines += self._actions_and_tables(scope)
         body = start + self.block(scope, 3)
+        if not sub and self.options.delivery:
+            delivery = Delivery(self.rng, self.ex)
+            lines += delivery.declarations(name)
+            body += delivery.statements(scope.nested(), name, egress=name == "E")
         if not sub:
             body += self._ending(scope, egress=name == "E")
         return Callable(name, params), [

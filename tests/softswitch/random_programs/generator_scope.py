@@ -72,6 +72,8 @@ class Options:
     """The largest depth of expressions."""
     loops: bool = True
     """p4c takes loops for BMv2, but runs the body of each just once."""
+    delivery: bool = False
+    """Clones, digests, multicast groups and meters, as `comparison.Deliveries` sets them up."""
     huge: float = 0.03
     """How many of the widths go up to 2048 bits."""
 
