@@ -1,6 +1,5 @@
 """Shrinks a random program over which two switches differ: `python shrink.py --seed S --number N` of the test.
 
-
 Packets go first, then lines: runs of lines whose braces match, from half of the program down to single lines. What no
 longer compiles, or no longer differs, is put back. What is left is printed.
 """
