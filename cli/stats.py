@@ -7,11 +7,11 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, Group
@@ -29,6 +29,8 @@ from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.metrics.dashboard import text as dashboard_text
 from catchment.controlplane.networks.state import admin_socket
 from catchment.softswitch.admin import SwitchAdmin, SwitchAdminError
+
+_Answer = TypeVar("_Answer")
 
 
 def stats(
@@ -78,18 +80,29 @@ def look(place: Place, name: str) -> Look:
     with place.connect(name, read_only=True) as client:
         found = switch_stats(place.topology, name, client, list(store.jobs.values()))
     rails = rails_at(name, [record.group for record in store.records.values()])
-    return replace(found, rails=rails), port_statistics(place.address(name))
+    address = place.address(name)
+    return replace(found, rails=rails, clients=client_statistics(address)), port_statistics(address)
 
 
 def port_statistics(address: str) -> list[dict[str, Any]]:
+    """What the ports of the switch at a P4Runtime address did; nothing where it has no admin socket here."""
+    return _ask_admin(address, SwitchAdmin.ports, [])
+
+
+def client_statistics(address: str) -> dict[str, int]:
+    """What came of the clients of the switch at a P4Runtime address; nothing where it has no admin socket here."""
+    return _ask_admin(address, SwitchAdmin.clients, {})
+
+
+def _ask_admin(address: str, ask: Callable[[SwitchAdmin], _Answer], unknown: _Answer) -> _Answer:
     path = admin_socket(address)
     if path is None or not path.is_socket():
-        return []
+        return unknown
     try:
         with SwitchAdmin(path) as admin:
-            return admin.ports()
+            return ask(admin)
     except SwitchAdminError:
-        return []  # left behind by a switch that was killed
+        return unknown  # left behind by a switch that was killed
 
 
 def _serve(place: Place, names: Sequence[str], told: str) -> None:

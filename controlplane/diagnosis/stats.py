@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from catchment.controlplane.client import SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.jobs import JobPlan
@@ -105,6 +105,7 @@ class SwitchStats:
         ports: port -> what is plugged in.
         lags: of the members of each stream that send heartbeats; empty on targets without register access.
         rails: whose sums it makes, of jobs on several rails with a rank on this machine.
+        clients: what came of its P4Runtime clients, by the names of `SwitchAdmin.clients`; empty where it is not known.
     """
 
     switch: str
@@ -113,6 +114,7 @@ class SwitchStats:
     ports: dict[int, str]
     lags: tuple[Lag, ...] = ()
     rails: tuple[RailUse, ...] = ()
+    clients: dict[str, int] = field(default_factory=dict)
 
 
 def drops(client: SwitchClient) -> dict[str, int]:

@@ -51,6 +51,8 @@ _PORT = ("switch", "port", "peer")
 _FLOW = "{{job}} {{stream}} from {{member}}"
 _WHERE = "{{switch}} port {{port}} ({{peer}}) {{direction}}"
 
+_SWITCH = ("switch",)
+
 UP = Metric(
     "catchment_switch_up", "1 when the switch answers.", ("switch",), GAUGE, "bool_on_off", "Switches", "{{switch}}"
 )
@@ -97,7 +99,11 @@ POLL_AGE = Metric("catchment_switch_poll_age_seconds", "Seconds since the export
 POLL_SECONDS = Metric("catchment_switch_poll_seconds", "Seconds that the exporter's latest look at the switch took.",
                       ("switch",), GAUGE, "s", "Length of a look at a switch", "{{switch}}")  # fmt: skip
 
-_SWITCH = ("switch",)
+FAILED_HANDSHAKES = Metric("catchment_switch_failed_handshakes", "TLS handshakes with a switch that failed.", _SWITCH,
+                           COUNTER, "short", "Failed TLS handshakes", "{{switch}}")  # fmt: skip
+CUT_OFF = Metric("catchment_switch_clients_cut_off", "P4Runtime clients cut off for messages that are far too long.",
+                 _SWITCH, COUNTER, "short", "Clients cut off", "{{switch}}")  # fmt: skip
+
 SWITCH_KEPT = Metric("catchment_controller_switch_up", "1 when the controller keeps the switch right.", _SWITCH,
                      GAUGE, "bool_on_off", "Switches under the controller", "{{switch}}")  # fmt: skip
 RESTORES = Metric("catchment_controller_restores", "How often the controller loaded a switch's program and entries.",
@@ -147,7 +153,7 @@ EPOCHS = Metric("catchment_endpoint_epoch", "The epoch of its job that an endpoi
 
 METRICS = (
     UP, JOB_FRAMES, JOB_BYTES, DROPS, ACK_LAG, CREDIT_LAG, PORT_UP, PORT_FRAMES, PORT_BYTES, PORT_DROPS, PORT_CONSUMED,
-    POLL_AGE, POLL_SECONDS,
+    POLL_AGE, POLL_SECONDS, FAILED_HANDSHAKES, CUT_OFF,
 )  # fmt: skip
 """What `catchment stats --prometheus` has."""
 CONTROLLER_METRICS = (

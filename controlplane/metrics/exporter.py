@@ -51,6 +51,7 @@ class SwitchCollector(Collector):
                 _add_program(found, poll.seen[0])
                 _add_rails(found, poll.seen[0])
                 _add_ports(found, *poll.seen)
+                _add_clients(found, poll.seen[0])
         yield from found.values()
 
 
@@ -132,6 +133,12 @@ def _add_rails(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
         families[d.RAIL_START].add_metric(labels, rail.start)
         families[d.RAIL_INCIDENTS].add_metric(labels, rail.incidents)
         families[d.RAIL_LAST].add_metric(labels, rail.last_incident)
+
+
+def _add_clients(families: Mapping[d.Metric, Any], stats: SwitchStats) -> None:
+    for metric, name in ((d.FAILED_HANDSHAKES, "failed_handshakes"), (d.CUT_OFF, "cut_off")):
+        if name in stats.clients:
+            families[metric].add_metric([stats.switch], stats.clients[name])
 
 
 def _add_ports(families: Mapping[d.Metric, Any], stats: SwitchStats, ports: Ports) -> None:

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from running_controller import Place, request
 
 from catchment import cli
-from catchment.cli.stats import port_statistics
+from catchment.cli.stats import client_statistics, port_statistics
 from catchment.cli.target import find_place
 from catchment.controlplane.client import SwitchError, TableEntry
 from catchment.controlplane.diagnosis.stats import CONSUMED, JobTraffic, Lag, RailUse, SwitchStats, switch_stats
@@ -54,6 +54,7 @@ STATS = SwitchStats(
     {1: "w0"},
     (Lag("train", "parameters", "w0", 4, 6),),
     (RailUse("sums", 1, RailReport("b", 9, "down", "a", 1e-4, 3_000_000, 0, 12, 4096, 2, 0.07), 0.25),),
+    clients={"open": 2, "failed_handshakes": 3, "cut_off": 1},
 )
 
 
@@ -92,6 +93,8 @@ def test_every_metric_is_served() -> None:
     assert found["catchment_port_consumed_frames_total"] == {("s1", "1", "w0"): 711}
     rail = {name: value["s1", "sums", "b"] for name, value in found.items() if name.startswith("catchment_rail_")}
     assert list(rail.values()) == [0, 4096, 3_000_000, 1e-4, 2, 0.07]
+    assert found["catchment_switch_failed_handshakes_total"] == {("s1",): 3}
+    assert found["catchment_switch_clients_cut_off_total"] == {("s1",): 1}
     assert found["catchment_switch_poll_seconds"] == {("s1",): 0.25, ("s2",): 5.0}
     assert found["catchment_switch_poll_age_seconds"]["s2",] >= 50.0
 
@@ -284,6 +287,7 @@ def test_ports_of_a_running_switch(
         assert end.value.code == 1
         assert "no program" in capsys.readouterr().err
         (found,) = port_statistics(place.address("s1"))
+        assert client_statistics(place.address("s1"))["failed_handshakes"] == 0
         assert (found["port"], found["name"], found["up"]) == (1, "lo", True)
     assert port_statistics(held.address) == []
 

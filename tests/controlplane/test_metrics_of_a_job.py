@@ -6,6 +6,7 @@ import random
 import re
 import threading
 import urllib.request
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from live_job import JOB, ROOT_HOST, WORKERS, LiveJob, LiveMember
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from catchment.cli.stats import port_statistics
+from catchment.cli.stats import client_statistics, port_statistics
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.deployment.store import read_store
 from catchment.controlplane.diagnosis.stats import SwitchStats, switch_stats
@@ -58,7 +59,8 @@ def test_every_expression_of_the_dashboard_finds_a_series_while_a_job_runs(seed:
         def look(name: str) -> tuple[SwitchStats, list[dict[str, Any]]]:
             jobs = read_store(live.topology, live.controller.settings.folder).jobs.values()
             with SwitchClient.connect(live.address, name=name, read_only=True, timeout=60.0) as client:
-                found = switch_stats(live.topology, name, client, jobs), port_statistics(live.address)
+                told = replace(switch_stats(live.topology, name, client, jobs), clients=client_statistics(live.address))
+                found = told, port_statistics(live.address)
             looked.release()
             return found
 
