@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bench import gloo_sums
 from catchment.host.optimizer import DelayedScaling, ScalingOptions
 from catchment.sim.golden import collectives
 from catchment.sim.golden.scaled_sums import exponent_of, from_wire, scaled_sum, to_wire
@@ -44,6 +45,16 @@ def floats(dtype: DataType) -> Scheme:
         total = torch.from_numpy(parts[0]).to(_TORCH[dtype])
         for part in parts[1:]:
             total = total + torch.from_numpy(part).to(_TORCH[dtype])
+        return total.to(torch.float64).numpy()
+
+    return Scheme(add)
+
+
+def gloo(dtype: DataType) -> Scheme:
+    """The sum that `all_reduce` of torch's gloo gives."""
+
+    def add(parts: Parts) -> Reals:
+        total = gloo_sums.add([torch.from_numpy(part).to(_TORCH[dtype], copy=True) for part in parts])
         return total.to(torch.float64).numpy()
 
     return Scheme(add)

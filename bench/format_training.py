@@ -44,10 +44,11 @@ class Curve:
 
 
 def error_schemes(name: str, workers: int, exponent: FixedExponent) -> dict[str, Scheme]:
-    """All ways for one tensor: every format with every scaling, and sums of floats beside them."""
+    """All ways for one tensor: each format with each scaling, and beside them sums of floats: in order, and by gloo."""
     made: dict[str, Scheme] = {}
     for dtype, label in _NAMES.items():
         made[f"{label} floats"] = schemes.floats(dtype)
+        made[f"{label} gloo"] = schemes.gloo(dtype)
         made[f"{label} block"] = schemes.block(dtype, LANES)
         made[f"{label} block of {NARROW_LANES}"] = schemes.block(dtype, NARROW_LANES)
         made[f"{label} delayed"] = schemes.delayed(name, dtype, workers, LANES)
