@@ -4,7 +4,8 @@ Each rail is a switch of its own whose shared-memory ports keep to a rate low en
 are threads of this process. A setting's gain is the time of an all-reduce over the best rail alone (policy `single`) by
 that over all of them, the median of turns that alternate. Failover: the link of a rank to a rail is cut while they run;
 the time from the rail's last sum until all ranks carry on over another one, of `--incidents` incidents. The trace shows
-what each rail carries while one is lost and found again (the paper's Figure 8). `--quick` takes less of everything.
+what each rail carries, and its share of what is split, while one is lost and found again (the paper's Figure 8).
+`--quick` takes less of everything.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ SMALL, LARGE = 16 * KIB, 4 * MIB
 SMALL_GOAL = 0.97
 SETTLING = 20
 PATIENCE = 60.0
+STEPS = 100  # of the trace
 MEDIAN_GOAL, TAIL_GOAL = 0.1, 0.2
 
 
@@ -181,31 +183,44 @@ class Load:
 
 
 def trace(seconds: float) -> str:
-    """Draw what each rail carries while rail b is lost in the second and the fourth fifth of the time."""
+    """Draw rates and shares of each rail while rail b is lost in the second and the fourth fifth of the time."""
     rates = {"a": 200 * MBIT, "b": 100 * MBIT}
-    step = seconds / 100
+    step = seconds / STEPS
     carried: dict[str, list[int]] = {rail: [] for rail in rates}
+    shared: dict[str, list[int]] = {rail: [] for rail in rates}
     with RailLab(HOSTS, rates) as lab, lab.ranks(timeout=PATIENCE) as ranks, Load(ranks):
-        for at in range(101):
-            for rail in rates:
+        for at in range(STEPS + 1):
+            for rail, state in zip(rates, ranks[0].rails(), strict=True):
                 with SwitchAdmin(lab.admin(rail)) as admin:
                     carried[rail].append(admin.port(1)["tx_bytes"])
-            if at in (20, 60):
+                shared[rail].append(state.bytes)
+            if at in (STEPS // 5, 3 * STEPS // 5):
                 lab.cut("b", HOSTS[1])
-            elif at in (40, 80):
+            elif at in (2 * STEPS // 5, 4 * STEPS // 5):
                 lab.join("b", HOSTS[1])
             time.sleep(step)
-    figure = Graph(figsize=(7, 3))
-    axes = figure.subplots()
-    for rail, counts in carried.items():
-        speeds = [8 * (after - before) / step / MBIT for before, after in itertools.pairwise(counts)]
-        axes.plot([step * at for at in range(100)], speeds, label=f"rail {rail}, {rates[rail] // MBIT} Mb/s")
-    for begins in (0.2, 0.6):
-        axes.axvspan(begins * seconds, (begins + 0.2) * seconds, alpha=0.15)
-    axes.set(xlabel="seconds (shaded: a link of rail b is cut)", ylabel="Mb/s to rank 0")
-    axes.legend()
+    figure = Graph(figsize=(7, 5))
+    above, below = figure.subplots(2, sharex=True)
+    moments = [step * at for at in range(STEPS)]
+    every = [sum(grown) for grown in zip(*map(growth, shared.values()), strict=True)]
+    for rail, rate in rates.items():
+        speeds = [8 * grown / step / MBIT for grown in growth(carried[rail])]
+        above.plot(moments, speeds, label=f"rail {rail}, {rate // MBIT} Mb/s")
+        parts = zip(growth(shared[rail]), every, strict=True)
+        below.plot(moments, [part / whole if whole else float("nan") for part, whole in parts])
+    for axes in (above, below):
+        for begins in (0.2, 0.6):
+            axes.axvspan(begins * seconds, (begins + 0.2) * seconds, alpha=0.15)
+    above.set(ylabel="Mb/s to rank 0")
+    above.legend()
+    below.set(xlabel="seconds (shaded: a link of rail b is cut)", ylabel="share of what is split", ylim=(0, 1.05))
     save(figure, RESULTS / "rails.svg")
-    return f"Rates over time with a rail lost and found: {RESULTS / 'rails.svg'}"
+    return f"Rates and shares over time with a rail lost and found: {RESULTS / 'rails.svg'}"
+
+
+def growth(counts: Sequence[int]) -> list[int]:
+    """What a counter grew by from each look to the next."""
+    return [after - before for before, after in itertools.pairwise(counts)]
 
 
 def main(

@@ -33,6 +33,7 @@ class RailReport:
         name: of the rail.
         generation: of the stream that the rank uses there.
         state: ``up``; ``down``: broken; ``probation``: it answers again and is not used yet.
+        joined: whether it has ever joined all ranks.
         carrier: the rail whose switch its operations go through: itself, unless it is broken.
         start: seconds before the first byte of an operation, as all ranks have measured it.
         rate: bits of the wire per second, likewise.
@@ -46,6 +47,7 @@ class RailReport:
     name: str
     generation: int
     state: str
+    joined: bool
     carrier: str
     start: float
     rate: int

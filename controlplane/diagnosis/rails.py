@@ -74,6 +74,9 @@ def _trouble(group: JobGroup, use: RailUse) -> list[Finding]:
         return [Finding(switches, what, "nothing: it is used again by itself", certain=False)]
     if rail.state != "down":
         return []
+    if not rail.joined:
+        what = f"{said} was never up, says rank {use.rank}: operations go on without it"
+        return [Finding(switches, what, f"look at {switches}, and at the members' addresses and links on that rail")]
     times = "once" if rail.incidents == 1 else f"{rail.incidents} times"
     what = (
         f"{said} is down, says rank {use.rank}: its operations go over rail {rail.carrier}; it was found broken "

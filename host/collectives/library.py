@@ -8,7 +8,7 @@ from functools import cache
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 
-_ABI = 8
+_ABI = 9
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -71,6 +71,7 @@ class RailStateWords(ctypes.Structure):
         ("carrier", ctypes.c_uint32),
         ("incidents", ctypes.c_uint64),
         ("last_incident_ns", ctypes.c_int64),
+        ("joined", ctypes.c_uint32),
     )
 
 

@@ -45,6 +45,7 @@ class RailState:
         parts: of operations that went over it.
         bytes: of the wire, one way.
         health: whether it is used, as all ranks have agreed.
+        joined: whether it has ever joined all ranks.
         carrier: the rail whose switch its operations go through: itself, unless it is broken.
         incidents: how often it was found broken.
         last_incident: seconds from the last sum to when all ranks knew, of the last one; 0.0 before the first.
@@ -55,6 +56,7 @@ class RailState:
     parts: int
     bytes: int
     health: RailHealth
+    joined: bool
     carrier: str
     incidents: int
     last_incident: float
@@ -130,7 +132,7 @@ class RailSet(Communicator):
             )
         self._rails, self._policy, self._job = tuple(rails), RailPolicy(policy), job
         self._take(handle, rails[0].stream, words[0].config, scaling)
-        self._status = RailStatus(WeakMethod(self.report)) if job else None
+        self._status = RailStatus(WeakMethod(self.report), listens=bool(job)) if job or len(rails) > 1 else None
 
     @classmethod
     def of_job(cls, description: Mapping[str, Any], *, rails: Sequence[str] = (), **options: Any) -> Self:
@@ -191,6 +193,7 @@ class RailSet(Communicator):
                     name=rail.name,
                     generation=rail.stream.gen,
                     state=state.health.name.lower(),
+                    joined=state.joined,
                     carrier=state.carrier,
                     start=state.cost.start_ns / 1e9,
                     rate=state.cost.bytes_per_ms * _BITS_PER_BYTES_PER_MS,
@@ -233,6 +236,7 @@ class RailSet(Communicator):
                 parts=word.parts,
                 bytes=word.bytes,
                 health=RailHealth(word.health),
+                joined=bool(word.joined),
                 carrier=self._rails[word.carrier].name,
                 incidents=word.incidents,
                 last_incident=word.last_incident_ns / 1e9,

@@ -55,9 +55,9 @@ def job(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def report(job: dict[str, int], rank: int = 0, state: str = "up") -> RankReport:
     """What a rank would say; b carries a quarter, or nothing any more."""
     rails = (
-        RailReport("a", job["a"], "up", "a", 1e-4, 400_000_000, 0, 7, 3 << 20, 0, 0.0),
+        RailReport("a", job["a"], "up", True, "a", 1e-4, 400_000_000, 0, 7, 3 << 20, 0, 0.0),
         RailReport(
-            "b", job["b"], state, "b" if state == "up" else "a", 2e-4, 100_000_000, 10**8, 6, 1 << 20, 2, 0.0716
+            "b", job["b"], state, True, "b" if state == "up" else "a", 2e-4, 100_000_000, 10**8, 6, 1 << 20, 2, 0.0716
         ),
     )
     return RankReport("sums", rank, 1, "waterfill", 4, rails, (SplitReport(1 << 20, (3 << 18, 1 << 18)),))

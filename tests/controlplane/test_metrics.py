@@ -53,7 +53,7 @@ STATS = SwitchStats(
     (JobTraffic("train", "gradients", 7, 1, "w0", 11, 1100),),
     {1: "w0"},
     (Lag("train", "parameters", "w0", 4, 6),),
-    (RailUse("sums", 1, RailReport("b", 9, "down", "a", 1e-4, 3_000_000, 0, 12, 4096, 2, 0.07), 0.25),),
+    (RailUse("sums", 1, RailReport("b", 9, "down", True, "a", 1e-4, 3_000_000, 0, 12, 4096, 2, 0.07), 0.25),),
     clients={"open": 2, "failed_handshakes": 3, "cut_off": 1},
 )
 

@@ -291,7 +291,8 @@ std::uint32_t catchment_rails_states(catchment_group* group, catchment_rail_stat
                     .health = static_cast<std::uint32_t>(state.health),
                     .carrier = state.carrier,
                     .incidents = state.incidents,
-                    .last_incident_ns = state.last_incident};
+                    .last_incident_ns = state.last_incident,
+                    .joined = state.joined ? 1U : 0U};
   }
   return group->rails->table_version();
 }

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 8
+#define CATCHMENT_COLLECTIVES_ABI 9
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -121,6 +121,7 @@ typedef struct catchment_rail_state {
   uint32_t carrier;         /* the rail that its operations go over */
   uint64_t incidents;       /* how often it was found broken */
   int64_t last_incident_ns; /* from the last sum to when all knew, of the last one */
+  uint32_t joined;          /* 0: it has never joined all ranks */
 } catchment_rail_state;
 /* Whether all ranks use a rail. */
 enum catchment_rail_health {

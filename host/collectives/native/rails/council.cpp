@@ -109,7 +109,7 @@ void Council::round(Nanos now) {
   const Verdict verdict = health_.learn(first->all);
   asked_ = verdict.asked;
   last_look_ = done;
-  member_.decided(verdict, health_);
+  member_.decided(verdict, health_, joined_ | 1U << first->rail);
 }
 
 std::shared_ptr<Council::Gathering> Council::start(std::uint32_t rail, const RoundRecord& record) {
@@ -160,7 +160,7 @@ void Council::forget_done() {
   std::erase_if(pending_, [this](const std::shared_ptr<Gathering>& gathering) {
     const Operation& operation = *gathering->operation;
     const bool done = operation.done.load(std::memory_order_acquire);
-    if (done && operation.outcome.failure) failed_ |= 1U << gathering->rail;
+    if (done) (operation.outcome.failure ? failed_ : joined_) |= 1U << gathering->rail;
     return done;
   });
 }

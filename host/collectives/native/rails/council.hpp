@@ -45,7 +45,8 @@ class CouncilMember {
 
   // A round begins: no operation is split until the verdict.  The number of those that were.
   virtual std::uint64_t freeze() = 0;
-  virtual void decided(const Verdict& verdict, const RailHealth& health) = 0;
+  // `joined`: rails (bits) over which some round has ever come to this rank.
+  virtual void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) = 0;
   // A round does not come: on each rail the ranks (bits) that are not heard, and for how long none
   // of the switches has answered.
   virtual void overdue(const std::vector<std::uint32_t>& silent, Nanos away) = 0;
@@ -93,6 +94,7 @@ class Council {
   std::uint32_t asked_;
   std::uint32_t rounds_ = 0;
   std::deque<std::shared_ptr<Gathering>> pending_;  // not done, oldest first
+  std::uint32_t joined_ = 0;
   std::uint32_t failed_ = 0;  // rails (bits) over which no round goes any more
   Nanos last_round_ = 0;
   Nanos last_look_ = 0;

@@ -13,7 +13,7 @@ std::uint64_t RailSet::freeze() {
   return waiting_.empty() ? started_ : waiting_.front()->number_;
 }
 
-void RailSet::decided(const Verdict& verdict, const RailHealth& health) {
+void RailSet::decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) {
   for (std::uint32_t rail = 0; verdict.changed && rail < rails_.size(); ++rail) {
     const std::uint32_t carrier = health.carrier(rail);
     const Nanos waited = rails_[rail].group->stalled_for();
@@ -34,6 +34,7 @@ void RailSet::decided(const Verdict& verdict, const RailHealth& health) {
     if (verdict.changed) changes_.push_back({verdict.from, verdict.up});
     for (std::uint32_t rail = 0; rail < rails_.size(); ++rail) {
       states_[rail].health = health.of(rail);
+      states_[rail].joined = (joined >> rail & 1U) != 0;
     }
     if (verdict.strangers != 0 && !broken_) {
       broken_ = {.kind = "mismatch",

@@ -36,6 +36,7 @@ struct RailState {
   std::uint64_t parts = 0;
   std::uint64_t bytes = 0;  // of the wire, one way
   Health health = Health::kUp;
+  bool joined = true;           // whether it has ever joined all ranks; believed until a verdict
   std::uint32_t carrier = 0;    // the rail that its stream goes over
   std::uint64_t incidents = 0;  // how often it was found broken
   Nanos last_incident = 0;      // from the last sum to the verdict, of the last one
@@ -111,7 +112,7 @@ class RailSet final : private CouncilMember {
   void run();
 
   std::uint64_t freeze() override;
-  void decided(const Verdict& verdict, const RailHealth& health) override;
+  void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) override;
   void overdue(const std::vector<std::uint32_t>& silent, Nanos away) override;
   void fail_all(const CollectiveFailure& failure);
   // On each rail the ranks (bits) that cannot be heard.
