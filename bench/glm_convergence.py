@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from bench import plots
 from bench.glm_data import NamedSamples
 from catchment.host.glm import LocalRunner, Prepared, Training, prepare, train
-from catchment.wire.generated.constants import MAX_WORKERS
+from catchment.wire.generated.glm_numbers import WORKERS_MAX
 
 BITS = (2, 4, 8)
 EPOCHS = 20
@@ -43,7 +43,7 @@ def _rate(prepared: Prepared) -> float:
 
 def _floats(data: NamedSamples, epochs: int) -> list[float]:
     """Algorithm 1 in fp64 on the same normalised features in the same order, not quantized."""
-    training = Training(bits=16, workers=MAX_WORKERS, epochs=1)  # so many for their accumulators alone
+    training = Training(bits=16, workers=WORKERS_MAX, epochs=1)  # so many for their accumulators alone
     prepared = prepare(data.samples, training)
     rate = _rate(prepared)
     rows = sp.csr_array(prepared.encoded.rows, dtype=np.float64) * 2.0**-16

@@ -9,6 +9,9 @@ from __future__ import annotations
 from catchment.wire.emit.layout import BANNER
 from catchment.wire.frame import Frame
 
+_FEW = 32
+"""Workers of a job that does not pay for the others' heartbeats."""
+
 
 def lanes_p4(count: int, lane_bits: int) -> str:
     """The vector's header `lanes_h` and the control `Lanes` that runs one `Lane` for each of `count` values."""
@@ -45,7 +48,12 @@ def workers_p4(count: int) -> str:
         return [f"#if MAX_WORKERS > {index}", line, "#endif"] if index else [line]
 
     instances = [line for i in range(count) for line in guarded(i, f"    WorkerHeartbeat() worker{i};")]
-    applies = [line for i in range(count) for line in guarded(i, f"        worker{i}.apply(32w{1 << i:#010x}, hb);")]
+    few, more = (
+        [line for i in part for line in guarded(i, f"        worker{i}.apply({1 << i:#x}, hb);")]
+        for part in (range(min(count, _FEW)), range(_FEW, count))
+    )
+    if more:
+        more = [f"#if MAX_WORKERS > {_FEW}", f"        if ((hb.members >> {_FEW}) != 0) {{", *more, "        }", "#endif"]
     lines = [
         f"// {BANNER}",
         "// Needs `heartbeat_t` (p4src/include/types.p4) and `WorkerHeartbeat` (p4src/include/heartbeat.p4).",
@@ -56,7 +64,8 @@ def workers_p4(count: int) -> str:
         "control Heartbeats(inout heartbeat_t hb) {",
         *instances,
         "    apply {",
-        *applies,
+        *few,
+        *more,
         "    }",
         "}",
         "",

@@ -7,6 +7,7 @@ from functools import cache
 
 from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
+from catchment.wire.generated.constants import MAX_WORKERS
 
 _ABI = 9
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
@@ -106,7 +107,7 @@ class Result(ctypes.Structure):
         ("failed", ctypes.c_int32),
         ("fatal", ctypes.c_int32),
         ("exponent", ctypes.c_int32),
-        ("peers", ctypes.c_uint32),
+        ("peers", ctypes.c_uint64),
         ("has_seq", ctypes.c_int32),
         ("seq", ctypes.c_uint32),
         ("any_saturated", ctypes.c_int32),
@@ -128,7 +129,7 @@ class Result(ctypes.Structure):
             self.message.decode(),
             kind=self.kind.decode(),
             operation=operation,
-            peers=tuple(rank for rank in range(32) if self.peers >> rank & 1),
+            peers=tuple(rank for rank in range(MAX_WORKERS) if self.peers >> rank & 1),
             seq=self.seq if self.has_seq else None,
             hint=self.hint.decode(),
             fatal=bool(self.fatal),

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from catchment.host.glm.errors import GlmError
 from catchment.host.glm.samples import Floats, Samples, rows_of
-from catchment.wire.generated.constants import MAX_WORKERS
-from catchment.wire.generated.glm_numbers import ENGINE_WEIGHTS, ENGINES_MAX
+from catchment.wire.generated.glm_numbers import ENGINE_WEIGHTS, ENGINES_MAX, WORKERS_MAX
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-MOST_FEATURES = MAX_WORKERS * ENGINES_MAX * ENGINE_WEIGHTS
+MOST_FEATURES = WORKERS_MAX * ENGINES_MAX * ENGINE_WEIGHTS
 """The most features that a file may have: a single index must not decide how much memory a model takes."""
 _BLOCK_BYTES = 1 << 24
 
@@ -118,7 +117,7 @@ def _index_hint(what: str, features: int | None) -> str:
     if not what.startswith("index ") or "is not in" not in what or what.startswith("index -"):
         return ""
     if features is None:
-        return f"; no more fit {MAX_WORKERS} workers"
+        return f"; no more fit {WORKERS_MAX} workers"
     return "; a model has the features of the file it was trained on, or as many as --features said"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catchment.host.glm.errors import GlmError
-from catchment.wire.generated.constants import MAX_WORKERS
-from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINES_MAX
+from catchment.wire.generated.glm_numbers import BANKS, CHUNK, ENGINES_MAX, WORKERS_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class Shares:
     def __post_init__(self) -> None:
         if self.features < 1:
             raise GlmError("no features", "give samples with at least one")
-        if not 1 <= self.workers <= MAX_WORKERS:
-            raise GlmError(f"{self.workers} workers", f"a switch adds up 1 to {MAX_WORKERS}")
+        if not 1 <= self.workers <= WORKERS_MAX:
+            raise GlmError(f"{self.workers} workers", f"a training has 1 to {WORKERS_MAX}")
         if not 1 <= self.engines <= ENGINES_MAX:
             raise GlmError(f"{self.engines} engines", f"a worker has 1 to {ENGINES_MAX}")
 

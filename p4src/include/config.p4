@@ -12,9 +12,9 @@
 #define SLOTS 1024
 #endif
 
-// workers (or child racks) of one job, at most 32
+// workers (or child racks) of one job, at most 64
 #ifndef MAX_WORKERS
-#define MAX_WORKERS 32
+#define MAX_WORKERS 64
 #endif
 
 // streams at the same time

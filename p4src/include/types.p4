@@ -6,7 +6,11 @@ typedef bit<9> port_t;
 typedef bit<48> mac_t;
 typedef bit<32> ip_t;
 typedef bit<32> seq_t;
+#if MAX_WORKERS > 32
+typedef bit<64> worker_bits_t;
+#else
 typedef bit<32> worker_bits_t;
+#endif
 
 // newer(a, b): 0 < a - b mod 2^32 < 2^31, in one comparison.
 #define NEWER(a, b) (((b) - (a)) > 32w0x80000000)

@@ -3,7 +3,7 @@
 package format_pkg;
   import catchment_wire_pkg::data_type_t;
 
-  // h = ceil(log2 workers), 0..5 for up to 32 workers
+  // h = ceil(log2 workers), 0..6 for up to 64 workers
   localparam int unsigned HeadroomBits = 3;
 
   typedef struct packed {

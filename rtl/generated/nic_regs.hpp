@@ -47,7 +47,7 @@ constexpr std::uint32_t kRxGen = 0x050;  // generation of what is received
 constexpr std::uint32_t kRxBaseSeq = 0x054;  // first sequence number
 constexpr std::uint32_t kRxWindow = 0x058;  // frames held; 0 or more than CAPACITY.window counts as that
 constexpr std::uint32_t kRxSlots = 0x05c;  // slots T of the switch
-constexpr std::uint32_t kHeadroom = 0x060;  // h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers
+constexpr std::uint32_t kHeadroom = 0x060;  // h = ceil(log2 workers), 0..6 in the protocol; 7 counts as 128 workers
 constexpr std::uint32_t kWid = 0x064;  // worker index in the frames, for people reading a capture
 
 // addresses: Set while both streams are off.

@@ -154,7 +154,7 @@ HEADROOM = Register(
     (
         Field('value', lsb=0, bits=3, reset=0, signed=False, doc=''),
     ),
-    'h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers',
+    'h = ceil(log2 workers), 0..6 in the protocol; 7 counts as 128 workers',
     lock='any',
 )
 WID = Register(

@@ -80,7 +80,7 @@ package nic_regs_pkg;
     logic [31:0] rx_base_seq;  // first sequence number
     logic [15:0] rx_window;  // frames held; 0 or more than CAPACITY.window counts as that
     logic [20:0] rx_slots;  // slots T of the switch
-    logic [2:0] headroom;  // h = ceil(log2 workers), 0..5 in the protocol; 6 and 7 count as 64 and 128 workers
+    logic [2:0] headroom;  // h = ceil(log2 workers), 0..6 in the protocol; 7 counts as 128 workers
     logic [7:0] wid;  // worker index in the frames, for people reading a capture
     logic [47:0] local_mac;  // first byte on the wire in the highest bits
     logic [47:0] peer_mac;  // the switch

@@ -9,7 +9,7 @@ from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_core import Drop, Output, SwitchCore
 from catchment.sim.golden.switch_jobs import newer
 from catchment.sim.golden.switch_tables import Root, Worker
-from catchment.wire.generated.constants import DropReason, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import MAX_WORKERS, DropReason, Flag, Header, Mode, PacketType
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SlotModel(SwitchCore):
         self,
         lanes: int = 8,
         slots: int = 65536,
-        max_workers: int = 32,
+        max_workers: int = MAX_WORKERS,
         jobs: int = 64,
         dice: Callable[[], int] | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from catchment.sim.golden import switch_frames as frames
 from catchment.sim.golden.switch_jobs import Contribution, Slot, SlotStore, newer
 from catchment.sim.golden.switch_tables import Fault, Root, Tables, Worker
-from catchment.wire.generated.constants import DEFAULT_LANES, HEADER_OFFSET, DropReason, Flag, Header
+from catchment.wire.generated.constants import DEFAULT_LANES, HEADER_OFFSET, MAX_WORKERS, DropReason, Flag, Header
 
 Output = list[tuple[int, bytes]]
 
@@ -50,7 +50,7 @@ class SwitchCore(ABC):
         self,
         lanes: int = DEFAULT_LANES,
         slots: int = 1024,
-        max_workers: int = 32,
+        max_workers: int = MAX_WORKERS,
         jobs: int = 64,
         dice: Callable[[], int] | None = None,
     ) -> None:

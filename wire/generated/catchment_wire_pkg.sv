@@ -8,7 +8,7 @@ package catchment_wire_pkg;
   localparam int unsigned BeatBits = 512;
   localparam int unsigned LaneBits = 32;
   localparam int unsigned DefaultLanes = 64;
-  localparam int unsigned MaxWorkers = 32;
+  localparam int unsigned MaxWorkers = 64;
   localparam int unsigned MaxParamBytes = 8192;
 
   // the headers before ours

@@ -8,6 +8,7 @@ namespace glm {
 constexpr int kBanks = 8;  // samples of a micro-batch, each in a bank of its own; lanes of the all-reduce
 constexpr int kChunk = 64;  // features that an engine takes at once: one bit of each, per bank, is a clock's work
 constexpr int kPlanes = 16;  // bits of a stored feature, one plane each
+constexpr int kWorkersMax = 32;  // workers of a training: so many saturated activations still add up to an int32
 constexpr int kEnginesMax = 8;  // engines of a worker
 constexpr int kEngineWeights = 262144;  // weights that an engine's memory holds
 constexpr int kRowLanes = 16;  // weights of a row of an engine's memory
@@ -19,7 +20,7 @@ constexpr int kFractionDefault = 20;  // fraction bits of the weights, unless a 
 constexpr int kFractionMost = 24;  // largest number of fraction bits of the weights
 constexpr int kActivationFraction = 16;  // fraction bits of activations, labels, derivatives and scales
 constexpr int kImportanceFraction = 16;  // fraction bits of a sample's importance, 0 to 1: software workers only
-constexpr int kActivationLimit = 67108863;  // partial activations saturate here: the sum of 32 workers is an int32
+constexpr int kActivationLimit = 67108863;  // partial activations saturate here: the sum of all workers is an int32
 constexpr int kActivationBits = 27;  // bits of -activation_limit..activation_limit
 constexpr int kAccumulatorBits = 63;  // bits of a worker's dot product, with its sign; one is to spare for the rounding
 constexpr int kDerivativeLimit = 524287;  // the loss's derivative saturates here (8.0); scales have as many bits

@@ -11,6 +11,8 @@ CHUNK: Final = 64
 """Features that an engine takes at once: one bit of each, per bank, is a clock's work."""
 PLANES: Final = 16
 """Bits of a stored feature, one plane each."""
+WORKERS_MAX: Final = 32
+"""Workers of a training: so many saturated activations still add up to an int32."""
 ENGINES_MAX: Final = 8
 """Engines of a worker."""
 ENGINE_WEIGHTS: Final = 262144
@@ -34,7 +36,7 @@ ACTIVATION_FRACTION: Final = 16
 IMPORTANCE_FRACTION: Final = 16
 """Fraction bits of a sample's importance, 0 to 1: software workers only."""
 ACTIVATION_LIMIT: Final = 67108863
-"""Partial activations saturate here: the sum of 32 workers is an int32."""
+"""Partial activations saturate here: the sum of all workers is an int32."""
 ACTIVATION_BITS: Final = 27
 """Bits of -activation_limit..activation_limit."""
 ACCUMULATOR_BITS: Final = 63

@@ -4,6 +4,7 @@ package glm_numbers_pkg;
   localparam int unsigned Banks = 8;  // samples of a micro-batch, each in a bank of its own; lanes of the all-reduce
   localparam int unsigned Chunk = 64;  // features that an engine takes at once: one bit of each, per bank, is a clock's work
   localparam int unsigned Planes = 16;  // bits of a stored feature, one plane each
+  localparam int unsigned WorkersMax = 32;  // workers of a training: so many saturated activations still add up to an int32
   localparam int unsigned EnginesMax = 8;  // engines of a worker
   localparam int unsigned EngineWeights = 262144;  // weights that an engine's memory holds
   localparam int unsigned RowLanes = 16;  // weights of a row of an engine's memory
@@ -15,7 +16,7 @@ package glm_numbers_pkg;
   localparam int unsigned FractionMost = 24;  // largest number of fraction bits of the weights
   localparam int unsigned ActivationFraction = 16;  // fraction bits of activations, labels, derivatives and scales
   localparam int unsigned ImportanceFraction = 16;  // fraction bits of a sample's importance, 0 to 1: software workers only
-  localparam int ActivationLimit = 67108863;  // partial activations saturate here: the sum of 32 workers is an int32
+  localparam int ActivationLimit = 67108863;  // partial activations saturate here: the sum of all workers is an int32
   localparam int unsigned ActivationBits = 27;  // bits of -activation_limit..activation_limit
   localparam int unsigned AccumulatorBits = 63;  // bits of a worker's dot product, with its sign; one is to spare for the rounding
   localparam int DerivativeLimit = 524287;  // the loss's derivative saturates here (8.0); scales have as many bits

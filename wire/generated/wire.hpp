@@ -18,7 +18,7 @@ inline constexpr std::size_t kHeaderOffset = 42;
 inline constexpr std::size_t kLaneBytes = 4;
 inline constexpr std::size_t kDefaultLanes = 64;
 inline constexpr std::size_t kMaxLanes = 1024;
-inline constexpr std::size_t kMaxWorkers = 32;
+inline constexpr std::size_t kMaxWorkers = 64;
 inline constexpr std::size_t kMaxParamBytes = 8192;
 
 // what a frame is

@@ -99,100 +99,296 @@ control Heartbeats(inout heartbeat_t hb) {
 #if MAX_WORKERS > 31
     WorkerHeartbeat() worker31;
 #endif
+#if MAX_WORKERS > 32
+    WorkerHeartbeat() worker32;
+#endif
+#if MAX_WORKERS > 33
+    WorkerHeartbeat() worker33;
+#endif
+#if MAX_WORKERS > 34
+    WorkerHeartbeat() worker34;
+#endif
+#if MAX_WORKERS > 35
+    WorkerHeartbeat() worker35;
+#endif
+#if MAX_WORKERS > 36
+    WorkerHeartbeat() worker36;
+#endif
+#if MAX_WORKERS > 37
+    WorkerHeartbeat() worker37;
+#endif
+#if MAX_WORKERS > 38
+    WorkerHeartbeat() worker38;
+#endif
+#if MAX_WORKERS > 39
+    WorkerHeartbeat() worker39;
+#endif
+#if MAX_WORKERS > 40
+    WorkerHeartbeat() worker40;
+#endif
+#if MAX_WORKERS > 41
+    WorkerHeartbeat() worker41;
+#endif
+#if MAX_WORKERS > 42
+    WorkerHeartbeat() worker42;
+#endif
+#if MAX_WORKERS > 43
+    WorkerHeartbeat() worker43;
+#endif
+#if MAX_WORKERS > 44
+    WorkerHeartbeat() worker44;
+#endif
+#if MAX_WORKERS > 45
+    WorkerHeartbeat() worker45;
+#endif
+#if MAX_WORKERS > 46
+    WorkerHeartbeat() worker46;
+#endif
+#if MAX_WORKERS > 47
+    WorkerHeartbeat() worker47;
+#endif
+#if MAX_WORKERS > 48
+    WorkerHeartbeat() worker48;
+#endif
+#if MAX_WORKERS > 49
+    WorkerHeartbeat() worker49;
+#endif
+#if MAX_WORKERS > 50
+    WorkerHeartbeat() worker50;
+#endif
+#if MAX_WORKERS > 51
+    WorkerHeartbeat() worker51;
+#endif
+#if MAX_WORKERS > 52
+    WorkerHeartbeat() worker52;
+#endif
+#if MAX_WORKERS > 53
+    WorkerHeartbeat() worker53;
+#endif
+#if MAX_WORKERS > 54
+    WorkerHeartbeat() worker54;
+#endif
+#if MAX_WORKERS > 55
+    WorkerHeartbeat() worker55;
+#endif
+#if MAX_WORKERS > 56
+    WorkerHeartbeat() worker56;
+#endif
+#if MAX_WORKERS > 57
+    WorkerHeartbeat() worker57;
+#endif
+#if MAX_WORKERS > 58
+    WorkerHeartbeat() worker58;
+#endif
+#if MAX_WORKERS > 59
+    WorkerHeartbeat() worker59;
+#endif
+#if MAX_WORKERS > 60
+    WorkerHeartbeat() worker60;
+#endif
+#if MAX_WORKERS > 61
+    WorkerHeartbeat() worker61;
+#endif
+#if MAX_WORKERS > 62
+    WorkerHeartbeat() worker62;
+#endif
+#if MAX_WORKERS > 63
+    WorkerHeartbeat() worker63;
+#endif
     apply {
-        worker0.apply(32w0x00000001, hb);
+        worker0.apply(0x1, hb);
 #if MAX_WORKERS > 1
-        worker1.apply(32w0x00000002, hb);
+        worker1.apply(0x2, hb);
 #endif
 #if MAX_WORKERS > 2
-        worker2.apply(32w0x00000004, hb);
+        worker2.apply(0x4, hb);
 #endif
 #if MAX_WORKERS > 3
-        worker3.apply(32w0x00000008, hb);
+        worker3.apply(0x8, hb);
 #endif
 #if MAX_WORKERS > 4
-        worker4.apply(32w0x00000010, hb);
+        worker4.apply(0x10, hb);
 #endif
 #if MAX_WORKERS > 5
-        worker5.apply(32w0x00000020, hb);
+        worker5.apply(0x20, hb);
 #endif
 #if MAX_WORKERS > 6
-        worker6.apply(32w0x00000040, hb);
+        worker6.apply(0x40, hb);
 #endif
 #if MAX_WORKERS > 7
-        worker7.apply(32w0x00000080, hb);
+        worker7.apply(0x80, hb);
 #endif
 #if MAX_WORKERS > 8
-        worker8.apply(32w0x00000100, hb);
+        worker8.apply(0x100, hb);
 #endif
 #if MAX_WORKERS > 9
-        worker9.apply(32w0x00000200, hb);
+        worker9.apply(0x200, hb);
 #endif
 #if MAX_WORKERS > 10
-        worker10.apply(32w0x00000400, hb);
+        worker10.apply(0x400, hb);
 #endif
 #if MAX_WORKERS > 11
-        worker11.apply(32w0x00000800, hb);
+        worker11.apply(0x800, hb);
 #endif
 #if MAX_WORKERS > 12
-        worker12.apply(32w0x00001000, hb);
+        worker12.apply(0x1000, hb);
 #endif
 #if MAX_WORKERS > 13
-        worker13.apply(32w0x00002000, hb);
+        worker13.apply(0x2000, hb);
 #endif
 #if MAX_WORKERS > 14
-        worker14.apply(32w0x00004000, hb);
+        worker14.apply(0x4000, hb);
 #endif
 #if MAX_WORKERS > 15
-        worker15.apply(32w0x00008000, hb);
+        worker15.apply(0x8000, hb);
 #endif
 #if MAX_WORKERS > 16
-        worker16.apply(32w0x00010000, hb);
+        worker16.apply(0x10000, hb);
 #endif
 #if MAX_WORKERS > 17
-        worker17.apply(32w0x00020000, hb);
+        worker17.apply(0x20000, hb);
 #endif
 #if MAX_WORKERS > 18
-        worker18.apply(32w0x00040000, hb);
+        worker18.apply(0x40000, hb);
 #endif
 #if MAX_WORKERS > 19
-        worker19.apply(32w0x00080000, hb);
+        worker19.apply(0x80000, hb);
 #endif
 #if MAX_WORKERS > 20
-        worker20.apply(32w0x00100000, hb);
+        worker20.apply(0x100000, hb);
 #endif
 #if MAX_WORKERS > 21
-        worker21.apply(32w0x00200000, hb);
+        worker21.apply(0x200000, hb);
 #endif
 #if MAX_WORKERS > 22
-        worker22.apply(32w0x00400000, hb);
+        worker22.apply(0x400000, hb);
 #endif
 #if MAX_WORKERS > 23
-        worker23.apply(32w0x00800000, hb);
+        worker23.apply(0x800000, hb);
 #endif
 #if MAX_WORKERS > 24
-        worker24.apply(32w0x01000000, hb);
+        worker24.apply(0x1000000, hb);
 #endif
 #if MAX_WORKERS > 25
-        worker25.apply(32w0x02000000, hb);
+        worker25.apply(0x2000000, hb);
 #endif
 #if MAX_WORKERS > 26
-        worker26.apply(32w0x04000000, hb);
+        worker26.apply(0x4000000, hb);
 #endif
 #if MAX_WORKERS > 27
-        worker27.apply(32w0x08000000, hb);
+        worker27.apply(0x8000000, hb);
 #endif
 #if MAX_WORKERS > 28
-        worker28.apply(32w0x10000000, hb);
+        worker28.apply(0x10000000, hb);
 #endif
 #if MAX_WORKERS > 29
-        worker29.apply(32w0x20000000, hb);
+        worker29.apply(0x20000000, hb);
 #endif
 #if MAX_WORKERS > 30
-        worker30.apply(32w0x40000000, hb);
+        worker30.apply(0x40000000, hb);
 #endif
 #if MAX_WORKERS > 31
-        worker31.apply(32w0x80000000, hb);
+        worker31.apply(0x80000000, hb);
+#endif
+#if MAX_WORKERS > 32
+        if ((hb.members >> 32) != 0) {
+#if MAX_WORKERS > 32
+        worker32.apply(0x100000000, hb);
+#endif
+#if MAX_WORKERS > 33
+        worker33.apply(0x200000000, hb);
+#endif
+#if MAX_WORKERS > 34
+        worker34.apply(0x400000000, hb);
+#endif
+#if MAX_WORKERS > 35
+        worker35.apply(0x800000000, hb);
+#endif
+#if MAX_WORKERS > 36
+        worker36.apply(0x1000000000, hb);
+#endif
+#if MAX_WORKERS > 37
+        worker37.apply(0x2000000000, hb);
+#endif
+#if MAX_WORKERS > 38
+        worker38.apply(0x4000000000, hb);
+#endif
+#if MAX_WORKERS > 39
+        worker39.apply(0x8000000000, hb);
+#endif
+#if MAX_WORKERS > 40
+        worker40.apply(0x10000000000, hb);
+#endif
+#if MAX_WORKERS > 41
+        worker41.apply(0x20000000000, hb);
+#endif
+#if MAX_WORKERS > 42
+        worker42.apply(0x40000000000, hb);
+#endif
+#if MAX_WORKERS > 43
+        worker43.apply(0x80000000000, hb);
+#endif
+#if MAX_WORKERS > 44
+        worker44.apply(0x100000000000, hb);
+#endif
+#if MAX_WORKERS > 45
+        worker45.apply(0x200000000000, hb);
+#endif
+#if MAX_WORKERS > 46
+        worker46.apply(0x400000000000, hb);
+#endif
+#if MAX_WORKERS > 47
+        worker47.apply(0x800000000000, hb);
+#endif
+#if MAX_WORKERS > 48
+        worker48.apply(0x1000000000000, hb);
+#endif
+#if MAX_WORKERS > 49
+        worker49.apply(0x2000000000000, hb);
+#endif
+#if MAX_WORKERS > 50
+        worker50.apply(0x4000000000000, hb);
+#endif
+#if MAX_WORKERS > 51
+        worker51.apply(0x8000000000000, hb);
+#endif
+#if MAX_WORKERS > 52
+        worker52.apply(0x10000000000000, hb);
+#endif
+#if MAX_WORKERS > 53
+        worker53.apply(0x20000000000000, hb);
+#endif
+#if MAX_WORKERS > 54
+        worker54.apply(0x40000000000000, hb);
+#endif
+#if MAX_WORKERS > 55
+        worker55.apply(0x80000000000000, hb);
+#endif
+#if MAX_WORKERS > 56
+        worker56.apply(0x100000000000000, hb);
+#endif
+#if MAX_WORKERS > 57
+        worker57.apply(0x200000000000000, hb);
+#endif
+#if MAX_WORKERS > 58
+        worker58.apply(0x400000000000000, hb);
+#endif
+#if MAX_WORKERS > 59
+        worker59.apply(0x800000000000000, hb);
+#endif
+#if MAX_WORKERS > 60
+        worker60.apply(0x1000000000000000, hb);
+#endif
+#if MAX_WORKERS > 61
+        worker61.apply(0x2000000000000000, hb);
+#endif
+#if MAX_WORKERS > 62
+        worker62.apply(0x4000000000000000, hb);
+#endif
+#if MAX_WORKERS > 63
+        worker63.apply(0x8000000000000000, hb);
+#endif
+        }
 #endif
     }
 }

@@ -31,7 +31,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     if (said && said->cancelled) {
       if (failure.kind != "cancelled") failure = {};
       failure.kind = "cancelled";
-      failure.peers |= 1U << rank;
+      failure.peers |= std::uint64_t{1} << rank;
       failure.message = "the operation was cancelled";
     } else if (failure.kind != "cancelled" && said != own) {
       if (failure.peers == 0) {
@@ -41,7 +41,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
       }
       failure.kind = "mismatch";
       failure.hint = "all ranks must call the same operations in the same order";
-      failure.peers |= 1U << rank;
+      failure.peers |= std::uint64_t{1} << rank;
     }
   }
   ++operation.outcome.vectors;
@@ -194,7 +194,7 @@ void Engine::on_agendas(const Place& at, const std::uint8_t* payload, Nanos now)
   failure.hint = "the same call has the same priority on all ranks";
   failure.fatal = true;
   for (std::uint32_t rank = 0; rank < layout_.ranks; ++rank) {
-    if (said[rank].hash != said[layout_.rank].hash) failure.peers |= 1U << rank;
+    if (said[rank].hash != said[layout_.rank].hash) failure.peers |= std::uint64_t{1} << rank;
   }
   fail(std::move(failure), now);
 }

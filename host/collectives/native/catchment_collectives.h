@@ -160,7 +160,7 @@ typedef struct catchment_result {
   int32_t failed;
   int32_t fatal;    /* the communicator has failed with it */
   int32_t exponent; /* the largest that was agreed */
-  uint32_t peers;   /* bits of the ranks that a failure is about */
+  uint64_t peers;   /* bits of the ranks that a failure is about */
   int32_t has_seq;
   uint32_t seq;             /* sequence number that a failure is about, if has_seq */
   int32_t any_saturated;    /* a rank's values were cut */

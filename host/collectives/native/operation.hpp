@@ -36,7 +36,7 @@ struct CollectiveFailure {
   std::string kind;
   std::string message;
   std::string hint;
-  std::uint32_t peers = 0;  // bits of ranks
+  std::uint64_t peers = 0;  // bits of ranks
   std::optional<Seq> seq;
   bool fatal = false;
 };

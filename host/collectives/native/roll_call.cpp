@@ -32,19 +32,19 @@ Nanos RollCall::unanswered_for(Nanos now) const {
   return unanswered_ < kProof ? 0 : now - unanswered_since_;
 }
 
-std::uint32_t RollCall::silent(Nanos since) const {
-  std::uint32_t bits = 0;
+std::uint64_t RollCall::silent(Nanos since) const {
+  std::uint64_t bits = 0;
   for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
-    if (rank != rank_ && seen_[rank].at < since) bits |= 1U << rank;
+    if (rank != rank_ && seen_[rank].at < since) bits |= std::uint64_t{1} << rank;
   }
   return bits;
 }
 
-std::uint32_t RollCall::behind(Nanos since, Seq seq) const {
-  std::uint32_t bits = 0;
+std::uint64_t RollCall::behind(Nanos since, Seq seq) const {
+  std::uint64_t bits = 0;
   for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
     const Seen& seen = seen_[rank];
-    if (rank != rank_ && seen.at >= since && !newer(seen.next, seq)) bits |= 1U << rank;
+    if (rank != rank_ && seen.at >= since && !newer(seen.next, seq)) bits |= std::uint64_t{1} << rank;
   }
   return bits;
 }

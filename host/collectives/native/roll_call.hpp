@@ -34,9 +34,9 @@ class RollCall {
   void on_heard() { unanswered_ = 0; }
 
   // Ranks (bits) that have not been heard since `since`.
-  std::uint32_t silent(Nanos since) const;
+  std::uint64_t silent(Nanos since) const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
-  std::uint32_t behind(Nanos since, Seq seq) const;
+  std::uint64_t behind(Nanos since, Seq seq) const;
   // For how long the switch has brought nothing, not even this rank's own calls, which it carries
   // back whatever the other ranks do; 0 until that is no accident.
   Nanos unanswered_for(Nanos now) const;

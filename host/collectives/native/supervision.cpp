@@ -120,8 +120,8 @@ CollectiveFailure Engine::missing(Nanos since, Nanos timeout) const {
     return failure;
   }
   failure.kind = "missing";
-  std::uint32_t silent = roll_call_.silent(since);
-  const std::uint32_t behind = roll_call_.behind(since, consumer_.ack());
+  std::uint64_t silent = roll_call_.silent(since);
+  const std::uint64_t behind = roll_call_.behind(since, consumer_.ack());
   // A rank may have gone after a last word: a rank that lives is heard all the time.
   if (silent == 0 && behind == 0) silent = roll_call_.silent(since + timeout - timeout / 4);
   failure.peers = silent != 0 ? silent : behind;

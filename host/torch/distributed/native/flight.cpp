@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace catchment::torch_group {
@@ -39,7 +40,7 @@ std::optional<Failure> Flight::failure() const {
                     .peers = {},
                     .seq = {},
                     .fatal = result.fatal != 0};
-    for (int rank = 0; rank < 32; ++rank) {
+    for (int rank = 0; rank < std::numeric_limits<decltype(result.peers)>::digits; ++rank) {
       if ((result.peers >> rank & 1) != 0) failure.peers.push_back(rank);
     }
     if (result.has_seq != 0) failure.seq = result.seq;
