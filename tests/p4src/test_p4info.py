@@ -11,6 +11,7 @@ from scenarios import ROOT, Build
 
 from catchment.softswitch.compiler.driver import compile_program as compile_embedded
 from catchment.wire.generated import p4info_pb2
+from catchment.wire.generated.constants import MAX_WORKERS
 
 GOLDEN = ROOT / "p4src/p4info"
 CONTRACT = {
@@ -26,7 +27,7 @@ CONTRACT = {
 
 
 PROGRAMS = {
-    "luwu": {"tag", "bitmap", "last", "acked", "next_exp", "slot_flags", "worker31.heartbeat"},
+    "luwu": {"tag", "bitmap", "last", "acked", "next_exp", "slot_flags", f"worker{MAX_WORKERS - 1}.heartbeat"},
     "p4sgd": {"slot_tag.tag", "slot_workers.bitmap", "ack_tag.tag", "ack_workers.bitmap", "next_exp", "slot_flags"},
 }
 every_build = pytest.mark.parametrize(("program", "lanes"), [(p, n) for p in PROGRAMS for n in (8, 64, 256)])
@@ -66,6 +67,6 @@ def test_golden_is_what_the_embedded_compiler_writes(program: str, lanes: int) -
 @pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
 @every_build
 def test_golden_is_what_p4c_writes(tmp_path: Path, program: str, lanes: int) -> None:
-    build = Build(lanes, {"luwu": 1024, "p4sgd": 65536}[program], 32, 64, program)
+    build = Build(lanes, {"luwu": 1024, "p4sgd": 65536}[program], MAX_WORKERS, 64, program)
     _, info_path = compile_program(build, tmp_path)
     assert text_format.Parse(info_path.read_text(), p4info_pb2.P4Info()) == golden(program, lanes)
