@@ -53,7 +53,13 @@ def workers_p4(count: int) -> str:
         for part in (range(min(count, _FEW)), range(_FEW, count))
     )
     if more:
-        more = [f"#if MAX_WORKERS > {_FEW}", f"        if ((hb.members >> {_FEW}) != 0) {{", *more, "        }", "#endif"]
+        more = [
+            f"#if MAX_WORKERS > {_FEW}",
+            f"        if ((hb.members >> {_FEW}) != 0) {{",
+            *more,
+            "        }",
+            "#endif",
+        ]
     lines = [
         f"// {BANNER}",
         "// Needs `heartbeat_t` (p4src/include/types.p4) and `WorkerHeartbeat` (p4src/include/heartbeat.p4).",

@@ -44,7 +44,8 @@ std::uint64_t RollCall::behind(Nanos since, Seq seq) const {
   std::uint64_t bits = 0;
   for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
     const Seen& seen = seen_[rank];
-    if (rank != rank_ && seen.at >= since && !newer(seen.next, seq)) bits |= std::uint64_t{1} << rank;
+    if (rank != rank_ && seen.at >= since && !newer(seen.next, seq))
+      bits |= std::uint64_t{1} << rank;
   }
   return bits;
 }
