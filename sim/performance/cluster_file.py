@@ -5,7 +5,7 @@ fabric: {kind: rack-spine, racks: 4, per_rack: 8, spines: 1, oversubscription: 1
 # or {kind: one-switch, hosts: 8}, or instead of it  topology: two-racks.yaml
 links: {host: 100gbps, up: 400gbps, latency: 265ns, loss: 0.001}
 rails: [{name: a}, {name: b, host: 25gbps, latency: 265ns, by: ring, start: 10us}]
-switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 32}
+switch: {pipeline: 400ns, queue: 1MiB, sram: 48MiB, lanes: 64, slots: 1024, pps: 1gpps, max_workers: 64}
 node: {gpus: 8, scale_up: 128GBps, memory: 80GiB, peak: 125tflops, mfu: 0.5, straggle: 0.05, slow: {r0h3: 2.0},
   proxy_link: 16GBps, proxy_ring: 16GBps}
 nic: {push: 759ns, pull: 1293ns, respond: 33ns}   # or {model: software, receive: 1us, frame: 100ns}

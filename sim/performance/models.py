@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from catchment.sim.world import GAP_BYTES, Faults
-from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, LANE_BYTES
+from catchment.wire.generated.constants import HEADER_BYTES, HEADER_OFFSET, LANE_BYTES, MAX_WORKERS
 
 FRAME_OVERHEAD = HEADER_OFFSET + HEADER_BYTES
 """Bytes of a frame before its payload."""
@@ -63,7 +63,7 @@ class SwitchModel:
         sram_bytes: for the slots of all jobs.
         lanes: of a vector.
         slots: of a job.
-        max_workers: members of a job at one switch; the program is built for 32.
+        max_workers: members of a job at one switch; the program is built for 64.
     """
 
     pipeline: int = 400_000
@@ -72,7 +72,7 @@ class SwitchModel:
     sram_bytes: int = 48 << 20
     lanes: int = 64
     slots: int = 1024
-    max_workers: int = 32
+    max_workers: int = MAX_WORKERS
 
     @property
     def vector_bytes(self) -> int:

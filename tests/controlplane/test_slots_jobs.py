@@ -90,7 +90,7 @@ def test_a_request_needs_no_root() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"workers": []}, "0 workers; a job takes 1 to 32"),
+        ({"workers": []}, "0 workers; a job takes 1 to 64"),
         ({"workers": ["w0", "w0"]}, "once only"),
         ({"slots": 48}, "power of two"),
         ({"slots": 128}, "no 128 slots in a row"),

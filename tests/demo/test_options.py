@@ -47,7 +47,7 @@ def test_a_slow_target_starts_from_a_small_training() -> None:
     ("wrong", "text"),
     [
         ({"workers": 0}, "workers 0"),
-        ({"workers": 33}, "workers 33"),
+        ({"workers": 65}, "workers 65"),
         ({"preset": "huge"}, "one of tiny, demo"),
         ({"steps": 0}, "steps 0"),
         ({"loss": 0.7}, "loss 0.7"),

@@ -95,7 +95,7 @@ def expected(message: Message, workers: int) -> tuple[bytes, int, int, int, int]
 def test_messages_of_both_kinds_arrive_whole(slots: int, pace: Pace, rng: random.Random) -> None:
     memory = np.zeros(PAGE, np.uint8)
     sent, steps, at = messages(rng, 24), [], 0
-    workers = rng.choice([1, 2, 32])
+    workers = rng.choice([1, 2, 64])
     places = []
     for i, message in enumerate(sent):
         raw = message.words.tobytes()

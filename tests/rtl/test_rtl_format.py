@@ -60,7 +60,7 @@ def test_every_16_bit_word_at_the_exponents_that_matter(dtype: DataType, rng: ra
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("workers", [1, 2, 4, 8, 16, 32, 64])
 @pytest.mark.parametrize("dtype", [DataType.FP16, DataType.BF16])
 def test_every_16_bit_word_at_every_exponent(dtype: DataType, workers: int) -> None:
     for exponent in range(-128, 128):

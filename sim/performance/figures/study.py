@@ -14,6 +14,7 @@ from catchment.sim.performance.quantities import size_text
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import simulate, simulate_folded
 from catchment.sim.world import Faults
+from catchment.wire.generated.constants import MAX_WORKERS
 
 WORKERS = (8, 32, 128, 512, 1024, 4096)
 SIZES = (1 << 10, 1 << 15, 1 << 20, 1 << 25, 1 << 30)
@@ -40,7 +41,7 @@ def cluster_of(workers: int, *, spines: int = 4, up_byte: int = 20) -> Cluster:
     """Racks of 32 hosts (or one smaller rack) at 100 Gb/s, under spines with 400 Gb/s to each rack."""
     racks = [[f"r{k}h{at}" for at in range(min(workers, _PER_RACK))] for k in range(max(1, workers // _PER_RACK))]
     topology = rack_spine(racks=racks, spines=spines if len(racks) > 1 else 0)
-    return Cluster(topology, LinkModel(up_byte=up_byte), SwitchModel(max_workers=max(32, len(racks))))
+    return Cluster(topology, LinkModel(up_byte=up_byte), SwitchModel(max_workers=max(MAX_WORKERS, len(racks))))
 
 
 def _both(cluster: Cluster, size: int) -> tuple[float, float]:

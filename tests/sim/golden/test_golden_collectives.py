@@ -41,7 +41,7 @@ def same_kind(sums: NDArray[np.float64], floats: NDArray[np.float64]) -> bool:
 
 @pytest.mark.parametrize("op", ["sum", "mean"])
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8, 32])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8, 32, 64])
 def test_what_is_not_finite_is_that_of_a_sum_of_floats(ranks: int, dtype: DataType, op: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     arrays = [rng.standard_normal(1000) for _ in range(ranks)]
@@ -77,7 +77,7 @@ def test_huge_numbers_are_not_cut(dtype: DataType) -> None:
 
 def test_every_count_of_every_kind_is_told_apart(rng: random.Random) -> None:
     """Lanes of one element on all ranks, for as many ranks as there may be."""
-    for ranks in (1, 2, 3, 4, 7, 16, 31, 32):
+    for ranks in (1, 2, 3, 4, 7, 16, 31, 32, 63, 64):
         for _ in range(200):
             kinds = np.array([rng.choice((*SPECIAL, 0.0, 1.5, -1.9999999, 2.0**-9)) for _ in range(ranks)], np.float32)
             lanes = [marked_vectors.quantize(kinds[i : i + 1], DataType.FP32, 1, ranks) for i in range(ranks)]
