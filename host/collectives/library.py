@@ -9,7 +9,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 9
+_ABI = 10
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 

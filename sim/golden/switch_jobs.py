@@ -110,7 +110,7 @@ class HeartbeatTable:
 
     def minimum(self, job: int, gen: int, members: int) -> Window | None:
         """The minimum over `members` (bits), None unless each has spoken in `gen`."""
-        said = [self.heard.get((job, 1 << k), Window()) for k in range(32) if members >> k & 1]
+        said = [self.heard.get((job, 1 << k), Window()) for k in range(members.bit_length()) if members >> k & 1]
         if not said or any(window.gen != gen for window in said):
             return None
         return Window(gen, serial_min([w.ack for w in said]), serial_min([w.credit for w in said]))

@@ -69,7 +69,7 @@ class Engine {
   Nanos deadline() const;
   // Ranks (bits) that have not been heard since `since`, and whether the switch is known to be
   // gone.
-  std::uint32_t silent_ranks(Nanos since) const { return roll_call_.silent(since); }
+  std::uint64_t silent_ranks(Nanos since) const { return roll_call_.silent(since); }
   bool absent() const { return port_ != nullptr && port_->absent(); }
   // For how long the switch has been gone, or has answered nothing, while operations wait.
   Nanos away_for(Nanos now) const;

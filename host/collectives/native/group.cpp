@@ -77,7 +77,7 @@ Nanos Group::stalled_for() {
   return with_turn([&](Hub&) { return engine_->stalled_for(monotonic_now()); });
 }
 
-std::uint32_t Group::silent_ranks(Nanos since) {
+std::uint64_t Group::silent_ranks(Nanos since) {
   return with_turn([&](Hub&) { return engine_->silent_ranks(since); });
 }
 

@@ -46,7 +46,7 @@ class Group {
   bool move(Way& from, Way& to);
   // How long operations have waited without any sum, and which ranks (bits) are heard.
   Nanos stalled_for();
-  std::uint32_t silent_ranks(Nanos since);
+  std::uint64_t silent_ranks(Nanos since);
   // The switch is known to be gone; for how long it has answered nothing.
   bool absent();
   Nanos away_for();

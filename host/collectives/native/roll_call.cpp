@@ -1,10 +1,12 @@
 #include "roll_call.hpp"
 
+#include "wire.hpp"
+
 namespace catchment::host {
 
-std::string ranks_in(std::uint32_t bits) {
+std::string ranks_in(std::uint64_t bits) {
   std::string text;
-  for (int rank = 0; rank < 32; ++rank) {
+  for (std::size_t rank = 0; rank < wire::kMaxWorkers; ++rank) {
     if ((bits >> rank & 1U) == 0) continue;
     text += (text.empty() ? "rank " : ", ") + std::to_string(rank);
   }

@@ -15,7 +15,7 @@
 namespace catchment::host {
 
 // Names ranks (bits) in a message.
-std::string ranks_in(std::uint32_t bits);
+std::string ranks_in(std::uint64_t bits);
 
 class RollCall {
  public:

@@ -145,7 +145,7 @@ std::shared_ptr<Council::Gathering> Council::first_of(
     if (!waits) bell_->wait(kLook);  // for close(): every stream has failed
     const Nanos now = monotonic_now();
     if (now - began < kSilent) continue;
-    std::vector<std::uint32_t> silent;
+    std::vector<std::uint64_t> silent;
     Nanos away = kNever;
     for (const auto& control : controls_) {
       silent.push_back(control->silent_ranks(now - kSilent));

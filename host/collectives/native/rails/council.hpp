@@ -49,7 +49,7 @@ class CouncilMember {
   virtual void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) = 0;
   // A round does not come: on each rail the ranks (bits) that are not heard, and for how long none
   // of the switches has answered.
-  virtual void overdue(const std::vector<std::uint32_t>& silent, Nanos away) = 0;
+  virtual void overdue(const std::vector<std::uint64_t>& silent, Nanos away) = 0;
   // How long some operation has waited without any sum.
   virtual Nanos stalled_for() = 0;
 };

@@ -27,7 +27,7 @@ Verdict RailHealth::learn(std::span<const RoundRecord> records) {
     verdict.from = std::max(verdict.from, record.planned);
     suspected |= record.suspected;
     settled &= record.settled;
-    if (record.setup != records.front().setup) verdict.strangers |= 1U << rank;
+    if (record.setup != records.front().setup) verdict.strangers |= std::uint64_t{1} << rank;
   }
   const std::uint32_t before = up_;
   // Something has carried this round.  Where it is none of the rails in use, those that have

@@ -31,7 +31,7 @@ struct Verdict {
   std::uint32_t up = 0;    // rails (bits)
   bool changed = false;
   std::uint32_t asked = 0;      // rails over which the next round goes
-  std::uint32_t strangers = 0;  // ranks (bits) whose setup is not that of rank 0
+  std::uint64_t strangers = 0;  // ranks (bits) whose setup is not that of rank 0
 };
 
 class RailHealth {

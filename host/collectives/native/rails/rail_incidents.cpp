@@ -62,7 +62,7 @@ void RailSet::fail_all(const CollectiveFailure& failure) {
   thawed_.notify_all();
 }
 
-void RailSet::overdue(const std::vector<std::uint32_t>& silent, Nanos away) {
+void RailSet::overdue(const std::vector<std::uint64_t>& silent, Nanos away) {
   if (absent_ != 0 && away >= absent_) {
     CollectiveFailure failure{.kind = "unreachable",
                               .message = "no rail has a switch that answers:",
@@ -79,7 +79,7 @@ void RailSet::overdue(const std::vector<std::uint32_t>& silent, Nanos away) {
   {
     const std::scoped_lock lock(mutex_);
     apart_.reset();
-    if (std::ranges::find(silent, 0U) == silent.end()) apart_ = nothing_joins(silent);
+    if (std::ranges::find(silent, std::uint64_t{0}) == silent.end()) apart_ = nothing_joins(silent);
     if (waiting_.empty() || broken_) return;
     const RailOperation& first = *waiting_.front();
     const Nanos limit = first.call_.timeout != 0 ? first.call_.timeout : timeout_;
@@ -98,7 +98,7 @@ void RailSet::overdue(const std::vector<std::uint32_t>& silent, Nanos away) {
   thawed_.notify_all();
 }
 
-CollectiveFailure RailSet::nothing_joins(const std::vector<std::uint32_t>& silent) const {
+CollectiveFailure RailSet::nothing_joins(const std::vector<std::uint64_t>& silent) const {
   CollectiveFailure failure{.kind = "missing",
                             .message = "no rail joins all ranks",
                             .hint = "have ranks ended, or have links of all rails failed?",

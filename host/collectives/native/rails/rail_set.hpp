@@ -113,10 +113,10 @@ class RailSet final : private CouncilMember {
 
   std::uint64_t freeze() override;
   void decided(const Verdict& verdict, const RailHealth& health, std::uint32_t joined) override;
-  void overdue(const std::vector<std::uint32_t>& silent, Nanos away) override;
+  void overdue(const std::vector<std::uint64_t>& silent, Nanos away) override;
   void fail_all(const CollectiveFailure& failure);
   // On each rail the ranks (bits) that cannot be heard.
-  CollectiveFailure nothing_joins(const std::vector<std::uint32_t>& silent) const;
+  CollectiveFailure nothing_joins(const std::vector<std::uint64_t>& silent) const;
   Nanos stalled_for() override;
   // Which rails operations use from `from` on.
   struct Change {
