@@ -18,7 +18,7 @@ from catchment.sim.lab.shm_lab import ShmLab
 from catchment.softswitch.admin import SwitchAdmin
 
 RATES = (10_000_000, 100_000_000, 1_000_000_000)
-LANES, SLOTS = 256, 256
+LANES, SLOTS = 256, 1024
 SECONDS, ROUNDS = 0.5, 5
 ELEMENTS = 1 << 20
 
@@ -26,7 +26,7 @@ ELEMENTS = 1 << 20
 def passed(direction: str, rate: int) -> list[float]:
     """Bits per second that passed in a direction, measured several times."""
     counter = {"in": "rx_bytes", "out": "tx_bytes"}[direction]
-    fault = f"1:{direction}.rate={rate // 1000}kbit,{direction}.queue=1m,seed=1"
+    fault = f"1:{direction}.rate={rate // 1000}kbit,{direction}.queue=2m,seed=1"
     with (
         tempfile.TemporaryDirectory(prefix="rates") as folder,
         ShmLab(("w0",), lanes=LANES, extra=("--fault", fault, "--admin", str(Path(folder) / "admin"))) as lab,

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).with_name("frame.toml")
+WORKER_BITS = 64
+"""The widest set of workers: of a slot in the switch, and of the ranks that a failure is about in the C interface."""
 
 
 class FrameError(ValueError):
@@ -165,6 +167,8 @@ def _check(frame: Frame) -> None:
     total = frame.encapsulation.total + frame.header_bytes
     if total * 8 != frame.beat_bits:
         raise FrameError(f"headers take {total} bytes; a payload must start on a beat ({frame.beat_bits} bits)")
+    if not 1 <= frame.max_workers <= WORKER_BITS:
+        raise FrameError(f"max_workers {frame.max_workers}: sets of workers are words of {WORKER_BITS} bits")
     if frame.default_lanes not in frame.supported_lanes:
         raise FrameError(f"default_lanes {frame.default_lanes} is not in supported_lanes")
     _check_unique("field", [f.name for f in frame.fields])

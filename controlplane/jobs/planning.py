@@ -104,7 +104,9 @@ def plan_job(
 
 def _check_members(name: str, workers: Sequence[str], members: Sequence[str], slots: int) -> None:
     if not 1 <= len(workers) <= MAX_WORKERS:
-        raise JobError(f"job {name}: {len(workers)} workers; a job takes 1 to {MAX_WORKERS}")
+        raise JobError(
+            f"job {name}: {len(workers)} workers; a job takes 1 to {MAX_WORKERS} (max_workers in wire/frame.toml)"
+        )
     if len(set(members)) != len(members):
         raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
     if slots < 1 or slots & (slots - 1):

@@ -145,7 +145,7 @@ def test_jobs_on_the_same_hosts_get_their_own_ports() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"workers": []}, "0 workers; a job takes 1 to 64"),
+        ({"workers": []}, "0 workers; a job takes 1 to 64 .max_workers in wire/frame.toml."),
         ({"workers": [f"w{i}" for i in range(65)]}, "65 workers"),
         ({"workers": ["w0", "w0"]}, "once only"),
         ({"workers": ["w0", "opt"]}, "once only"),

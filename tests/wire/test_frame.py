@@ -27,6 +27,7 @@ def test_headers_fill_exactly_one_beat() -> None:
         ('name = "ack"', 'name = "seq"', "field 'seq' appears twice"),
         ('enum = "Flag"', 'enum = "Flags"', "no enumeration is called Flags"),
         ("default_lanes = 64", "default_lanes = 63", "not in supported_lanes"),
+        ("max_workers = 64", "max_workers = 65", "max_workers 65: sets of workers are words of 64 bits"),
     ],
 )
 def test_contradictions_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
