@@ -86,7 +86,7 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
                 if (meta.drop == DropReason.NONE) {
                     round_paths.apply(hdr, meta);
                 }
-                if (meta.drop == DropReason.NONE) {
+                if (meta.drop == DropReason.NONE && meta.event != Event.RELAYED) {
                     rounds.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {

@@ -36,7 +36,6 @@ class Kind:
         streams: of each job, in the order in which they get their generations.
         role: of its workers, as their endpoints know it.
         has_root: whether its jobs have an optimizer node.
-        one_switch: whether all its workers must be on one switch.
         two_steps: whether workers acknowledge every sum with a frame of its own, which the switch counts as it does
             vectors.
     """
@@ -47,7 +46,6 @@ class Kind:
     streams: tuple[StreamKind, ...]
     role: str
     has_root: bool = False
-    one_switch: bool = False
     two_steps: bool = False
 
     def streams_with(self, optional: tuple[str, ...], job: str) -> tuple[StreamKind, ...]:

@@ -10,7 +10,7 @@ from catchment.controlplane.jobs.kind import Kind, all_kinds, kind_of
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.rails import choose_rail
 from catchment.controlplane.jobs.tree import Branch, tree_of
-from catchment.controlplane.topology import Host, Topology
+from catchment.controlplane.topology import Topology
 from catchment.wire.generated.constants import (
     HEADER_BYTES,
     IPV4_BYTES,
@@ -66,8 +66,6 @@ def plan_job(
     topology = topology.plane(rail)
     hosts = [topology.host(worker) for worker in workers]
     root_host = topology.host(root) if root is not None else None
-    if what.one_switch:
-        _check_one_switch(name, kind, hosts)
     tree = tree_of(topology, hosts, root_host, allocator.load)
     _check_programs(name, what, topology, tree)
     lanes = lanes or topology.switch(tree[0].switch).lanes
@@ -111,15 +109,6 @@ def _check_members(name: str, workers: Sequence[str], members: Sequence[str], sl
         raise JobError(f"job {name}: a host can take part once only; given: {', '.join(members)}")
     if slots < 1 or slots & (slots - 1):
         raise JobError(f"job {name}: {slots} slots; the number must be a power of two")
-
-
-def _check_one_switch(name: str, kind: str, workers: Sequence[Host]) -> None:
-    switches = dict.fromkeys(worker.link.switch for worker in workers)
-    if len(switches) > 1:
-        raise JobError(
-            f"job {name}: its workers are on {len(switches)} switches ({', '.join(switches)}), and a {kind} job has "
-            "one; take workers of one switch, or an allreduce job"
-        )
 
 
 def _check_programs(name: str, kind: Kind, topology: Topology, tree: Sequence[Branch]) -> None:

@@ -14,11 +14,18 @@ control RoundTypes(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Workers send vectors and acknowledgements; sums and confirmations come from the switch alone.
+// Workers send vectors and acknowledgements; sums and confirmations come from the switch, or from its parent.
 control RoundPaths(in headers_t hdr, inout metadata_t meta) {
     apply {
-        if (meta.job.from_root == 1 || meta.job.mode != Mode.ALLREDUCE
-            || (hdr.catchment.type != PacketType.PA && hdr.catchment.type != PacketType.ACK)) {
+        if (meta.job.from_root == 1) {
+            if (meta.job.mode == Mode.LEAF
+                && (hdr.catchment.type == PacketType.FA || hdr.catchment.type == PacketType.CNF)) {
+                meta.event = Event.RELAYED;
+            } else {
+                meta.drop = DropReason.WRONG_DIRECTION;
+            }
+        } else if ((meta.job.mode != Mode.ALLREDUCE && meta.job.mode != Mode.LEAF)
+                   || (hdr.catchment.type != PacketType.PA && hdr.catchment.type != PacketType.ACK)) {
             meta.drop = DropReason.WRONG_DIRECTION;
         }
     }

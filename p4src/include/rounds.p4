@@ -29,8 +29,7 @@ control Rounds(inout headers_t hdr, inout metadata_t meta) {
             }
         } else if (meta.slot.state == SlotState.OLD) {
             // The next round has begun, and it begins only after this one was confirmed: the sender has missed that.
-            meta.slot.again = 1;
-            meta.slot.full = 1;
+            meta.event = Event.CONFIRMED;
         } else {
             ack_tag.apply(hdr.catchment.gen, hdr.catchment.seq, true, meta.slot);
             if (meta.slot.state == SlotState.OLD) {

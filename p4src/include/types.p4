@@ -30,11 +30,12 @@ enum bit<2> Path {
 }
 
 // What came of it.
-enum bit<2> Event {
+enum bit<3> Event {
     ABSORBED = 0,  // taken in; nothing leaves
     FULL = 1,      // the slot holds every worker's vector
     MERGED = 2,    // a merged heartbeat is due
-    RELAYED = 3    // the frame itself goes on
+    RELAYED = 3,   // the frame itself goes on
+    CONFIRMED = 4  // an acknowledgement of a round that is over
 }
 
 enum bit<2> SlotState {

@@ -42,7 +42,10 @@ class SlotModel(SwitchCore):
         return frames.round_fault(header, payload)
 
     def job_frame(self, row: Worker | Root, port: int, header: Header, frame: bytes) -> Output:
-        if isinstance(row, Worker) and row.mode == Mode.ALLREDUCE:
+        if isinstance(row, Root):
+            if row.mode == Mode.LEAF and header.type in (PacketType.FA, PacketType.CNF):
+                return self.send(self.workers(row.group), frames.with_header(frame, _spoken(header, 0)))
+        elif row.mode in (Mode.ALLREDUCE, Mode.LEAF):
             if header.type == PacketType.PA:
                 return self._vector(row, port, header, frame)
             if header.type == PacketType.ACK:
@@ -53,11 +56,15 @@ class SlotModel(SwitchCore):
         slot, again = self.add_vector(row, header, frame)
         if slot.workers != row.full:
             return []
-        full = _spoken(self.merged(header, slot), row)._replace(type=PacketType.FA)
+        merged = self.merged(header, slot)
+        if row.mode == Mode.LEAF:
+            up = frames.with_header(frame, _spoken(merged, row.up_wid), slot.sums())
+            return self.send([row.up_port], up)
+        full = _spoken(merged, row.wid)._replace(type=PacketType.FA)
         return self._answer(row, port, frames.with_header(frame, full, slot.sums()), again)
 
     def _acknowledge(self, row: Worker, port: int, header: Header, frame: bytes) -> Output:
-        confirmed = frames.with_header(frame, _spoken(header, row)._replace(type=PacketType.CNF))
+        confirmed = frames.with_header(frame, _spoken(header, row.wid)._replace(type=PacketType.CNF))
         index = self.slot_index(row, header)
         slot, acks = self.slots.slots[index], self.acks[index]
         if slot.gen == header.gen and slot.seq != header.seq and not newer(header.seq, slot.seq):
@@ -70,12 +77,14 @@ class SlotModel(SwitchCore):
         self.acks[index] = Acks(acks.gen, acks.seq, acks.workers | row.own)
         if self.acks[index].workers != row.full:
             return []
+        if row.mode == Mode.LEAF:
+            return self.send([row.up_port], frames.with_header(frame, _spoken(header, row.up_wid)))
         return self._answer(row, port, confirmed, again)
 
     def _answer(self, row: Worker, port: int, frame: bytes, again: bool) -> Output:
         return self.send([port] if again else self.workers(row.group), frame)
 
 
-def _spoken(header: Header, row: Worker) -> Header:
-    """What the switch answers for: the sender, and no window."""
-    return header._replace(wid=row.wid, flags=header.flags & ~Flag.ACKV, ack=0, credit=0)
+def _spoken(header: Header, wid: int) -> Header:
+    """What the switch answers for: the sender's index, and no window."""
+    return header._replace(wid=wid, flags=header.flags & ~Flag.ACKV, ack=0, credit=0)

@@ -3,12 +3,14 @@
 with TreeLab(racks([["w0", "w1"], ["w2", "w3"]], program=LUWU)) as lab:
     job = lab.allreduce(["w0", "w1", "w2", "w3"])
     with lab.communicator(job, "w0") as rank: ...
+
+With switches that run p4sgd.p4 it takes jobs of `slots`, and `reducer` in place of `communicator`.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from ipaddress import IPv4Address
@@ -20,6 +22,7 @@ from catchment.controlplane.deployment.fabric import Fabric
 from catchment.controlplane.jobs import Allocator, JobPlan, deploy, plan_job
 from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import Topology
+from catchment.host import AllReducer, Stream
 from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated.constants import UDP_PORT
@@ -70,11 +73,27 @@ class TreeLab:
 
     def allreduce(self, workers: Sequence[str], **plan: Any) -> JobPlan:
         """Plan and deploy a job; further arguments as for `plan_job`."""
-        job = plan_job(
-            "allreduce", self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan}
-        )
+        return self._deploy("allreduce", workers, plan)
+
+    def slots(self, workers: Sequence[str], **plan: Any) -> JobPlan:
+        """Plan and deploy a job of slots; further arguments as for `plan_job`."""
+        return self._deploy("slots", workers, plan)
+
+    def _deploy(self, kind: str, workers: Sequence[str], plan: Mapping[str, Any]) -> JobPlan:
+        job = plan_job(kind, self.topology, workers=workers, allocator=self._allocator, **{"name": "job", **plan})
         deploy(job, self.topology, self.fabric.clients)
         return job
+
+    def reducer(self, job: JobPlan, host: str, **options: Any) -> AllReducer:
+        """A member of a slots job on its port; `options` as for `host.AllReducer` (timeout, window, spin)."""
+        description = job.describe(host)
+        return AllReducer(
+            stream=Stream(**description["sums"]),
+            wid=description["wid"],
+            local=tuple(description["local"]),
+            switch=tuple(description["switch"]),
+            **{"port": f"shm:{self._path(host)}", **options},
+        )
 
     def communicator(self, job: JobPlan, host: str, **options: Any) -> Communicator:
         """A rank of an all-reduce job on its port; `options` as for `catchment.host.collectives.Communicator`."""

@@ -1,4 +1,4 @@
-"""Jobs on p4sgd.p4: planned on one switch only, on the right program only, with entries that the program takes."""
+"""Jobs on p4sgd.p4: planned on switches that run it only, with entries that the program takes."""
 
 from __future__ import annotations
 
@@ -58,10 +58,21 @@ def test_several_jobs_share_the_slots() -> None:
         plan_job("slots", shared, name="c", workers=["w0"], slots=1, allocator=allocator)
 
 
-def test_a_tree_is_refused() -> None:
+def test_a_rack_is_one_worker_of_the_switch_above() -> None:
     tree = racks([["a0", "a1"], ["b0"]], ["c0"], program=P4SGD, lanes=8)
-    with pytest.raises(JobError, match=r"its workers are on 2 switches \(r1, r2\), and a slots job has one"):
-        plan_job("slots", tree, name="x", workers=["a0", "b0"])
+    job = plan_job("slots", tree, name="x", workers=["a0", "b0", "a1"])
+    top, *leaves = switch_configs(job, tree)
+    assert [branch.switch for branch in job.tree if branch.parent is None] == [top.switch]
+    modes = {
+        config.switch: {entry.params["mode"] for entry in config.entries if entry.table == "jobs"}
+        for config in (top, *leaves)
+    }
+    assert modes == {top.switch: {Mode.ALLREDUCE}, "r1": {Mode.LEAF}, "r2": {Mode.LEAF}}
+    full = {
+        config.switch: {entry.params["full"] for entry in config.entries if entry.action == "worker"}
+        for config in (top, *leaves)
+    }
+    assert full == {top.switch: {0b11}, "r1": {0b11}, "r2": {0b1}}
     assert [b.switch for b in plan_job("slots", tree, name="x", workers=["a0", "a1"]).tree] == ["r1"]
 
 

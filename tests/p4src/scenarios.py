@@ -69,7 +69,7 @@ STREAMS = (
     Stream(30, Mode.LEAF, 6, 4, 3, (7, 8, 1, 2, 3, 4, 5, 6), 9),
     Stream(31, Mode.REDUCE, 10, 4, 0, (10,), 11),
 )
-# p4sgd.p4 serves the all-reduces and nothing else.
+# p4sgd.p4 serves all-reduces and their leaves, and nothing else.
 SLOT_STREAMS = (
     Stream(10, Mode.ALLREDUCE, 0, 4, 0, (1, 2, 3), None),
     Stream(11, Mode.ALLREDUCE, 4, 1, 1, (1, 2), None),
@@ -179,7 +179,7 @@ class Traffic:
             types = {
                 Mode.REDUCE: (PacketType.HB,),
                 Mode.BCAST: (PacketType.PARAM,),
-                Mode.LEAF: (PacketType.PARAM, PacketType.FA, PacketType.MH),
+                Mode.LEAF: (PacketType.PARAM, PacketType.FA, PacketType.MH, PacketType.CNF),
                 Mode.ALLREDUCE: (PacketType.PA, PacketType.ACK),
             }[stream.mode]
             return stream.up, self._frame(self._typed(types), stream.gen, stream.up)

@@ -1,4 +1,4 @@
-"""An all-reduce of a few small vectors on one switch that runs p4sgd.p4 (`host.AllReducer`)."""
+"""An all-reduce of a few small vectors on switches that run p4sgd.p4 (`host.AllReducer`)."""
 
 from catchment.controlplane.jobs.kind import Kind, StreamKind, register
 from catchment.wire.generated.constants import Mode
@@ -10,7 +10,6 @@ SLOTS = register(
         program="p4sgd.p4",
         streams=(StreamKind("sums", Mode.ALLREDUCE),),
         role="slots",
-        one_switch=True,
         two_steps=True,
     )
 )
