@@ -22,11 +22,12 @@ LANES, SLOTS = 256, 8
 def ranks() -> Iterator[list[Communicator]]:
     with (
         ShmLab(NAMES, lanes=LANES, options="cells=32") as lab,
-        communicators(lab, lab.allreduce(NAMES, slots=SLOTS), timeout=60.0) as ranks,
+        communicators(lab, lab.allreduce(NAMES, slots=SLOTS), timeout=300.0) as ranks,
     ):
         yield ranks
 
 
+@pytest.mark.slow
 def test_as_many_ranks_as_a_switch_takes_add_up(ranks: list[Communicator], rng: random.Random) -> None:
     numbers = np.random.default_rng(rng.getrandbits(64))
     floats = [numbers.normal(size=700).astype(np.float32) for _ in NAMES]
@@ -47,6 +48,7 @@ def test_as_many_ranks_as_a_switch_takes_add_up(ranks: list[Communicator], rng: 
             assert np.array_equal(got.view(np.uint32), wanted.view(np.uint32))
 
 
+@pytest.mark.slow
 def test_ranks_beyond_the_first_32_are_named(ranks: list[Communicator], rng: random.Random) -> None:
     odd = sorted(rng.sample(range(32, MAX_WORKERS), 2))
 
