@@ -16,7 +16,7 @@ import pytest
 from cluster import LOCAL, PATIENCE, luwu, ring
 
 from catchment.host import Endpoint, EndpointError, Request, Stream
-from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
+from catchment.wire.generated.constants import MAX_WORKERS, DataType, Flag, Header, PacketType
 
 GRADIENTS, PARAMETERS = 7, 8  # the gens that cluster.luwu uses
 
@@ -332,7 +332,7 @@ def test_more_buffers_that_are_refused() -> None:
         {"gen": 0},
         {"gen": 1 << 16},
         {"workers": 0},
-        {"workers": 33},
+        {"workers": MAX_WORKERS + 1},
         {"slots": 3},
         {"slots": 0},
         {"base_seq": -1},

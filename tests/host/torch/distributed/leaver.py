@@ -22,6 +22,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+import catchment.host.torch.distributed  # noqa: F401  makes the backend known
 from catchment.host.collectives import CollectiveError
 
 TIMES = 2
