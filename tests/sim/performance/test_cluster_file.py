@@ -16,8 +16,10 @@ from catchment.sim.performance.models import ProgramModel
 from catchment.sim.performance.requests import Mode, Request
 from catchment.sim.performance.rounds import Rounds
 from catchment.sim.performance.run import simulate
+from catchment.wire.generated.constants import MAX_WORKERS
 
 FOUR_RACKS = ROOT / "sim" / "clusters" / "four-racks.yaml"
+TOO_MANY = MAX_WORKERS + 1
 FABRIC = "fabric: {kind: rack-spine, racks: 2, per_rack: 2}\n"
 
 
@@ -104,8 +106,8 @@ def test_settings_and_sweeps_are_checked_before_anything_runs() -> None:
 
 
 def test_a_job_that_no_switch_takes_is_refused() -> None:
-    cluster = load_cluster(FOUR_RACKS, {"fabric.per_rack": "33"})
-    with pytest.raises(PerformanceError, match="switch r0 has 33 members"):
+    cluster = load_cluster(FOUR_RACKS, {"fabric.per_rack": str(TOO_MANY)})
+    with pytest.raises(PerformanceError, match=f"switch r0 has {TOO_MANY} members"):
         simulate("allreduce", cluster, Rounds(1024))
 
 
@@ -113,8 +115,11 @@ def test_a_job_that_no_switch_takes_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (["fabric.per_rack=33"], "3: switch r0 has 33 members of the job, its program takes 32"),
-        (["fabric.racks=33"], "3: switch s0 has 33 members of the job"),
+        (
+            [f"fabric.per_rack={TOO_MANY}"],
+            f"3: switch r0 has {TOO_MANY} members of the job, its program takes {MAX_WORKERS}",
+        ),
+        ([f"fabric.racks={TOO_MANY}"], f"3: switch s0 has {TOO_MANY} members of the job"),
         (["slots=262144"], "3: 262144 slots of 64 lanes need 69206016 bytes of a switch's SRAM, 18874368 more"),
         (["slots=1000"], "3: 1000 slots: give a power of two"),
     ],
