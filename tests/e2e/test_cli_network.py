@@ -157,7 +157,8 @@ def test_a_switch_is_killed_and_restarted_by_hand(
     catchment("job", "create", "train", "--workers", "w0,w1,w2,w3", "--root", "opt", "--slots", "8")
     before = catchment("table", "dump", "r1")
     command = [sys.executable, "-m", "catchment.cli", "stats", "r1", "--watch", "0.2", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as watching:
+    impatient = os.environ | {"CATCHMENT_TIMEOUT": "20"}  # it waits so long for who is dead
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=impatient) as watching:
         assert watching.stdout is not None
         (seen,) = json.loads(watching.stdout.readline())
         assert {one["job"] for one in seen["jobs"]} == {"train"}

@@ -6,6 +6,7 @@ import json
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +36,8 @@ def processes_with(variable: str) -> set[int]:
 class Crew:
     """Ranks whose temporary folder nobody else has."""
 
-    def __init__(self, folder: Path) -> None:
-        self.temporary = folder / "temporary"
-        self.temporary.mkdir()
+    def __init__(self, folder: Path, temporary: Path) -> None:
+        self.temporary = temporary
         self._mark = f"TMPDIR={self.temporary}"
         self.ranks = [
             subprocess.Popen(
@@ -80,11 +80,12 @@ class Crew:
 
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
-    made = Crew(tmp_path)
-    yield made
-    for rank in made.ranks:
-        rank.kill()
-        rank.communicate()
+    with tempfile.TemporaryDirectory(prefix="crew-") as temporary:  # short: sockets are below it
+        made = Crew(tmp_path, Path(temporary))
+        yield made
+        for rank in made.ranks:
+            rank.kill()
+            rank.communicate()
 
 
 def test_nothing_is_left_behind_groups(crew: Crew) -> None:
