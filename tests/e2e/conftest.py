@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from controlled import ControlledLab
 from lab import Lab, missing_tools
 from shapes import LANES, PROGRAM, SLOTS_PROGRAM, WORKERS, unique
+from verbs import Catchment, verbs
 
 from catchment.controlplane.topology import Target, racks, star
 
@@ -38,6 +39,13 @@ def target(request: pytest.FixtureRequest) -> Target:
     if reason := missing_tools(chosen):
         pytest.skip(reason)
     return chosen
+
+
+@pytest.fixture
+def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
+    """The command, for a network whose `name` is a fixture of the test's file."""
+    with verbs(tmp_path, name, monkeypatch) as call:
+        yield call
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lab import ROOT
+from verbs import Catchment
 
 from catchment.cli.capture import DISSECTOR
 from catchment.wire.frame import load
@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
     pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed"),
 ]
-Catchment = Callable[..., str]
 ECHO = ROOT / "tests" / "sim" / "lab" / "udp_echo.py"
 TOPOLOGY = """\
 name: {name}
@@ -45,22 +44,6 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
 @pytest.fixture
 def name() -> str:
     return f"capture-{os.getpid()}"
-
-
-@pytest.fixture
-def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
-    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
-
-    def call(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "catchment.cli", *words]
-        result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=200, check=False)
-        assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
-        return result.stderr if code else result.stdout
-
-    yield call
-    subprocess.run([sys.executable, "-m", "catchment.cli", "net", "down", name], cwd=ROOT, check=True)
 
 
 def dissect(path: Path) -> list[dict[str, Any]]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from lab import ROOT
+from verbs import FOUND, Catchment
 
 from catchment.controlplane.networks.state import is_held, read_state
 from catchment.controlplane.topology import Target
@@ -23,8 +21,6 @@ from catchment.sim.lab.mininet.leftovers import marked_processes, own_interfaces
 from catchment.sim.lab.mininet.naming import interface_name
 
 LANES = 8
-FOUND = 3  # exit code of diagnose and doctor when something is wrong
-Catchment = Callable[..., str]
 
 
 @pytest.fixture
@@ -40,24 +36,6 @@ def topology(target: Target, tmp_path: Path, name: str) -> Path:
     path = tmp_path / "net.yaml"
     path.write_text(text)
     return path
-
-
-@pytest.fixture
-def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
-    run = Path(tempfile.mkdtemp(prefix="ct-"))  # short: sockets lie in it
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
-    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(run))
-    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
-
-    def call(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "catchment.cli", *words]
-        result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=400, check=False)
-        assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
-        return result.stdout if code in (0, FOUND) else result.stderr
-
-    yield call
-    subprocess.run([sys.executable, "-m", "catchment.cli", "net", "down", name], cwd=ROOT, check=True)
-    shutil.rmtree(run)
 
 
 def test_from_an_empty_machine_to_a_sum_and_back(

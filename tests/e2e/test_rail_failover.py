@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,7 @@ from typing import Any
 import pytest
 from controlled import until
 from lab import ROOT
-from test_cli_network import FOUND
+from verbs import FOUND, Catchment
 
 from catchment.controlplane.networks.state import admin_socket, read_state
 from catchment.controlplane.topology import Target
@@ -29,7 +26,6 @@ from catchment.softswitch.admin import SwitchAdmin
 
 MEMBER = Path(__file__).with_name("rail_member.py")
 RANKS = ["w0", "w1", "w2"]
-Catchment = Callable[..., str]
 
 
 @pytest.fixture
@@ -45,24 +41,6 @@ def topology(tmp_path: Path, name: str) -> Path:
     path = tmp_path / "net.yaml"
     path.write_text(text.replace("name: three-rails", f"name: {name}").replace("../../p4src", str(ROOT / "p4src")))
     return path
-
-
-@pytest.fixture
-def catchment(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catchment]:
-    run = Path(tempfile.mkdtemp(prefix="ct-"))  # short: sockets lie in it
-    monkeypatch.setenv("CATCHMENT_TIMEOUT", "60")
-    monkeypatch.setenv("CATCHMENT_RUN_DIR", str(run))
-    monkeypatch.setenv("CATCHMENT_STATE_DIR", str(tmp_path / "state"))
-
-    def call(*words: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "catchment.cli", *words]
-        result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=400, check=False)
-        assert result.returncode == code, f"{words}: {result.stdout}\n{result.stderr}"
-        return result.stdout
-
-    yield call
-    subprocess.run([sys.executable, "-m", "catchment.cli", "net", "down", name], cwd=ROOT, check=True)
-    shutil.rmtree(run)
 
 
 class Job:
