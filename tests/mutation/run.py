@@ -140,11 +140,14 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Mutate the pure modules; the exit code is 1 if a mutant survives that the list does not explain."""
+    modules = [module for module in read_modules() if only in module.file]
+    if not modules:
+        raise MutationError(f"no module of {LIST.name} has {only!r} in its path")
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     _hold_libraries()
     scores = []
     with Progress(disable=as_json) as progress:
-        for module in [module for module in read_modules() if only in module.file]:
+        for module in modules:
             sources = mutants(module, count, seed)
             trials = progress.track(try_module(module, sources), len(sources), description=module.file)
             left = [change(module, source) for source, said in trials if said is Verdict.SURVIVED]

@@ -20,7 +20,7 @@ ASK = """
 import sys; sys.path[:0] = sys.argv[1:3]
 from pathlib import Path; from verdict import try_source
 file, test = (Path(sys.argv[2], name) for name in ("twice.py", "test_twice.py"))
-print(try_source(file, sys.argv[3], [str(test)], 60).verdict.name)
+print(try_source(file, sys.argv[3], [str(test)], 3 if "while" in sys.argv[3] else 60).verdict.name)
 """
 
 
@@ -31,6 +31,7 @@ print(try_source(file, sys.argv[3], [str(test)], 60).verdict.name)
         (MODULE.replace("number + number", "number * number"), "SURVIVED"),
         (MODULE.replace("number + number", "number - number"), "NOTICED"),
         ("import nothing_of_this_name\n", "NOTICED"),
+        ("while True: pass\n", "ENDLESS"),
     ],
 )
 def test_a_verdict_is_what_the_tests_say_of_the_mutant(source: str, verdict: str, tmp_path: Path) -> None:
@@ -57,3 +58,10 @@ def test_the_list_names_what_is_there(module: Module) -> None:
     lines = {line.strip() for line in (ROOT / module.file).read_text("utf-8").splitlines()}
     assert all((ROOT / test).exists() for test in module.tests)
     assert all(line in lines and becomes not in lines and why for line, becomes, why in module.same)
+
+
+def test_a_selection_without_a_module_is_refused() -> None:
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), "-k", "no/such/module"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "mutants: no module of modules.toml has 'no/such/module' in its path"
