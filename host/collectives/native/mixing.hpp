@@ -3,17 +3,17 @@
 
 #include <cstdint>
 
-namespace catchment::host::rails {
+namespace catchment::host {
 
 inline constexpr std::uint64_t kHashed = 0xcbf29ce484222325ULL;  // where hashes begin
 
-inline std::uint64_t mixed_in(std::uint64_t hash, std::uint64_t word) {
+constexpr std::uint64_t mixed_in(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x100000001b3ULL;
   return hash ^ hash >> 29;
 }
 
-inline std::uint32_t folded(std::uint64_t hash) {
+constexpr std::uint32_t folded(std::uint64_t hash) {
   return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 
-}  // namespace catchment::host::rails
+}  // namespace catchment::host

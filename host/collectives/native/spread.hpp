@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "mixing.hpp"
+
 namespace catchment::host {
 
 // Rank r's part is `blocks` blocks of `block` bytes, block j at r * step + j * stride.  The bytes
@@ -37,12 +39,9 @@ struct Spread {
 
   // Words that ranks compare: equal for equal spreads, and hardly ever otherwise.
   constexpr std::uint32_t hash() const {
-    std::uint64_t mixed = 0xcbf29ce484222325ULL;
-    for (const std::uint64_t word : {step, block, blocks, stride}) {
-      mixed = (mixed ^ word) * 0x100000001b3ULL;
-      mixed ^= mixed >> 29;
-    }
-    return static_cast<std::uint32_t>(mixed ^ mixed >> 32);
+    std::uint64_t mixed = kHashed;
+    for (const std::uint64_t word : {step, block, blocks, stride}) mixed = mixed_in(mixed, word);
+    return folded(mixed);
   }
 };
 
