@@ -74,9 +74,22 @@ class Coalesced:
             CollectiveError: it failed, or was not started: kind ``argument``.
             TimeoutError: not done after `timeout` seconds; it goes on.
         """
+        self.work.wait(timeout)
+        self.place_results()
+
+    @property
+    def work(self) -> Work:
+        """The one operation; `place_results` is for when it is done.
+
+        Raises:
+            CollectiveError: it was not started: kind ``argument``.
+        """
         if self._work is None:
             raise wrong("an operation that has not begun", "leave its block first")
-        self._work.wait(timeout)
+        return self._work
+
+    def place_results(self) -> None:
+        """Copy the results of an operation that is done to their arrays, once."""
         with self._finishing:
             if self._finish is not None:
                 self._finish()

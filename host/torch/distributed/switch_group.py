@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, final
@@ -16,6 +17,7 @@ from catchment.host.collectives import CollectiveError, Communicator, Scaling, W
 from catchment.host.torch.distributed.ranks import RankOrder
 from catchment.host.torch.distributed.relay import Relay, RelayedWork
 from catchment.host.torch.distributed.seat import Loss, Seat
+from catchment.host.torch.distributed.together import start_together
 from catchment.host.torch.distributed.work import Completions, SwitchWork, span
 
 # How long operations under way may go on when a rank is gone: its last vectors may be all that was needed.
@@ -55,6 +57,7 @@ class SwitchGroup:
         self._loss: Loss | None = None
         self._loss_known = threading.Event()
         self._closing = threading.Event()
+        self._ending_with_it: list[Callable[[Loss], None]] = []
         seat.watch(self._lost)
 
     @property
@@ -77,15 +80,31 @@ class SwitchGroup:
         """Whether it was left."""
         return self._closing.is_set()
 
+    @property
+    def loss(self) -> Loss | None:
+        """The first member of the group that is gone, or the switch."""
+        return self._loss
+
+    def end_with(self, whole: SwitchGroup, ranks: Sequence[int]) -> None:
+        """Fail as well when another rank of `whole` is gone, in which this group has `ranks`."""
+
+        def lost(loss: Loss) -> None:
+            own = [ranks.index(rank) for rank in loss.ranks if rank in ranks]
+            threading.Thread(target=self._lost, args=(replace(loss, ranks=own),), daemon=True).start()
+
+        whole._ending_with_it.append(lost)
+        if whole.loss is not None:
+            lost(whole.loss)
+
     def all_reduce(self, tensors: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
-        """Reduce in place."""
-        parts: list[Work] = []
+        """Reduce in place; several tensors of one type are one operation."""
+        flats: list[tuple[torch.Tensor]] = []
         after: list[Step] = []
         for tensor in tensors:
             flat, back = _in_place(tensor)
-            parts.append(self._run(self._communicator.all_reduce, flat, op=operation, timeout=_seconds(timeout)))
+            flats.append((flat,))
             after += back
-        return self._work(parts, list(tensors), after)
+        return self._several("all_reduce", flats, list(tensors), after, timeout, op=operation)
 
     def mean(self, tensor: torch.Tensor, scaling: Scaling | None, priority: int) -> SwitchWork:
         """Reduce a contiguous tensor of floats in place; a larger priority overtakes."""
@@ -112,8 +131,8 @@ class SwitchGroup:
         return self._work(parts, list(tensors), after)
 
     def all_gather(self, outputs: Tensors, inputs: Tensors, timeout: timedelta) -> SwitchWork:
-        """Each output is (ranks x input) elements, ranks one after the other; any type."""
-        parts: list[Work] = []
+        """Each output is (ranks x input) elements, ranks one after the other; any type; several are one operation."""
+        pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         after: list[Step] = []
         for output, source in zip(outputs, inputs, strict=True):
             if output.numel() != source.numel() * self._communicator.size or output.dtype != source.dtype:
@@ -124,14 +143,13 @@ class SwitchGroup:
             flat, back = _in_place(output)
             if not self._order.is_same:
                 back = [partial(self._reorder, flat), *back]
-            given = source.detach().contiguous().view(-1)
-            parts.append(self._run(self._communicator.all_gather, given, flat, timeout=_seconds(timeout)))
+            pairs.append((source.detach().contiguous().view(-1), flat))
             after += back
-        return self._work(parts, list(outputs), after)
+        return self._several("all_gather", pairs, list(outputs), after, timeout)
 
     def all_gather_lists(self, outputs: Sequence[Tensors], inputs: Tensors, timeout: timedelta) -> SwitchWork:
         """Gather as `all_gather` does, with a tensor of its own for each rank's part."""
-        parts: list[Work] = []
+        pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         flats: list[tuple[Tensors, torch.Tensor]] = []
         for listed, source in zip(outputs, inputs, strict=True):
             if len(listed) != self._communicator.size:
@@ -145,8 +163,7 @@ class SwitchGroup:
                     "every output is like the input; pad, or use all_gather_object",
                 )
             flat = torch.empty(self._communicator.size, source.numel(), dtype=source.dtype)
-            given = source.detach().contiguous().view(-1)
-            parts.append(self._run(self._communicator.all_gather, given, flat.view(-1), timeout=_seconds(timeout)))
+            pairs.append((source.detach().contiguous().view(-1), flat.view(-1)))
             flats.append((listed, flat))
 
         def scatter() -> None:
@@ -154,11 +171,14 @@ class SwitchGroup:
                 for rank, output in enumerate(listed):
                     output.detach().copy_(flat[self._order.worker(rank)].view(output.shape))
 
-        return self._work(parts, [output for listed in outputs for output in listed], [scatter])
+        result = [output for listed in outputs for output in listed]
+        return self._several("all_gather", pairs, result, [scatter], timeout)
 
     def reduce_scatter(self, outputs: Tensors, inputs: Tensors, operation: str, timeout: timedelta) -> SwitchWork:
-        """Each input is (ranks x output) elements; this rank gets its part of the result."""
-        parts: list[Work] = []
+        """Each input is (ranks x output) elements; this rank gets its part of the result; several of a type are one
+        operation.
+        """
+        pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         after: list[Step] = []
         for output, source in zip(outputs, inputs, strict=True):
             if source.numel() != output.numel() * self._communicator.size or output.dtype != source.dtype:
@@ -170,12 +190,9 @@ class SwitchGroup:
             given = source.detach().contiguous()
             if not self._order.is_same:
                 given = self._order.by_worker(given.view(self._communicator.size, -1))
-            given = given.view(-1)
-            parts.append(
-                self._run(self._communicator.reduce_scatter, given, flat, op=operation, timeout=_seconds(timeout))
-            )
+            pairs.append((given.view(-1), flat))
             after += back
-        return self._work(parts, list(outputs), after)
+        return self._several("reduce_scatter", pairs, list(outputs), after, timeout, op=operation)
 
     def barrier(self, timeout: timedelta) -> SwitchWork:
         """Done when every rank has called it."""
@@ -229,6 +246,23 @@ class SwitchGroup:
             )
         return self._order.worker(root)
 
+    def _several(
+        self,
+        name: str,
+        pairs: Sequence[tuple[torch.Tensor, ...]],
+        result: list[torch.Tensor],
+        after: Sequence[Step],
+        timeout: timedelta,
+        **reduced: Any,
+    ) -> SwitchWork:
+        """Calls of the communicator's method `name`, and what is to be done behind them."""
+        try:
+            with span(name):
+                parts, first = start_together(self._communicator, name, pairs, reduced, _seconds(timeout))
+        except CollectiveError as error:
+            raise self._explained(error) from None
+        return self._work(parts, result, [*first, *after])
+
     def _run(self, call: Callable[..., Work], *arguments: Any, **options: Any) -> Work:
         try:
             with span(call.__name__):
@@ -258,6 +292,8 @@ class SwitchGroup:
             return
         self._loss = loss
         self._loss_known.set()
+        for tell in tuple(self._ending_with_it):
+            tell(loss)
         if not self._closing.wait(_GRACE if loss.kind == "missing" else 0.0):
             self._communicator.close(0.0)
 

@@ -13,8 +13,8 @@ from catchment.host.collectives import CollectiveError, Communicator
 from catchment.host.torch.sharded.errors import ShardingError
 from catchment.host.torch.sharded.groups import Groups, Ranks
 
-Explain = Callable[[CollectiveError], CollectiveError]
-"""What a communicator's owner knows more of an error: which process has ended, say."""
+Explain = Callable[[CollectiveError], tuple[CollectiveError, Ranks]]
+"""What a communicator's owner knows more of an error: which process has ended, say, and its rank in the world."""
 Opener = Callable[[str, Sequence[Ranks]], tuple[Communicator, Explain]]
 """Opens this rank's communicator of one of the groups, in which its rank is its place; `str` says what it is for.
 
@@ -22,9 +22,9 @@ All ranks of the world ask for the same groups in the same order.
 """
 
 
-def as_it_is(error: CollectiveError) -> CollectiveError:
+def as_it_is(error: CollectiveError) -> tuple[CollectiveError, Ranks]:
     """Nothing more is known."""
-    return error
+    return error, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class Line:
 
     def explained(self, error: CollectiveError, doing: str) -> ShardingError:
         """An error that names ranks of the world."""
-        error = self.explain(error)
-        ranks = [self.ranks[peer] for peer in error.peers if peer < len(self.ranks)]
+        error, ended = self.explain(error)
+        ranks = ended or tuple(self.ranks[peer] for peer in error.peers if peer < len(self.ranks))
         who = f" (rank {', '.join(map(str, ranks))} of the world)" if ranks else ""
         joined = ", ".join(map(str, self.ranks))
         failure = ShardingError(
             f"{doing}: the {self.what} of ranks {joined} failed: {error.message}{who}; {error.hint}"
         )
-        failure.ranks = tuple(ranks)
+        failure.ranks = ranks
         return failure
 
 

@@ -113,8 +113,13 @@ def _open(purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]
     if not switch.order.is_same:
         raise ShardingError(f"the {purpose} group of rank {rank} has its ranks in another order than its job")
 
-    def explain(error: CollectiveError) -> CollectiveError:
+    world = switch_of(dist.group.WORLD)
+    if world is not None:  # a rank that is gone stops those, too, that wait for ranks that wait for it
+        switch.end_with(world, dist.get_process_group_ranks(own))
+
+    def explain(error: CollectiveError) -> tuple[CollectiveError, Ranks]:
         details = ("kind", "operation", "peers", "seq", "hint", "fatal")
-        return switch.failed(error.message, **{name: getattr(error, name) for name in details})
+        told = switch.failed(error.message, **{name: getattr(error, name) for name in details})
+        return told, () if world is None or world.loss is None else tuple(world.loss.ranks)
 
     return switch.communicator, explain

@@ -130,7 +130,7 @@ SwitchBackend::Started SwitchBackend::allreduce(Tensors& tensors,
 SwitchBackend::Started SwitchBackend::allreduce_coalesced(
     Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) {
   const auto reduction = reduction_of(opts.reduceOp, tensors);
-  if (!reduction || tensors.empty()) return by_python("allreduce_coalesced", tensors, opts);
+  if (!reduction || tensors.size() != 1) return by_python("allreduce_coalesced", tensors, opts);
   return reduced(c10d::OpType::ALLREDUCE_COALESCED, tensors, *reduction, opts.timeout);
 }
 

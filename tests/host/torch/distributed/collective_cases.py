@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
 from catchment.host.collectives import CollectiveError
+from catchment.host.torch.distributed.native_group import switch_of
 
 FLOATS = {torch.float32: 2.0**-22, torch.float16: 2.0**-9, torch.bfloat16: 2.0**-6}
 OTHERS = (torch.float64, torch.int64, torch.uint8, torch.int8)
@@ -221,19 +222,72 @@ def case_objects(rank: int, size: int) -> None:
     assert mine == [f"for {rank}"]
 
 
+def operations() -> int:
+    """That this rank has begun on the switch of the default group."""
+    switch = switch_of(dist.group.WORLD)
+    assert switch is not None
+    return switch.communicator.stats()["operations"]
+
+
 def case_coalesced(rank: int, size: int) -> None:
     tensors = [data(rank, torch.float32, 10 + i, seed=i) for i in range(4)]
+    before = operations()
     with dist._coalescing_manager():
         for tensor in tensors:
             dist.all_reduce(tensor)
+    assert operations() - before == 1
     for i, tensor in enumerate(tensors):
         check_sum(tensor, stacked(size, torch.float32, 10 + i, seed=i))
     outs = [torch.zeros(size, 10 + i) for i in range(4)]
+    before = operations()
     with dist._coalescing_manager(async_ops=True) as manager:
         for i, out in enumerate(outs):
             dist.all_gather_single(out, data(rank, torch.float32, 10 + i, seed=i))
     manager.wait()
+    assert operations() - before == 1
     assert all(torch.equal(out, stacked(size, torch.float32, 10 + i, seed=i)) for i, out in enumerate(outs))
+    parts = [torch.zeros(i) for i in range(4)]  # the first is empty
+    before = operations()
+    with dist._coalescing_manager():
+        for i, part in enumerate(parts):
+            dist.reduce_scatter_single(part, data(rank, torch.float32, size, i, seed=i).view(-1))
+    assert operations() - before == 1
+    for i, part in enumerate(parts[1:], 1):
+        check_sum(part, stacked(size, torch.float32, size, i, seed=i)[:, rank])
+
+
+def case_coalesced_of_several_types_and_layouts(rank: int, size: int) -> None:
+    types = (torch.float32, torch.bfloat16, torch.int32, torch.float32)
+    wanted = [stacked(size, dtype, 3, 5, seed=i) for i, dtype in enumerate(types)]
+    tensors = [torch.empty(5, 3, dtype=dtype).t().copy_(own[rank]) for dtype, own in zip(types, wanted, strict=True)]
+    before = operations()
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    assert operations() - before == 3  # one for each type
+    for tensor, right in zip(tensors, wanted, strict=True):
+        check_sum(tensor, right)
+    doubles = [torch.full((2,), rank + 1.0, dtype=torch.float64), torch.full((3,), 1.0, dtype=torch.float64)]
+    dist.all_reduce_coalesced(doubles)  # by gloo
+    assert doubles[0].tolist() == [size * (size + 1) / 2] * 2 and doubles[1].tolist() == [float(size)] * 3
+    gathered = [[torch.zeros(3, dtype=torch.int64), torch.zeros(2, 2, dtype=torch.int64)] for _ in range(size)]
+    given = [torch.full((3,), rank), data(rank, torch.int64, 2, 2)]
+    before = operations()
+    dist.all_gather_coalesced(gathered, given)
+    assert operations() - before == 1
+    for other, (numbers, drawn) in enumerate(gathered):
+        assert numbers.tolist() == [other] * 3 and torch.equal(drawn, data(other, torch.int64, 2, 2))
+
+
+def case_coalesced_calls_that_do_not_fit_are_refused_everywhere(rank: int, size: int) -> None:
+    outs = [torch.zeros(size, 4), torch.zeros(size, 4 if rank else 3)]
+    with pytest.raises(CollectiveError) as refused:
+        dist.group.WORLD.all_gather_single_coalesced(outs, [torch.ones(4)] * 2).wait()
+    assert refused.value.kind == ("mismatch" if rank else "argument"), refused.value
+    tensor = torch.ones(3)
+    dist.all_reduce_coalesced([tensor, tensor.clone()])
+    assert tensor.tolist() == [float(size)] * 3
 
 
 def case_point_to_point(rank: int, size: int) -> None:
