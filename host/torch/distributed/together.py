@@ -10,7 +10,7 @@ import torch
 from catchment.host.collectives import Communicator, Work
 
 Arguments = tuple[torch.Tensor, ...]
-"""Of a call: flat tensors of one type, the source first."""
+"""Flat tensors of one type that a call gets, the source first."""
 
 
 def start_together(
@@ -50,7 +50,7 @@ def start_together(
 
 
 def _by_type(calls: Sequence[Arguments]) -> list[list[Arguments]]:
-    """In the order in which the types come first, which is the same on all ranks."""
+    """Group calls by type. Types keep the order in which they come first, which is the same on all ranks."""
     found: dict[torch.dtype, list[Arguments]] = {}
     for arguments in calls:
         found.setdefault(arguments[0].dtype, []).append(arguments)
