@@ -6,7 +6,6 @@ import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,6 +24,7 @@ from catchment.sim.lab.errors import LabError
 from catchment.sim.lab.members import Deliver, Member, ProcessMember, member_environment, module_command
 from catchment.sim.lab.mininet import MininetNetwork, NetworkError
 from catchment.sim.training.options import Plan, TrainingOptions
+from catchment.wire.socket_folder import socket_folder
 
 JOB = "demo"
 
@@ -57,7 +57,7 @@ class SwitchNetwork:
                 programs_of(self._topology)  # compiled before anybody waits for it
                 self._network = exits.enter_context(MininetNetwork(self._topology, log_folder=self._options.logs))
                 # Keys, token and socket: nobody else's, and gone with the run.
-                folder = Path(exits.enter_context(TemporaryDirectory(prefix="catchment-")))
+                folder = Path(exits.enter_context(socket_folder()))
                 self._controller = exits.enter_context(
                     ControllerProcess(
                         self._topology, self._network.addresses, folder, self._timing(),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from catchment.checkout import NATIVE
 from catchment.softswitch.watched_process import WatchedProcess
+from catchment.wire.socket_folder import socket_folder
 
 DEFAULT_EXECUTABLE = NATIVE / "softswitch" / "server" / "catchment-switch"
 
@@ -93,7 +94,7 @@ class SwitchProcess(WatchedProcess):
     ) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if grpc is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="catchment-switch-")
+            self._folder = socket_folder("catchment-switch-")
             grpc = f"unix:{self._folder.name}/p4runtime.sock"
         command = command_line(
             ports=ports, grpc=grpc, device_id=device_id, program=program, p4info=p4info,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,9 @@ from catchment.controlplane.controller.service import Service, start_server
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.metrics.exporter import serve as serve_metrics
+from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
 
 _GRACE = 0.2
-_LONGEST_SOCKET_PATH = 100
 
 Started = Callable[[list[str]], None]
 
@@ -38,7 +39,7 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     """
     trust = Trust(settings.certificates)
     for address in settings.listen:
-        if address.startswith("unix:") and len(address) > _LONGEST_SOCKET_PATH:
+        if address.startswith("unix:") and len(os.fsencode(address.removeprefix("unix:"))) > LONGEST_SOCKET_PATH:
             raise ControllerError(f"{address} is too long for a socket; choose a shorter path with --listen")
     with PresenceFile(settings.folder, settings.topology.name) as presence:
         async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:

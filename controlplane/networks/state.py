@@ -23,8 +23,8 @@ from typing import Any, Self, TextIO
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.wire.rail_report import SOCKETS as RANK_SOCKETS
 from catchment.wire.run_folder import run_folder
+from catchment.wire.socket_folder import LONGEST_SOCKET_PATH, place_for_sockets
 
-_SOCKET_PATH = 108  # of sockaddr_un
 _SOCKETS = ("switch-*.sock", "bmv2-*.ipc", RANK_SOCKETS)
 
 
@@ -43,9 +43,9 @@ def switch_socket(network: str, switch: str) -> Path:
     It is in our folder, or, where its path would be longer than that of a socket may be, in a new one for this user.
     """
     path = run_folder() / f"switch-{network}-{switch}.sock"
-    if len(os.fsencode(_admin_beside(path))) < _SOCKET_PATH:
+    if len(os.fsencode(_admin_beside(path))) <= LONGEST_SOCKET_PATH:
         return path
-    return Path(tempfile.mkdtemp(prefix="catchment-")) / "switch.sock"
+    return Path(tempfile.mkdtemp(prefix="catchment-", dir=place_for_sockets("catchment-"))) / "switch.sock"
 
 
 def _admin_beside(socket_file: Path) -> Path:
@@ -67,7 +67,7 @@ def admin_socket(address: str) -> Path | None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return path if os.access(path.parent, os.W_OK) and len(os.fsencode(path)) < _SOCKET_PATH else None
+    return path if os.access(path.parent, os.W_OK) and len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else None
 
 
 def remove_dead_sockets() -> list[Path]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from catchment.sim.lab.leaf import deploy_leaf, uplink_of
 from catchment.sim.lab.rank_service import RankService
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.wire.generated.constants import MAX_WORKERS, SUPPORTED_LANES
+from catchment.wire.socket_folder import socket_folder
 
 LANES = 1024
 SLOTS = 256  # 1 MiB of vectors in flight: more leaves a core's nearest caches (docs/measurements/collectives.md)
@@ -78,7 +78,7 @@ def local_switch(
     if compile_only:
         programs_of(planned.topology)
         return
-    with tempfile.TemporaryDirectory(prefix="catchment-") as folder, planned as lab:
+    with socket_folder() as folder, planned as lab:
         path = Path(folder) / "socket"
         service = RankService(lab, hosts, slots=slots, path=path, patience=patience)
         ready: dict[str, Any] = {"socket": str(path), "ranks": ranks}

@@ -8,7 +8,6 @@ with RailLab(["w0", "w1"], {"a": 200_000_000, "b": 100_000_000}) as lab, lab.ran
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from catchment.host.collectives import RailSet
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.wire.rail_labels import labels_beside
+from catchment.wire.socket_folder import socket_folder
 
 _numbers = itertools.count()
 
@@ -84,7 +84,7 @@ class RailLab:
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            self._folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="rails-")))
+            self._folder = Path(exits.enter_context(socket_folder("rails-")))
             for rail in self._rates:
                 lab = ShmLab(self._hosts, lanes=self._lanes, extra=("--admin", str(self.admin(rail))))
                 self.labs[rail] = exits.enter_context(lab)

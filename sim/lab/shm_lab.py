@@ -14,7 +14,6 @@ With `program=P4SGD, lanes=8` it takes jobs of `slots`, and `reducer` in place o
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -29,6 +28,7 @@ from catchment.controlplane.programs.cache import cache_folder, programs_of
 from catchment.controlplane.topology import star
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated.constants import UDP_PORT
+from catchment.wire.socket_folder import socket_folder
 
 if TYPE_CHECKING:  # each group of torchrun's waits for a switch to start, whose process has no endpoint
     from catchment.host import AllReducer, Endpoint
@@ -82,7 +82,7 @@ class ShmLab:
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            self._folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="catchment-")))
+            self._folder = Path(exits.enter_context(socket_folder()))
             self._programs = programs_of(self.topology)
             self._address = f"unix:{self._folder}/grpc"
             self.switch = self._start()

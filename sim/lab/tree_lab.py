@@ -9,7 +9,6 @@ With switches that run p4sgd.p4 it takes jobs of `slots`, and `reducer` in place
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -26,6 +25,7 @@ from catchment.host import AllReducer, Stream
 from catchment.host.collectives import Communicator
 from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated.constants import UDP_PORT
+from catchment.wire.socket_folder import socket_folder
 
 _TIMEOUT = 240.0
 _FIRST = IPv4Address("127.77.0.1")
@@ -49,7 +49,7 @@ class TreeLab:
 
     def __enter__(self) -> Self:
         with ExitStack() as exits:
-            self._folder = Path(exits.enter_context(tempfile.TemporaryDirectory(prefix="catchment-")))
+            self._folder = Path(exits.enter_context(socket_folder()))
             programs = programs_of(self.topology)
             addresses = {name: f"unix:{self._folder}/{name}.grpc" for name in self.topology.switches}
             for name, switch in self.topology.switches.items():

@@ -8,18 +8,38 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from catchment.checkout import ROOT
+from catchment.wire.socket_folder import socket_folder
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder of temporary files that has room for a socket's path."""
+    with socket_folder() as folder:
+        yield Path(folder)
+
+
+def _socket_of(service: subprocess.Popen[bytes]) -> str:
+    """Where a local switch serves, once it does; before that it may say what it compiles."""
+    assert service.stdout is not None
+    for line in service.stdout:
+        said = json.loads(line)
+        if "socket" in said:
+            return str(said["socket"])
+    raise AssertionError("the local switch ended")
 
 
 def test_a_killed_local_switch_takes_its_switch_along() -> None:
     command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as service:
         try:
-            assert service.stdout is not None
-            assert b"socket" in service.stdout.readline()
+            _socket_of(service)
             children = [task / "children" for task in Path(f"/proc/{service.pid}/task").iterdir()]
             (switch,) = [int(pid) for path in children for pid in path.read_text().split()]
             ended = os.pidfd_open(switch)
@@ -29,15 +49,27 @@ def test_a_killed_local_switch_takes_its_switch_along() -> None:
     os.close(ended)
 
 
-def test_nothing_is_left_of_a_local_switch_that_is_killed(tmp_path: Path) -> None:
-    """The moment at which all ranks have attached; before that a rank needs the files to find it."""
+def test_a_local_switch_starts_where_temporary_files_have_a_long_path(tmp_path: Path) -> None:
+    """Slurm and CI systems set such a TMPDIR; a socket's path has 107 bytes."""
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
     command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(folder)}
     with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
         exits.callback(service.kill)
-        assert service.stdout is not None
-        path = json.loads(service.stdout.readline())["socket"]
-        assert Path(path).is_relative_to(tmp_path)
+        path = _socket_of(service)
+        with socket.socket(socket.AF_UNIX) as rank:
+            rank.connect(path)
+
+
+def test_nothing_is_left_of_a_local_switch_that_is_killed(short_path: Path) -> None:
+    """The moment at which all ranks have attached; before that a rank needs the files to find it."""
+    command = [sys.executable, "-m", "catchment.sim.lab.local_switch", "--ranks", "2"]
+    environment = {**os.environ, "TMPDIR": str(short_path)}
+    with ExitStack() as exits, subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=environment) as service:
+        exits.callback(service.kill)
+        path = _socket_of(service)
+        assert Path(path).is_relative_to(short_path)
         ranks = [exits.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
         lines = [exits.enter_context(rank.makefile("rwb", buffering=0)) for rank in ranks]
         for number, (rank, line) in enumerate(zip(ranks, lines, strict=True)):
@@ -51,7 +83,7 @@ def test_nothing_is_left_of_a_local_switch_that_is_killed(tmp_path: Path) -> Non
             line.readline()
         service.kill()
         service.wait()
-    assert list(tmp_path.iterdir()) == []
+    assert list(short_path.iterdir()) == []
 
 
 def test_a_local_switch_starts_without_what_an_endpoint_needs() -> None:
