@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 from pathlib import Path
 
-import page_elsewhere
+import page_check
 import page_script
 import pytest
 
@@ -19,17 +20,21 @@ PAGES = [
     for page in sorted((DOCS / folder).glob("*.md"))
     if page_script.steps_of(page)
 ]
-ELSEWHERE = [
+NEEDY = [
     (page, step)
     for page in PAGES
     for step in page_script.steps_of(page)
-    if isinstance(step, page_script.Command) and step.elsewhere
+    if isinstance(step, page_script.Command) and step.needs
 ]
 TIMEOUT = 550.0
 
 
 def _page(page: Path) -> object:
-    marks = {"slow": [pytest.mark.slow], "network": [pytest.mark.slow, pytest.mark.e2e]}
+    marks = {
+        "slow": [pytest.mark.slow],
+        "network": [pytest.mark.slow, pytest.mark.e2e],
+        "interfaces": [pytest.mark.e2e],
+    }
     wanted = [mark for need in page_script.needs(page) for mark in marks[need]]
     return pytest.param(page, id=f"{page.parent.name}/{page.stem}", marks=wanted)
 
@@ -38,14 +43,19 @@ def _page(page: Path) -> object:
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
     if "network" in page_script.needs(page) and (os.geteuid() != 0 or shutil.which("mn") is None):
         pytest.skip("needs root and Mininet")
+    if "interfaces" in page_script.needs(page) and os.geteuid() != 0:
+        pytest.skip("needs root")
     (tmp_path / "page").mkdir()
     page_script.run(page, tmp_path / "page", TIMEOUT)
 
 
-@pytest.mark.parametrize(("page", "command"), ELSEWHERE, ids=lambda value: getattr(value, "stem", None))
-def test_a_command_for_elsewhere_is_right_as_far_as_one_can_tell(page: Path, command: page_script.Command) -> None:
-    page_elsewhere.check(command)
-    pytest.skip(f"`{command.text.splitlines()[0]}` was checked, not run: {command.elsewhere}")
+@pytest.mark.parametrize(("page", "command"), NEEDY, ids=lambda value: getattr(value, "stem", None))
+def test_a_command_whose_programs_are_not_here_is_right_as_far_as_one_can_tell(
+    page: Path, command: page_script.Command
+) -> None:
+    page_check.check(command)
+    if command.missing:
+        pytest.skip(f"`{command.text.splitlines()[0]}` was checked, not run: needs {', '.join(command.missing)}")
 
 
 @pytest.mark.parametrize(
@@ -57,12 +67,12 @@ def test_a_command_for_elsewhere_is_right_as_far_as_one_can_tell(page: Path, com
         ("for x in 1; do echo", "is no shell"),
     ],
 )
-def test_a_command_for_elsewhere_that_is_wrong_is_noticed(text: str, says: str | None) -> None:
+def test_a_command_that_cannot_run_here_and_is_wrong_is_noticed(text: str, says: str | None) -> None:
     if says is None:
-        page_elsewhere.check(page_script.Command(text))
+        page_check.check(page_script.Command(text))
     else:
         with pytest.raises(page_script.PageError, match=says):
-            page_elsewhere.check(page_script.Command(text))
+            page_check.check(page_script.Command(text))
 
 
 def _write(tmp_path: Path, text: str) -> Path:
@@ -83,7 +93,8 @@ def _write(tmp_path: Path, text: str) -> Path:
         ("```python\nprint(1)\n```\n", "a block of python has no title"),
         ("```console\nnot a command\n```\n", "stands before the first command"),
         ("```console\n$ exit 0\n```\n", "failed"),
-        ("<!-- elsewhere: no NIC -->\n```console\n$ exit 1\n```\n```console\n$ echo a\na\n```\n", None),
+        ("<!-- needs: bash -->\n```console\n$ exit 1\n```\n", "failed"),
+        ("<!-- needs: no-such-program -->\n```console\n$ exit 1\n```\n```console\n$ echo a\na\n```\n", None),
     ],
 )
 def test_a_page_that_is_wrong_is_noticed(block: str, says: str | None, tmp_path: Path) -> None:
@@ -93,3 +104,17 @@ def test_a_page_that_is_wrong_is_noticed(block: str, says: str | None, tmp_path:
     else:
         with pytest.raises(page_script.PageError, match=says):
             page_script.run(page, tmp_path / "folder", 60)
+
+
+@pytest.mark.parametrize("last", ["$ echo done\n", "$ exit 1\n", "$ while :; do sleep 0.1; done\n"])
+def test_nothing_of_a_page_goes_on(last: str, tmp_path: Path) -> None:
+    page = _write(tmp_path, f"```console\n$ exec 9> held\n$ sleep 1000 &\n$ exec 9>&-\n{last}```\n")
+    os.mkfifo(tmp_path / "folder" / "held")
+    held = os.open(tmp_path / "folder" / "held", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        page_script.run(page, tmp_path / "folder", 2.0)
+    except page_script.PageError:
+        assert last != "$ echo done\n"
+    assert select.select([held], [], [], 60)[0], "what the page began still has its output"
+    assert os.read(held, 1) == b""
+    os.close(held)
