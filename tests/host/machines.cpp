@@ -254,6 +254,7 @@ PYBIND11_MODULE(_machines, module) {
       .def(py::init())
       .def("on_sum", &SilenceTimer::on_sum)
       .def("on_loss", &SilenceTimer::on_loss)
+      .def("on_round_trip", &SilenceTimer::on_round_trip)
       .def("on_asked", &SilenceTimer::on_asked)
       .def("expired", &SilenceTimer::expired)
       .def_property_readonly("deadline", &SilenceTimer::deadline);

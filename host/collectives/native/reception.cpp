@@ -81,7 +81,10 @@ std::optional<Reject> Engine::on_ack(const wire::Header& header, Nanos now) {
   impossible_ = 0;
   if (outcome == AckOutcome::kAdvanced) {
     timer_.on_progress(window_.acked(), window_.outstanding(), now);
-    if (const auto sample = timer_.take_sample()) stats_.round_trips.add(*sample);
+    if (const auto sample = timer_.take_sample()) {
+      stats_.round_trips.add(*sample);
+      silence_.on_round_trip(*sample);
+    }
     stats_.round_trip.set(static_cast<std::uint64_t>(timer_.round_trip()));
     stats_.retransmit_timeout.set(static_cast<std::uint64_t>(timer_.timeout()));
   }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "retransmit_timer.hpp"
 
@@ -15,9 +17,16 @@ class SilenceTimer {
   void on_sum(Nanos now) { start(now); }
   // A later sum has shown that frames were lost.
   void on_loss(Nanos now) { lossy_until_ = now + kMemory; }
+  // A vector came back after so long. The shortest of the last ones counts, since others have
+  // waited for a rank that was late.
+  void on_round_trip(Nanos sample) {
+    recent_[samples_++ % recent_.size()] = sample;
+    const auto known = static_cast<std::ptrdiff_t>(std::min(samples_, recent_.size()));
+    round_trip_ = *std::min_element(recent_.begin(), recent_.begin() + known);
+  }
   // The silence was broken by asking: the next time later.
   void on_asked(Nanos now) {
-    after_ = std::min(2 * after_, kLast);
+    after_ = std::min(2 * after_, std::max(kLast, kLastRoundTrips * round_trip_));
     at_ = now + after_;
   }
 
@@ -39,14 +48,25 @@ class SilenceTimer {
   static constexpr Nanos kFirstIfLossy = 200'000;
   static constexpr Nanos kMemory = 100'000'000;
 
+  // On a slow link, or one that others use as well, sums are apart, and what is sent again delays
+  // them further: what a round trip has not answered yet may still be under way.
+  static constexpr Nanos kLongestFirst = 100'000'000;
+  static constexpr Nanos kShareIfLossy = 8;
+  static constexpr Nanos kLastRoundTrips = 4;
+
   void start(Nanos now) {
-    after_ = now < lossy_until_ ? kFirstIfLossy : kFirst;
+    const bool lossy = now < lossy_until_;
+    after_ = std::clamp(lossy ? round_trip_ / kShareIfLossy : round_trip_,
+                        lossy ? kFirstIfLossy : kFirst, kLongestFirst);
     at_ = now + after_;
   }
 
   Nanos at_ = kNever;
   Nanos after_ = kFirst;
   Nanos lossy_until_ = 0;
+  std::array<Nanos, 8> recent_{};
+  std::size_t samples_ = 0;
+  Nanos round_trip_ = 0;  // 0 before the first
 };
 
 }  // namespace catchment::host

@@ -44,3 +44,28 @@ def test_where_frames_were_lost_lately_it_is_shorter() -> None:
     assert waits(timer, 99 * MS, 1) == [0.2]
     timer.on_sum(100 * MS)
     assert waits(timer, 100 * MS, 1) == [1], "that was long ago"
+
+
+def test_what_a_round_trip_has_not_answered_is_not_asked_for() -> None:
+    timer = _machines.SilenceTimer()
+    timer.on_round_trip(28 * MS)
+    timer.on_sum(0)
+    assert waits(timer, 0, 5) == [28, 56, 112, 112, 112]
+    timer.on_loss(1000 * MS)
+    timer.on_sum(1000 * MS)
+    assert waits(timer, 1000 * MS, 3) == [3.5, 7, 14]
+
+
+def test_a_round_trip_that_waited_for_a_late_rank_is_forgotten() -> None:
+    timer = _machines.SilenceTimer()
+    timer.on_round_trip(10_000 * MS)
+    timer.on_sum(0)
+    assert waits(timer, 0, 1) == [100], "nothing is lost for longer"
+    timer.on_round_trip(MS // 2)
+    timer.on_round_trip(10_000 * MS)
+    timer.on_sum(0)
+    assert waits(timer, 0, 2) == [1, 2]
+    for _ in range(8):
+        timer.on_round_trip(3 * MS)
+    timer.on_sum(0)
+    assert waits(timer, 0, 3) == [3, 6, 12]
