@@ -84,9 +84,41 @@ def _described(job: Path, host: str) -> dict[str, Any]:
     return described
 
 
+@app.command()
+def run(
+    group: Annotated[Path, typer.Argument(metavar="GROUPFILE", help="What all clients and proxies are told.")],
+    number: Annotated[int, typer.Argument(help="Number of this proxy in the group, from 0.")],
+    job: Annotated[
+        list[Path] | None,
+        typer.Option("--job", help='With sync="switch": the all-reduce job of the proxies, one for each group.'),
+    ] = None,
+    host: Annotated[str, typer.Option(help="This host's name in these jobs.")] = "",
+) -> None:
+    """Be a proxy that synchronizes with others, until all clients are done."""
+    from contextlib import ExitStack  # noqa: PLC0415
+
+    from catchment.host.errors import EndpointError  # noqa: PLC0415
+    from catchment.host.proxy import Proxy, ProxyError, ProxyGroup  # noqa: PLC0415
+
+    try:
+        with ExitStack() as exits:
+            told = ProxyGroup.read(group)
+            ports = [exits.enter_context(_opener(_described(each, host), told.timeout)()) for each in job or ()]
+            exits.enter_context(Proxy(told, number, ports)).run()
+    except (ProxyError, EndpointError) as error:
+        raise ProxyCommandError(str(error)) from error
+
+
 def _opener(part: dict[str, Any], timeout: float) -> Any:
     from catchment.host import Endpoint, Stream  # noqa: PLC0415
 
+    if part["role"] == "peer":
+        where: dict[str, Any] = {
+            "local": tuple(part["local"]),
+            "switch": tuple(part["switch"]),
+            "port": part.get("port"),
+        }
+        return lambda: Endpoint.peer(stream=Stream(**part["sums"]), wid=part["wid"], timeout=timeout, **where)
     common: dict[str, Any] = {
         "gradients": Stream(**part["gradients"]), "parameters": Stream(**part["parameters"]), "timeout": timeout,
         "local": tuple(part["local"]), "switch": tuple(part["switch"]),

@@ -1,17 +1,25 @@
-"""Routing of tensors to parameter proxies and optimizer nodes (COARSE): decisions from measured links, nothing else."""
+"""Parameter proxies (COARSE): those that synchronize among themselves, and decisions from measured links for all."""
 
+from catchment.host.proxy.client import Client
 from catchment.host.proxy.dual import DualCosts, DualPlan, better, dual_plan
 from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.group import ProxyGroup
 from catchment.host.proxy.links import LinkCurve
 from catchment.host.proxy.partition import partition, partition_threshold
+from catchment.host.proxy.proxy import Proxy
 from catchment.host.proxy.routing import Routing, route
+from catchment.host.proxy.tensors import TensorTable
 
 __all__ = [
+    "Client",
     "DualCosts",
     "DualPlan",
     "LinkCurve",
+    "Proxy",
     "ProxyError",
+    "ProxyGroup",
     "Routing",
+    "TensorTable",
     "better",
     "dual_plan",
     "partition",

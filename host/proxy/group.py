@@ -1,0 +1,69 @@
+"""What all clients and proxies of a group are told: where the proxies are, how many clients, how they add."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from catchment.host.proxy.errors import ProxyError
+
+WAYS = ("ring", "switch")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyGroup:
+    """Proxies that synchronize among themselves.
+
+    Attributes:
+        addresses: HOST:PORT of each proxy, or a path with a / in it (a Unix socket).
+        clients: how many there are.
+        secret: what clients and proxies prove to each other that they know, at least 16 bytes.
+        sync: "ring" or "switch".
+        groups: G, of sync cores: so many shards are summed at a time; odd ones go around the other way.
+        timeout: seconds for which anybody waits for anybody else.
+    """
+
+    addresses: tuple[str, ...]
+    clients: int
+    secret: bytes
+    sync: str = "ring"
+    groups: int = 1
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not self.addresses or len(set(self.addresses)) != len(self.addresses):
+            raise ProxyError(f"proxies at {list(self.addresses)}: one at least, each with an address of its own")
+        if self.clients < 1 or self.groups < 1 or not self.timeout > 0:
+            raise ProxyError(f"{self.clients} clients, {self.groups} groups, {self.timeout} s: positive numbers")
+        if len(self.secret) < 16:
+            raise ProxyError(f"a secret of {len(self.secret)} bytes: at least 16")
+        if self.sync not in WAYS:
+            raise ProxyError(f"proxies that synchronize by {self.sync!r}: {' or '.join(WAYS)}")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A group as a JSON file: `addresses`, `clients`, `secret` and what else differs from its default.
+
+        Raises:
+            ProxyError: it is not there, or no group.
+        """
+        try:
+            facts = json.loads(path.read_text())
+            return cls(**{**facts, "addresses": tuple(facts["addresses"]), "secret": facts["secret"].encode()})
+        except OSError as error:
+            raise ProxyError(f"{path}: {error.strerror}: write it as docs/explanation/proxies.md has it") from error
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ProxyError(f"{path} describes no group of proxies ({error!r})") from error
+
+    def name(self, proxy: int) -> str:
+        """What errors call a proxy."""
+        return f"proxy {proxy} at {self.addresses[proxy]}"
+
+    def neighbours(self, number: int, group: int) -> tuple[int, int, int]:
+        """Of a proxy in a group's ring: its position, the next proxy, the one before. Odd groups turn the other way."""
+        count = len(self.addresses)
+        if group % 2:
+            return count - 1 - number, (number - 1) % count, (number + 1) % count
+        return number, (number + 1) % count, (number - 1) % count

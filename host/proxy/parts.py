@@ -1,0 +1,95 @@
+"""The parts of shards that a proxy has: by shard, step and client, so that no order of arrival can fill a queue.
+
+There is room for one part of each client and shard: a client pushes the next step's when it has this step's sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from catchment.host.proxy.channel import Flag
+from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.ring import Lanes
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Of one shard: the step whose parts are awaited, what has come, and what was said of it."""
+
+    step: int = 0
+    came: dict[int, Lanes] = field(default_factory=dict)
+    flags: int = 0
+
+
+class Parts:
+    """Not for use by two threads at once."""
+
+    def __init__(self, clients: Sequence[frozenset[int]], lengths: Sequence[int], dtypes: Sequence[type]) -> None:
+        """By shard: the clients that push it to this proxy, its elements and their type."""
+        self._clients = clients
+        self._lengths = lengths
+        self._dtypes = dtypes
+        self._pending = [_Pending() for _ in clients]
+        self._next: dict[tuple[int, int], int] = {}
+
+    def check(self, shard: int, step: int, client: int, size: int) -> Lanes:
+        """Memory for a part that is about to come.
+
+        Raises:
+            ProxyError: nobody expects it; says why.
+        """
+        who = f"client {client}"
+        if not 0 <= shard < len(self._clients):
+            raise ProxyError(f"{who} pushes shard {shard} of a table that has {len(self._clients)}")
+        if client not in self._clients[shard]:
+            raise ProxyError(f"{who} pushes shard {shard} to a proxy that its routes do not name for it")
+        expected = self._next.get((shard, client), 0)
+        if step != expected:
+            raise ProxyError(f"{who} pushes shard {shard} of step {step}: its step {expected} is next")
+        array: Lanes = np.empty(self._lengths[shard], self._dtypes[shard])
+        if size != array.nbytes:
+            raise ProxyError(f"{who} pushes {size} bytes of shard {shard}, which has {array.nbytes}")
+        return array
+
+    def add(self, shard: int, step: int, client: int, part: Lanes, flags: int = 0) -> bool:
+        """Take a part that `check` gave the memory for; whether all parts of the step have now come."""
+        pending = self._pending[shard]
+        self._next[shard, client] = step + 1
+        if pending.step != step:
+            raise ProxyError(f"client {client} pushes shard {shard} of step {step} before step {pending.step} is done")
+        pending.came[client] = part
+        pending.flags |= flags
+        return self.complete(shard)
+
+    def complete(self, shard: int) -> bool:
+        """Whether everything has come; at once where no client pushes the shard to this proxy."""
+        return len(self._pending[shard].came) == len(self._clients[shard])
+
+    def step(self, shard: int) -> int:
+        """The step whose parts are awaited, or complete."""
+        return self._pending[shard].step
+
+    def flags(self, shard: int) -> Flag:
+        """What clients said of their parts."""
+        return Flag(self._pending[shard].flags)
+
+    def take(self, shard: int) -> tuple[int, Lanes]:
+        """The step and the sum of its parts, in the order of the clients' numbers; the next step's may come."""
+        pending = self._pending[shard]
+        self._pending[shard] = _Pending(pending.step + 1)
+        ordered = [pending.came[client] for client in sorted(pending.came)]
+        total = ordered[0] if ordered else np.zeros(self._lengths[shard], self._dtypes[shard])
+        for part in ordered[1:]:
+            np.add(total, part, out=total)
+        return pending.step, total
+
+    def missing(self) -> Mapping[int, list[int]]:
+        """By step: the clients whose parts of begun shards have not come."""
+        found: dict[int, set[int]] = {}
+        for clients, pending in zip(self._clients, self._pending, strict=True):
+            if pending.came and (absent := clients - set(pending.came)):
+                found.setdefault(pending.step, set()).update(absent)
+        return {step: sorted(absent) for step, absent in sorted(found.items())}

@@ -1,0 +1,243 @@
+"""A parameter proxy: takes its clients' parts, sums them with all other proxies, and gives the sums back (COARSE)."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from catchment.host.errors import EndpointError
+from catchment.host.proxy.assembly import Assembled, Assembly
+from catchment.host.proxy.channel import Channel, Kind, Message
+from catchment.host.proxy.errors import ProxyError
+from catchment.host.proxy.group import ProxyGroup
+from catchment.host.proxy.leader import Go, Leader
+from catchment.host.proxy.parts import Parts
+from catchment.host.proxy.ring import Lanes
+from catchment.host.proxy.synchronize import Alone, Finish, RingSynchronizer, SwitchSynchronizer, Synchronizer
+from catchment.host.proxy.tensors import TensorTable
+from catchment.host.proxy.turns import Turns
+
+if TYPE_CHECKING:  # that package brings torch with it, which takes seconds
+    from catchment.host.layers import TransferPort
+
+WINDOW = 4
+"""Shards of a group that may be under way: one is summed while those before it go back to the clients."""
+_DRAIN = 5.0
+_Begun = tuple[Go, Lanes, Finish]
+
+
+class Proxy:
+    """One proxy of a group; it listens as soon as it is made, and `run` serves until all clients are done.
+
+    Threads: one receives from each client and each other proxy; for each group one begins sums and one finishes them.
+    """
+
+    def __init__(self, group: ProxyGroup, number: int, ports: Sequence[TransferPort] = ()) -> None:
+        """Listen.
+
+        Args:
+            group: what all are told.
+            number: of this proxy.
+            ports: with sync="switch": for each group of sync cores a peer of a job of its own, of all proxies.
+
+        Raises:
+            ProxyError: the address cannot be had, or there are not as many ports as groups.
+        """
+        if group.sync == "switch" and len(group.addresses) > 1 and len(ports) != group.groups:
+            raise ProxyError(f"{len(ports)} jobs for {group.groups} groups of sync cores: give a peer of one for each")
+        self._group, self._number, self._ports = group, number, ports
+        self._assembly = Assembly(group, number)
+        self._lock = threading.Lock()
+        self._ended = threading.Condition()
+        self._failure: ProxyError | None = None
+        self._bye: set[int] = set()
+        self._found = Assembled()
+        self._turns: list[Turns] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._assembly.close()
+        for turns in self._turns:
+            turns.end()
+        for channel in self._found.channels():
+            channel.shut()
+
+    def run(self) -> None:
+        """Serve until every client has said that it is done.
+
+        Raises:
+            ProxyError: a client or a proxy is gone, did not come, or says what cannot be; all others are told the same.
+        """
+        found = self._found = self._assembly.gather()
+        assert found.table is not None, "clients have brought it"
+        self._set_up(found.table)
+        threads = [
+            *(self._begun(self._serve, client, channel) for client, channel in found.clients.items()),
+            *(self._begun(self._hear, channel) for channel in found.peers.values()),
+        ]
+        for group in range(self._group.groups):
+            begun: queue.Queue[_Begun | None] = queue.Queue(WINDOW)
+            self._begun(self._begin_sums, group, begun)
+            self._begun(self._finish_sums, group, begun)
+        for shard in range(len(found.table.shards)):
+            self._ready_if_complete(shard)
+        for channel in found.clients.values():
+            self._tell(channel, Message(Kind.WELCOME))
+        with self._ended:
+            self._ended.wait_for(lambda: self._failure is not None or len(self._bye) == self._group.clients)
+        if self._failure is None:
+            for channel in found.peers.values():
+                channel.bid_farewell()
+            return
+        for channel in found.channels():
+            channel.fail(str(self._failure))
+        for thread in threads:
+            thread.join(_DRAIN / len(threads))
+        raise self._failure
+
+    def _set_up(self, table: TensorTable) -> None:
+        found, count = self._found, len(self._group.addresses)
+        shards = range(len(table.shards))
+        self._clients = [
+            frozenset(client for client, routes in found.routes.items() if routes[shard] == self._number)
+            for shard in shards
+        ]
+        dtypes: list[type] = [
+            np.float32 if table.tensors[shard.tensor].exponent is None else np.int32 for shard in table.shards
+        ]
+        self._parts = Parts(self._clients, [shard.stop - shard.start for shard in table.shards], dtypes)
+        self._group_of = [table.group(shard, self._group.groups) for shard in shards]
+        self._leaders = {
+            group: Leader(count, WINDOW)
+            for group in range(self._group.groups)
+            if self._leader_of(group) == self._number
+        }
+        self._turns = [Turns() for _ in range(self._group.groups)]
+        self._synchronizers = [self._synchronizer(group) for group in range(self._group.groups)]
+
+    def _leader_of(self, group: int) -> int:
+        return group % len(self._group.addresses)
+
+    def _synchronizer(self, group: int) -> Synchronizer:
+        count = len(self._group.addresses)
+        if count == 1:
+            return Alone()
+        if self._group.sync == "switch":
+            return SwitchSynchronizer(self._ports[group])
+        position = self._group.neighbours(self._number, group)[0]
+        return RingSynchronizer(position, count, self._found.onward[group], self._found.before[group])
+
+    def _begun(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except (ProxyError, EndpointError) as error:
+                self._fail(error)
+
+        thread = threading.Thread(target=guarded, daemon=True)
+        thread.start()
+        return thread
+
+    def _fail(self, error: Exception) -> None:
+        with self._ended:
+            if self._failure is None:
+                self._failure = error if isinstance(error, ProxyError) else ProxyError(
+                    f"proxy {self._number} cannot sum through the switch: {error}"
+                )  # fmt: skip
+            self._ended.notify_all()
+
+    def _tell(self, channel: Channel, message: Message, payload: Lanes | None = None) -> None:
+        try:
+            channel.send(message, payload)
+        except ProxyError as error:
+            self._fail(error)
+
+    def _serve(self, client: int, channel: Channel) -> None:
+        try:
+            while (message := channel.receive()).kind is Kind.PART:
+                with self._lock:
+                    part = self._parts.check(message.shard, message.step, client, message.size)
+                channel.into(part)
+                with self._lock:
+                    complete = self._parts.add(message.shard, message.step, client, part, message.flags)
+                if complete:
+                    self._ready_if_complete(message.shard)
+        except ProxyError as error:
+            self._fail(error)
+            channel.drain()
+            return
+        if message.kind is not Kind.BYE:
+            raise ProxyError(f"{channel.peer} sends {message.kind.name} where a part belongs")
+        with self._ended:
+            self._bye.add(client)
+            self._ended.notify_all()
+
+    def _hear(self, channel: Channel) -> None:
+        """What another proxy says."""
+        peer = next(number for number, each in self._found.peers.items() if each is channel)
+        while (message := channel.receive()).kind is not Kind.BYE:
+            if message.kind is Kind.READY:
+                self._is_ready(peer, message.shard, message.step, message.flags)
+            elif message.kind is Kind.GO:
+                go = Go(message.number, message.shard, message.step, message.flags)
+                self._turns[self._group_of[go.shard]].put(go)
+            else:
+                raise ProxyError(f"{channel.peer} sends {message.kind.name}, which proxies do not say to each other")
+
+    def _ready_if_complete(self, shard: int) -> None:
+        with self._lock:
+            if not self._parts.complete(shard):
+                return
+            step, flags = self._parts.step(shard), self._parts.flags(shard)
+        leader = self._leader_of(self._group_of[shard])
+        if leader == self._number:
+            self._is_ready(self._number, shard, step, flags)
+        else:
+            self._tell(self._found.peers[leader], Message(Kind.READY, shard, step, flags=flags))
+
+    def _is_ready(self, proxy: int, shard: int, step: int, flags: int) -> None:
+        group = self._group_of[shard]
+        with self._lock:
+            said = self._leaders[group].ready(proxy, shard, step, flags)
+        self._say(group, said)
+
+    def _say(self, group: int, said: Sequence[Go]) -> None:
+        for go in said:
+            for channel in self._found.peers.values():
+                self._tell(channel, Message(Kind.GO, go.shard, go.step, go.number, go.flags))
+            self._turns[group].put(go)
+
+    def _begin_sums(self, group: int, begun: queue.Queue[_Begun | None]) -> None:
+        while (go := self._turns[group].take()) is not None:
+            with self._lock:
+                step, total = self._parts.take(go.shard)
+            if step != go.step:
+                raise ProxyError(f"{self._group.name(self._leader_of(group))} says step {go.step}, {step} is next")
+            begun.put((go, total, self._synchronizers[group].begin(total)))
+            if not self._clients[go.shard]:
+                self._ready_if_complete(go.shard)
+        begun.put(None)
+
+    def _finish_sums(self, group: int, begun: queue.Queue[_Begun | None]) -> None:
+        while (sums := begun.get()) is not None:
+            go, total, finish = sums
+            finish()
+            for client in self._clients[go.shard]:
+                self._tell(
+                    self._found.clients[client],
+                    Message(Kind.VALUE, go.shard, go.step, flags=go.flags, size=total.nbytes),
+                    total,
+                )
+            if group in self._leaders:
+                with self._lock:
+                    said = self._leaders[group].done()
+                self._say(group, said)

@@ -1,0 +1,52 @@
+"""Groups of proxies for tests: proxies and clients as threads, at Unix sockets in a folder of their own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from catchment.host import Endpoint
+from catchment.host.proxy import Client, Proxy, ProxyGroup, TensorTable
+
+LIMIT = 240.0
+"""Seconds after which a test gives up, however busy the machine is."""
+
+
+@contextmanager
+def group_of(proxies: int, clients: int, **options: Any) -> Iterator[ProxyGroup]:
+    """A group that nobody serves yet."""
+    with tempfile.TemporaryDirectory(prefix="catchment-", dir="/tmp") as folder:  # a socket's path has to be short
+        addresses = tuple(f"{folder}/{number}" for number in range(proxies))
+        yield ProxyGroup(addresses, clients, b"known to this test", **{"timeout": LIMIT / 2, **options})
+
+
+def run_group(
+    group: ProxyGroup,
+    table: TensorTable | Callable[[int], TensorTable],
+    work: Callable[[Client, int], Any],
+    *,
+    routes: Sequence[Sequence[int] | None] = (),
+    ports: Sequence[Sequence[Endpoint]] = (),
+) -> list[Any]:
+    """Start everybody; what `work` gives for each client, by number, or the first client's error."""
+
+    def proxy(number: int) -> None:
+        with Proxy(group, number, ports[number] if ports else ()) as one:
+            one.run()
+
+    def client(number: int) -> Any:
+        own = table if isinstance(table, TensorTable) else table(number)
+        with Client(group, number, own, routes[number] if routes else None) as one:
+            return work(one, number)
+
+    with ThreadPoolExecutor(len(group.addresses) + group.clients) as threads, ExitStack() as exits:
+        served: list[Future[None]] = [threads.submit(proxy, number) for number in range(len(group.addresses))]
+        found = [threads.submit(client, number) for number in range(group.clients)]
+        exits.callback(lambda: [each.exception(LIMIT) for each in served])
+        values = [each.result(LIMIT) for each in found]
+        for each in served:
+            each.result(LIMIT)
+        return values

@@ -1,0 +1,187 @@
+"""What clients and proxies are told when something is wrong, and real processes that are killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from proxy_group import LIMIT, group_of, run_group
+
+from catchment.host.proxy import Client, Proxy, ProxyError, ProxyGroup, TensorTable
+
+TABLE = TensorTable.of({"a": 100, "b": 7}, {"a": 1, "b": 2})
+CLIENT = """
+import json, sys
+import numpy as np
+from pathlib import Path
+from catchment.host.proxy import Client, ProxyGroup, TensorTable
+group, number, steps = ProxyGroup.read(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
+table = TensorTable.of({"a": 100, "b": 7}, {"a": 1, "b": 2})
+with Client(group, number, table) as client:
+    for step in range(steps):
+        found = {}
+        for name, size in (("a", 100), ("b", 7)):
+            client.push(name, np.full(size, (number + 1) * 2.0 ** -(step % 8), np.float32) / 8)
+            found[name] = np.empty(size, np.float32)
+        for name, out in found.items():
+            client.pull(name, out).wait()
+        client.end_step()
+        print(json.dumps([step, float(found["a"].sum()), float(found["b"].sum())]), flush=True)
+"""
+
+
+def push_all(client: Client) -> None:
+    for tensor in TABLE.tensors:
+        client.push(tensor.name, np.ones(tensor.numel, np.float32))
+
+
+def test_what_a_client_asks_for_wrongly() -> None:
+    """Each is an error at once, by the tensor's name; the group goes on."""
+
+    def work(client: Client, number: int) -> float:
+        del number
+        one = np.ones(100, np.float32)
+        for wrong, said in (
+            (lambda: client.push("c", one), "tensor 'c' is not registered"),
+            (lambda: client.pull("c", one), "tensor 'c' is not registered"),
+            (lambda: client.pull("a", one), "tensor a was not pushed in step 0"),
+            (lambda: client.push("b", one), "tensor b has 7 elements, 100 are given"),
+            (lambda: client.push("a", one.astype(np.float64)), "give contiguous fp32"),
+            (client.end_step, "step 0 ends without a, b"),
+        ):
+            with pytest.raises(ProxyError, match=said):
+                wrong()
+        push_all(client)
+        with pytest.raises(ProxyError, match="tensor a was pushed in step 0 already"):
+            client.push("a", one)
+        client.pull("a", one).wait()
+        client.end_step()
+        assert client.step == 1
+        return float(one.sum())
+
+    with group_of(2, 2) as group:
+        assert run_group(group, TABLE, work) == [200.0] * 2
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"a": 101, "b": 7}, r"tensor 0 is a \(10[01] elements"),
+        ({"b": 7, "a": 100}, "tensor 0 is [ab]"),
+        ({"a": 100}, "[12] tensors, [12] there"),
+    ],
+)
+def test_clients_of_different_tables_are_named(other: dict[str, int], said: str) -> None:
+    exponents = {"a": 1, "b": 2}
+    with group_of(2, 2) as group, pytest.raises(ProxyError, match=f"clients [01] and [01] registered .*{said}"):
+        run_group(
+            group,
+            lambda number: TABLE if number == 0 else TensorTable.of(other, exponents),
+            lambda client, _: push_all(client),
+        )
+
+
+def test_routes_have_to_name_a_proxy_for_every_shard() -> None:
+    with group_of(1, 1) as group, pytest.raises(ProxyError, match="client 0 routes 2 shards to"):
+        run_group(group, TABLE, lambda client, _: push_all(client), routes=[[0, 1]])
+
+
+def test_somebody_who_does_not_come_is_named() -> None:
+    with group_of(1, 1, timeout=0.3) as group:
+        with Proxy(group, 0) as proxy, pytest.raises(ProxyError, match=r"waited 0.3 s for client 0: start it"):
+            proxy.run()
+        with pytest.raises(ProxyError, match=r"proxy 0 at .* cannot be reached"):
+            Client(group, 0, TABLE)
+    said = r"proxy 1 at .* cannot be reached"
+    with group_of(2, 1, timeout=0.3) as group, Proxy(group, 0) as proxy, pytest.raises(ProxyError, match=said):
+        proxy.run()
+
+
+def test_another_secret_is_refused() -> None:
+    with group_of(1, 1) as group, Proxy(group, 0):
+        other = ProxyGroup(group.addresses, 1, b"another that is long")
+        with pytest.raises(ProxyError, match=r"proxy 0 at .* knows another secret"):
+            Client(other, 0, TABLE)
+
+
+def test_a_client_that_leaves_in_the_midst_of_a_step_is_named() -> None:
+    """A client that pushed nothing would let all others wait for it."""
+
+    def work(client: Client, number: int) -> None:
+        push_all(client)
+        if number == 1:
+            raise InterruptedError
+        client.end_step()
+        client.push("a", np.ones(100, np.float32))
+        client.push("b", np.ones(7, np.float32))
+        client.end_step()
+
+    with group_of(2, 2) as group, pytest.raises(ProxyError, match="client 1 left in the midst of step 0"):
+        run_group(group, TABLE, work)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"addresses": ()}, {"addresses": ("a/0", "a/0")}, {"clients": 0}, {"secret": b"short"}, {"sync": "tree"},
+        {"groups": 0}, {"timeout": 0.0},
+    ],
+)  # fmt: skip
+def test_groups_that_cannot_be(wrong: dict[str, object]) -> None:
+    with pytest.raises(ProxyError):
+        ProxyGroup(**{"addresses": ("a/0",), "clients": 1, "secret": b"long enough to use", **wrong})  # type: ignore[arg-type]
+
+
+@contextmanager
+def _processes(group: ProxyGroup, steps: int, path: Path) -> Iterator[tuple[list[subprocess.Popen[str]], ...]]:
+    """Proxies by the command, clients by a script; what is left of them is killed."""
+    facts = {"addresses": group.addresses, "clients": group.clients, "timeout": group.timeout}
+    path.write_text(json.dumps({**facts, "secret": group.secret.decode()}))
+    with ExitStack() as exits:
+
+        def start(*words: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            exits.callback(process.communicate)
+            exits.callback(process.kill)
+            return process
+
+        proxies = [start("-m", "catchment.cli", "proxy", "run", str(path), str(n)) for n in range(len(group.addresses))]
+        yield proxies, [start("-c", CLIENT, str(path), str(n), str(steps)) for n in range(group.clients)]
+
+
+def test_processes_sum_and_end(tmp_path: Path) -> None:
+    steps = 5
+    with group_of(2, 3) as group, _processes(group, steps, tmp_path / "group.json") as (proxies, clients):
+        for client in clients:
+            out, errors = client.communicate(timeout=LIMIT)
+            assert client.returncode == 0, errors
+            found = [json.loads(line) for line in out.splitlines()]
+            assert found == [[s, 75.0 * 2.0 ** -(s % 8), 5.25 * 2.0 ** -(s % 8)] for s in range(steps)]
+        for proxy in proxies:
+            _, errors = proxy.communicate(timeout=LIMIT)
+            assert proxy.returncode == 0, errors
+
+
+def test_a_proxy_that_is_killed_is_named_by_everybody(tmp_path: Path, rng: random.Random) -> None:
+    killed = rng.randrange(3)
+    with group_of(3, 3) as group, _processes(group, 10**9, tmp_path / "group.json") as (proxies, clients):
+        for client in clients:
+            assert client.stdout is not None
+            assert client.stdout.readline()  # a step is done
+        proxies[killed].send_signal(signal.SIGKILL)
+        for process in [*clients, *(proxy for n, proxy in enumerate(proxies) if n != killed)]:
+            _, errors = process.communicate(timeout=LIMIT)
+            assert process.returncode not in {0, -signal.SIGKILL}
+            said = " ".join(errors.split()).replace("│ ", "")
+            assert f"proxy {killed} at" in said, said
+            assert "is gone" in said, said
