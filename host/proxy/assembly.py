@@ -40,7 +40,7 @@ class Assembled:
 
 
 class Assembly:
-    """Of one proxy; listens from the beginning, so that others find it."""
+    """One proxy's way into its group; it listens from the beginning, so that others find it."""
 
     def __init__(self, group: ProxyGroup, number: int) -> None:
         """Listen at the proxy's address.
@@ -117,7 +117,7 @@ class Assembly:
                 raise self._failure
 
     def _tell_late_ones(self, error: ProxyError) -> None:
-        """After a failure: clients that come yet are told of it, instead of finding nobody."""
+        """Wait for clients that come yet: they are told of the failure, instead of finding nobody."""
         with self._changed:
             self._failure = self._failure or error
             self._changed.wait_for(lambda: len(self._told) + len(self._found.clients) >= self._group.clients, _LINGER)

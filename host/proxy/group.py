@@ -62,7 +62,7 @@ class ProxyGroup:
         return f"proxy {proxy} at {self.addresses[proxy]}"
 
     def neighbours(self, number: int, group: int) -> tuple[int, int, int]:
-        """Of a proxy in a group's ring: its position, the next proxy, the one before. Odd groups turn the other way."""
+        """The position of a proxy in a group's ring, the next proxy, the one before. Odd groups turn the other way."""
         count = len(self.addresses)
         if group % 2:
             return count - 1 - number, (number - 1) % count, (number + 1) % count

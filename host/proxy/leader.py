@@ -24,7 +24,7 @@ class Go:
 
 
 class Leader:
-    """Of one group. Not for use by two threads at once."""
+    """The leader of one group. Not for use by two threads at once."""
 
     def __init__(self, proxies: int, window: int) -> None:
         """`window`: GOs that may be under way; the rest waits, so that what is ready and more urgent overtakes it."""

@@ -5,7 +5,7 @@ There is room for one part of each client and shard: a client pushes the next st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from catchment.host.proxy.ring import Lanes
 
 @dataclass(slots=True)
 class _Pending:
-    """Of one shard: the step whose parts are awaited, what has come, and what was said of it."""
+    """The state of one shard: the step whose parts are awaited, what has come, and what was said of it."""
 
     step: int = 0
     came: dict[int, Lanes] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Parts:
     """Not for use by two threads at once."""
 
     def __init__(self, clients: Sequence[frozenset[int]], lengths: Sequence[int], dtypes: Sequence[type]) -> None:
-        """By shard: the clients that push it to this proxy, its elements and their type."""
+        """Expect parts. By shard: the clients that push it to this proxy, its elements, their type."""
         self._clients = clients
         self._lengths = lengths
         self._dtypes = dtypes
@@ -85,11 +85,3 @@ class Parts:
         for part in ordered[1:]:
             np.add(total, part, out=total)
         return pending.step, total
-
-    def missing(self) -> Mapping[int, list[int]]:
-        """By step: the clients whose parts of begun shards have not come."""
-        found: dict[int, set[int]] = {}
-        for clients, pending in zip(self._clients, self._pending, strict=True):
-            if pending.came and (absent := clients - set(pending.came)):
-                found.setdefault(pending.step, set()).update(absent)
-        return {step: sorted(absent) for step, absent in sorted(found.items())}

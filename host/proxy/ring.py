@@ -18,7 +18,7 @@ Lanes = npt.NDArray[Any]
 """int32, whose sums wrap around, or fp32; flat."""
 ENTRY_BYTES = 64
 ENTRIES = 256
-"""Of a segment, at most: what a core's receive buffer holds."""
+"""Most entries of a segment: what a core's receive buffer holds."""
 
 
 class RingLink(Protocol):
