@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import json_numbers
 import pytest
 from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake
@@ -50,6 +51,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         if code == 1 and not captured.out:
             assert captured.err.startswith("catchment: ")
         assert "Traceback" not in captured.err
+        if "--json" in words and captured.out:
+            json_numbers.check(captured.out)
         return captured.err if code in (1, 2) else captured.out
 
     return call
