@@ -45,6 +45,7 @@ def test_every_table_key_action_and_parameter_has_a_meaning(program: str) -> Non
 def test_every_declaration_of_a_header_is_explained(header: Path) -> None:
     found = c_headers.read(header).declarations
     assert not [declaration.name for declaration in found if not declaration.meaning]
+    assert not [member.text for declaration in found for member in declaration.members if not member.meaning]
     text = header.read_text("utf-8")
     assert sum(declaration.kind == "function" for declaration in found) == text.count("_PUBLIC") - 1
     bodies = re.findall(r"^(?:typedef )?(?:struct|enum)\b.*\{", text, re.MULTILINE)

@@ -23,44 +23,48 @@ typedef struct catchment_work catchment_work;
 
 /* What an operation does. */
 enum catchment_kind {
-  CATCHMENT_ALL_REDUCE = 1,
-  CATCHMENT_REDUCE = 2,
-  CATCHMENT_BROADCAST = 3,
-  CATCHMENT_BARRIER = 4,
-  CATCHMENT_REDUCE_SCATTER = 5,
-  CATCHMENT_ALL_GATHER = 6,
+  CATCHMENT_ALL_REDUCE = 1,     /* every rank gets what all ranks' elements become */
+  CATCHMENT_REDUCE = 2,         /* `root` alone gets it */
+  CATCHMENT_BROADCAST = 3,      /* every rank gets `root`'s bytes */
+  CATCHMENT_BARRIER = 4,        /* done when all ranks have called it; moves nothing */
+  CATCHMENT_REDUCE_SCATTER = 5, /* every rank gets its part of what all become */
+  CATCHMENT_ALL_GATHER = 6,     /* every rank gets the parts of all */
   /* Moves nothing: done when all ranks want the same, `elements` and `tag`, to go another way. */
   CATCHMENT_BESIDE = 7,
   /* Moves nothing: the operation that the other ranks have called fails there as a mismatch. */
   CATCHMENT_REFUSED = 8
 };
-/* What a sum becomes: as it is, divided by the ranks, or the largest of all instead. */
-enum catchment_reduction { CATCHMENT_SUM = 0, CATCHMENT_MEAN = 1, CATCHMENT_MAX = 2 };
+/* What becomes of the ranks' elements. */
+enum catchment_reduction {
+  CATCHMENT_SUM = 0,  /* the sum */
+  CATCHMENT_MEAN = 1, /* the sum divided by the ranks; floats only */
+  CATCHMENT_MAX = 2   /* the largest */
+};
 /* As DataType in wire/frame.toml; BYTES for broadcast and all_gather. */
 enum catchment_type {
-  CATCHMENT_BYTES = 0,
-  CATCHMENT_INT32 = 1,
-  CATCHMENT_FP32 = 2,
-  CATCHMENT_FP16 = 3,
-  CATCHMENT_BF16 = 4
+  CATCHMENT_BYTES = 0, /* for broadcast and all_gather */
+  CATCHMENT_INT32 = 1, /* sums wrap in 32 bits */
+  CATCHMENT_FP32 = 2,  /* IEEE 754 binary32 */
+  CATCHMENT_FP16 = 3,  /* IEEE 754 binary16 */
+  CATCHMENT_BF16 = 4   /* the upper half of a binary32 */
 };
 /* BLOCK: negotiated; FIXED: `exponent`, which may cut; DELAYED: negotiated, and `exponent` is used
  * if it is enough; WHOLE: negotiated, one for all vectors, at least `exponent` (-128: what the
  * arrays need), which a rank that sums a part of its array takes from the whole of it.  Only for
  * sums and means of floats. */
 enum catchment_scaling {
-  CATCHMENT_NONE = 0,
-  CATCHMENT_BLOCK = 1,
-  CATCHMENT_FIXED = 2,
-  CATCHMENT_DELAYED = 3,
-  CATCHMENT_WHOLE = 4
+  CATCHMENT_NONE = 0,    /* of what is no sum or mean of floats */
+  CATCHMENT_BLOCK = 1,   /* negotiated, for each vector */
+  CATCHMENT_FIXED = 2,   /* `exponent`, which may cut */
+  CATCHMENT_DELAYED = 3, /* negotiated, and `exponent` is used if it is enough */
+  CATCHMENT_WHOLE = 4    /* negotiated, one for all vectors */
 };
 
 /* What a rank must know to take part in a job; the control plane's description of the job has it.
  * Zeros are no defaults unless they are said to be. */
 typedef struct catchment_group_config {
-  uint32_t gen; /* of the job's stream */
-  uint32_t ranks;
+  uint32_t gen;          /* of the job's stream */
+  uint32_t ranks;        /* of the job, this one among them */
   uint32_t rank;         /* from 0 */
   uint32_t slots;        /* T of the job, a power of two */
   uint32_t window;       /* at most slots; 0: slots */
@@ -81,17 +85,17 @@ typedef struct catchment_group_config {
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */
 typedef struct catchment_rail {
-  const char* name; /* for messages */
-  catchment_group_config config;
-  uint32_t bytes_per_ms; /* the nominal rate; 0: unknown */
+  const char* name;              /* for messages */
+  catchment_group_config config; /* this rank on this network */
+  uint32_t bytes_per_ms;         /* the nominal rate; 0: unknown */
   /* The stream on which the ranks agree about rails that fail, and the stream that carries this
    * rail's operations over each rail while it is broken, `count` of them (its own is not looked
    * at).  NULL: a rail that fails ends the communicator. */
   const catchment_group_config* control;
-  const catchment_group_config* spares;
+  const catchment_group_config* spares; /* see above */
 } catchment_rail;
 /* Of one communicator. */
-enum { CATCHMENT_MOST_RAILS = 8 };
+enum { CATCHMENT_MOST_RAILS = 8 /* so many rails a communicator has at most */ };
 /* How an operation is split over the rails. */
 enum catchment_rail_policy {
   CATCHMENT_RAILS_WATERFILL = 0, /* as measured, so that all rails end together */
@@ -108,9 +112,9 @@ typedef struct catchment_rail_cost {
 } catchment_rail_cost;
 /* The part of an operation that goes over one rail. */
 typedef struct catchment_rail_share {
-  uint32_t rail;  /* its index */
-  uint64_t first; /* elements */
-  uint64_t elements;
+  uint32_t rail;     /* its index */
+  uint64_t first;    /* elements */
+  uint64_t elements; /* how many of them */
 } catchment_rail_share;
 /* What a rail has done so far. */
 typedef struct catchment_rail_state {
@@ -125,8 +129,8 @@ typedef struct catchment_rail_state {
 } catchment_rail_state;
 /* Whether all ranks use a rail. */
 enum catchment_rail_health {
-  CATCHMENT_RAIL_UP = 0,
-  CATCHMENT_RAIL_DOWN = 1,
+  CATCHMENT_RAIL_UP = 0,       /* it carries its share */
+  CATCHMENT_RAIL_DOWN = 1,     /* its operations go over `carrier` */
   CATCHMENT_RAIL_PROBATION = 2 /* it answers again, and is not used yet */
 };
 
@@ -148,20 +152,20 @@ typedef struct catchment_call {
    * `block`, block j at r * step + j * stride of the target (all_gather) or of the source
    * (reduce_scatter); also of the other one where it is the same.  blocks 0: parts are one after
    * the other. */
-  uint64_t step;
-  uint64_t block;
-  uint64_t blocks;
-  uint64_t stride;
+  uint64_t step;   /* bytes from one rank's first block to the next rank's */
+  uint64_t block;  /* bytes */
+  uint64_t blocks; /* of each rank's part; 0: parts are one after the other */
+  uint64_t stride; /* bytes from one block of a part to the next */
 } catchment_call;
 
 /* How an operation ended, or a communicator. */
 typedef struct catchment_result {
-  int32_t done;
-  int32_t failed;
-  int32_t fatal;    /* the communicator has failed with it */
-  int32_t exponent; /* the largest that was agreed */
-  uint64_t peers;   /* bits of the ranks that a failure is about */
-  int32_t has_seq;
+  int32_t done;             /* it has ended, well or not */
+  int32_t failed;           /* it has ended badly */
+  int32_t fatal;            /* the communicator has failed with it */
+  int32_t exponent;         /* the largest that was agreed */
+  uint64_t peers;           /* bits of the ranks that a failure is about */
+  int32_t has_seq;          /* 1: `seq` is known */
   uint32_t seq;             /* sequence number that a failure is about, if has_seq */
   int32_t any_saturated;    /* a rank's values were cut */
   uint64_t vectors;         /* sent, once each */
@@ -171,32 +175,32 @@ typedef struct catchment_result {
   int64_t latency_ns;       /* from the call to the end */
   const char* kind; /* of the failure; these live as long as the work or, of a group, the thread's
                        next call */
-  const char* message;
-  const char* hint;
+  const char* message; /* what was wrong, and where */
+  const char* hint;    /* what to do */
 } catchment_result;
 
 /* Counters since a communicator was opened. */
 typedef struct catchment_group_stats {
-  uint64_t frames_sent;
-  uint64_t frames_received;
-  uint64_t bytes_sent;
-  uint64_t bytes_received;
-  uint64_t retransmissions;
-  uint64_t timeouts; /* of the retransmission timer */
-  uint64_t heartbeats_sent;
-  uint64_t heartbeats_received;
-  uint64_t frames_asked_for;
-  uint64_t saturated;
-  uint64_t nonfinite;
-  uint64_t socket_errors;
-  uint64_t rejected;  /* frames that are none of this job's */
-  uint64_t in_flight; /* vectors without their sum, now */
-  uint64_t held;      /* sums that came early, now */
-  uint64_t operations;
-  uint64_t round_trip_ns;
-  uint64_t retransmit_timeout_ns;
-  uint64_t exponents_guessed; /* operations whose data left on a guess of E */
-  uint64_t exponents_missed;  /* and again, since it was wrong */
+  uint64_t frames_sent;           /* of every kind */
+  uint64_t frames_received;       /* of every kind */
+  uint64_t bytes_sent;            /* UDP payload: of frames, headers and all */
+  uint64_t bytes_received;        /* the same */
+  uint64_t retransmissions;       /* vectors sent again */
+  uint64_t timeouts;              /* of the retransmission timer */
+  uint64_t heartbeats_sent;       /* frames without a vector */
+  uint64_t heartbeats_received;   /* the switch's minimum of all ranks */
+  uint64_t frames_asked_for;      /* sums that later ones have overtaken, and that it asked for */
+  uint64_t saturated;             /* own elements that were cut */
+  uint64_t nonfinite;             /* own elements that were NaN or infinite */
+  uint64_t socket_errors;         /* calls of the network that failed */
+  uint64_t rejected;              /* frames that are none of this job's */
+  uint64_t in_flight;             /* vectors without their sum, now */
+  uint64_t held;                  /* sums that came early, now */
+  uint64_t operations;            /* that ended */
+  uint64_t round_trip_ns;         /* smoothed */
+  uint64_t retransmit_timeout_ns; /* after which a vector is sent again, now */
+  uint64_t exponents_guessed;     /* operations whose data left on a guess of E */
+  uint64_t exponents_missed;      /* and again, since it was wrong */
 } catchment_group_stats;
 
 /* CATCHMENT_COLLECTIVES_ABI of the library: compare it before anything else is called. */

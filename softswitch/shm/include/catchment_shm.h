@@ -23,7 +23,7 @@ typedef struct catchment_shm catchment_shm;
 
 /* What a call returns instead of a count.  The text of the last one: catchment_shm_error(). */
 enum catchment_shm_status {
-  CATCHMENT_SHM_OK = 0,
+  CATCHMENT_SHM_OK = 0,        /* it was done */
   CATCHMENT_SHM_TIMEOUT = -1,  /* nothing happened in time */
   CATCHMENT_SHM_DETACHED = -2, /* the switch is gone for now; the port attaches again by itself */
   CATCHMENT_SHM_REFUSED = -3,  /* the switch speaks another version of the format */
@@ -40,7 +40,7 @@ enum catchment_shm_event {
 
 /* A frame in the caller's memory. */
 typedef struct catchment_shm_frame {
-  void* data;
+  void* data;      /* its first byte */
   uint32_t length; /* bytes of the frame */
   uint32_t room;   /* receive: bytes at data */
 } catchment_shm_frame;
@@ -52,10 +52,10 @@ typedef struct catchment_shm_info {
   uint64_t epoch;       /* of this attachment; another one after every re-attachment */
   uint64_t attachments; /* how often this port has been attached */
   uint64_t sent;        /* frames, since catchment_shm_attach() */
-  uint64_t received;
-  uint64_t too_long; /* frames received that did not fit the caller's room, and were dropped */
-  int32_t switch_pid;
-  int32_t attached; /* 0: detached for now */
+  uint64_t received;    /* the same */
+  uint64_t too_long;    /* frames received that did not fit the caller's room, and were dropped */
+  int32_t switch_pid;   /* of the process that serves the port */
+  int32_t attached;     /* 0: detached for now */
 } catchment_shm_info;
 
 /* CATCHMENT_SHM_ABI of the library: compare it before anything else is called. */
