@@ -1,8 +1,9 @@
-"""`make bench-coarse`: a step with one, two and three optimizer nodes, each behind a link of 100 Mb/s.
+"""`make bench-coarse`: a step with one, two and three optimizer nodes, each behind a link of 100 Mb/s; sums of proxies.
 
 A chain of square layers with next to no computation, on the embedded switch with ports of shared memory; the ports of
 the optimizer nodes keep to their rate in both directions, a worker's do not. One step is bound by the nodes' links, so
-R of them should make it R times as fast. Every number of nodes is measured in turn, several times.
+R of them should make it R times as fast. Every number of nodes is measured in turn, several times. Then proxies that
+synchronize among themselves (`bench.coarse_sums`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from statistics import median
 import torch
 from torch import nn
 
+from bench import coarse_sums
 from bench.report import Figure, publish
 from catchment.host import Endpoint
 from catchment.host.layers import Homes, LayerTable
@@ -113,7 +115,9 @@ def main() -> None:
         if roots > 1:
             figures.append(Figure(f"{roots} optimizer nodes, times as fast as one", gain, "x", "nodes", roots, 0.9))
         notes.append(f"{roots}: " + ", ".join(f"{1e3 * each:.0f}" for each in seconds[roots]) + " ms, round by round.")
-    publish("bench-coarse", figures, [f"{table.numel:,} parameters, {RATE / 1e6:g} Mb/s for each node.", *notes])
+    sums, rounds = coarse_sums.figures()
+    said = [f"{table.numel:,} parameters, {RATE / 1e6:g} Mb/s for each node.", *notes, *rounds]
+    publish("bench-coarse", [*figures, *sums], said)
 
 
 if __name__ == "__main__":
