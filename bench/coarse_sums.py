@@ -27,7 +27,7 @@ RATE = 10_000_000
 """Bits per second of a proxy's link, each way: so few that two cores do not bound."""
 ELEMENTS = 1 << 18
 ENTRIES = 512
-"""Of a segment: fewer would let the ring wait for its own hops."""
+"""Entries of a segment: fewer would let the ring wait for its own hops."""
 SEGMENT = ENTRIES * ENTRY_BYTES // 4
 """Elements; all segments have so many."""
 AHEAD = 2
