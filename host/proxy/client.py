@@ -102,6 +102,16 @@ class Client:
         self._sender.start()
 
     @property
+    def table(self) -> TensorTable:
+        """The tensors that it pushes."""
+        return self._table
+
+    @property
+    def clients(self) -> int:
+        """How many clients' gradients a sum has."""
+        return self._group.clients
+
+    @property
     def step(self) -> int:
         """The step that is under way, from 0."""
         return self._step

@@ -13,17 +13,29 @@ if TYPE_CHECKING:
     from catchment.host.torch.attachment import attach
     from catchment.host.torch.hooks import InNetwork, WorkerMemory
     from catchment.host.torch.partition import ModelLayer, layers_of, table_of
+    from catchment.host.torch.proxied import ProxiedGradients, gradient_table
 
 __getattr__ = _lazy_exports(
     __name__,
     {
         "InNetwork": "hooks",
         "ModelLayer": "partition",
+        "ProxiedGradients": "proxied",
         "WorkerMemory": "hooks",
         "attach": "attachment",
+        "gradient_table": "proxied",
         "layers_of": "partition",
         "table_of": "partition",
     },
 )
 
-__all__ = ["InNetwork", "ModelLayer", "WorkerMemory", "attach", "layers_of", "table_of"]
+__all__ = [
+    "InNetwork",
+    "ModelLayer",
+    "ProxiedGradients",
+    "WorkerMemory",
+    "attach",
+    "gradient_table",
+    "layers_of",
+    "table_of",
+]
