@@ -41,7 +41,7 @@ class Kind(enum.IntEnum):
     FAILED = 8
     """The payload says why; nothing follows."""
     BYE = 9
-    """A client has all that it wants."""
+    """A client has all that it wants; `step` is the first one in which it takes no part. Or a proxy has served."""
 
 
 class Flag(enum.IntFlag):
@@ -154,10 +154,10 @@ class Channel:
             return
         self._shut(socket.SHUT_WR)
 
-    def bid_farewell(self) -> None:
-        """Send BYE, if anybody listens still."""
+    def bid_farewell(self, steps: int = 0) -> None:
+        """Send BYE, if anybody listens still; `steps`: of a client, so many it has had."""
         try:
-            self.send(Message(Kind.BYE))
+            self.send(Message(Kind.BYE, step=steps))
         except ProxyError:
             return
 

@@ -177,12 +177,13 @@ class Client:
         self._closing = True
         self._outbox.put(None)
         self._sender.join()
-        midway = any(tensor.left for tensor in self._tensors)
+        pushed = [tensor.step == self._step for tensor in self._tensors]
+        midway = any(tensor.left for tensor in self._tensors) or any(pushed) != all(pushed)
         for channel in self._channels:
             if midway:
                 channel.fail(f"client {self._number} left in the midst of step {self._step}")
             else:
-                channel.bid_farewell()
+                channel.bid_farewell(self._step + all(pushed))
             channel.shut()
 
     def __enter__(self) -> Self:

@@ -34,6 +34,7 @@ class Parts:
         self._dtypes = dtypes
         self._pending = [_Pending() for _ in clients]
         self._next: dict[tuple[int, int], int] = {}
+        self._ended: dict[int, int] = {}
 
     def check(self, shard: int, step: int, client: int, size: int) -> Lanes:
         """Memory for a part that is about to come.
@@ -62,7 +63,21 @@ class Parts:
             raise ProxyError(f"client {client} pushes shard {shard} of step {step} before step {pending.step} is done")
         pending.came[client] = part
         pending.flags |= flags
+        for gone, first in self._ended.items():
+            _check_ended(gone, first, client, step)
         return self.complete(shard)
+
+    def end(self, client: int, first: int) -> None:
+        """Note that a client takes no part from step `first` on.
+
+        Raises:
+            ProxyError: another one has pushed something of that step, which would wait for ever; so does `add` from
+                now on.
+        """
+        self._ended[client] = first
+        for pending in self._pending:
+            for other in pending.came:
+                _check_ended(client, first, other, pending.step)
 
     def complete(self, shard: int) -> bool:
         """Whether everything has come; at once where no client pushes the shard to this proxy."""
@@ -85,3 +100,8 @@ class Parts:
         for part in ordered[1:]:
             np.add(total, part, out=total)
         return pending.step, total
+
+
+def _check_ended(gone: int, first: int, other: int, step: int) -> None:
+    if step >= first:
+        raise ProxyError(f"client {gone} ended after {first} steps, but client {other} pushes in step {step}")

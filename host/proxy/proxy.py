@@ -171,12 +171,14 @@ class Proxy:
                     complete = self._parts.add(message.shard, message.step, client, part, message.flags)
                 if complete:
                     self._ready_if_complete(message.shard)
+            if message.kind is not Kind.BYE:
+                raise ProxyError(f"{channel.peer} sends {message.kind.name} where a part belongs")
+            with self._lock:
+                self._parts.end(client, message.step)
         except ProxyError as error:
             self._fail(error)
             channel.drain()
             return
-        if message.kind is not Kind.BYE:
-            raise ProxyError(f"{channel.peer} sends {message.kind.name} where a part belongs")
         with self._ended:
             self._bye.add(client)
             self._ended.notify_all()

@@ -124,6 +124,32 @@ def test_a_client_that_leaves_in_the_midst_of_a_step_is_named() -> None:
         client.push("b", np.ones(7, np.float32))
         client.end_step()
 
+    with group_of(2, 2) as group, pytest.raises(ProxyError, match=r"client 1 (left in the midst of|ended)"):
+        run_group(group, TABLE, work)
+
+
+def test_a_client_that_ends_before_the_others_is_named() -> None:
+    """Their next sums would wait for it for ever."""
+
+    def work(client: Client, number: int) -> None:
+        for _ in range(2 - number):
+            push_all(client)
+            client.end_step()
+
+    with (
+        group_of(2, 2) as group,
+        pytest.raises(ProxyError, match="client 1 ended after 1 steps, but client 0 pushes in"),
+    ):
+        run_group(group, TABLE, work)
+
+
+def test_a_client_that_ends_with_a_step_half_pushed_is_named() -> None:
+    def work(client: Client, number: int) -> None:
+        client.push("a", np.ones(100, np.float32)).wait()
+        if number == 0:
+            client.push("b", np.ones(7, np.float32))
+            client.end_step()
+
     with group_of(2, 2) as group, pytest.raises(ProxyError, match="client 1 left in the midst of step 0"):
         run_group(group, TABLE, work)
 
