@@ -21,6 +21,7 @@ class ModeName(StrEnum):
     """What --mode takes."""
 
     FRAME = "frame"
+    TRAIN = "train"
     FOLD = "fold"
     FLOW = "flow"
 

@@ -43,6 +43,7 @@ class _Shape:
     payload: int
     slots: int
     window: int
+    stream: int
 
 
 class Network:
@@ -128,14 +129,16 @@ class Network:
         """What the root sends goes to every worker; `payload`: bytes of a frame."""
         tree = plan_tree(self.topology, workers, root)
         depth = window or self.cluster.switch.slots
-        return self._stream(
-            _Shape(Mode.BCAST, tree, payload or self.cluster.switch.vector_bytes, depth, depth), workers, root
-        )
+        bytes_of_frame = payload or self.cluster.switch.vector_bytes
+        shape = _Shape(Mode.BCAST, tree, bytes_of_frame, depth, depth, self.simulation.add_stream())
+        return self._stream(shape, workers, root)
 
     def send(self, start: str, end: str, *, payload: int, window: int, spine: int = 0) -> Stream:
         """Frames from one host to another, under the same protocol; `spine`: which way, where there are several."""
         tree = path_tree(self.topology, start, end, spine)
-        return self._stream(_Shape(Mode.BCAST, tree, payload, window, window), [end], start)
+        return self._stream(
+            _Shape(Mode.BCAST, tree, payload, window, window, self.simulation.add_stream()), [end], start
+        )
 
     def _host(self) -> int:
         model = self.cluster.nic
@@ -152,7 +155,8 @@ class Network:
         self.cluster.check_slots(slots)
         if window is not None and not 1 <= window <= slots:
             raise PerformanceError(f"a window of {window} frames: give 1 to {slots}, the slots")
-        return _Shape(mode, tree, self.cluster.switch.vector_bytes, slots, window or slots)
+        stream = self.simulation.add_stream()
+        return _Shape(mode, tree, self.cluster.switch.vector_bytes, slots, window or slots, stream)
 
     def _line(self, byte: int, queue_bytes: int) -> int:
         links = self.cluster.links
@@ -207,7 +211,7 @@ class Network:
         return self.simulation.add_member(
             self.hosts[host], part=part, carries=int(kind), identity=self._identities - 1, window=shape.window,
             slots=shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload, heartbeat=timers.heartbeat, rto=timers.rto,
-            rto_most=timers.rto_most, resend_delay=timers.resend_delay * wid,
+            rto_most=timers.rto_most, resend_delay=timers.resend_delay * wid, stream=shape.stream,
         )  # fmt: skip
 
     def _branches(self, shape: _Shape, members: dict[str, int], root: str | None, top: int | None) -> tuple[int, ...]:
@@ -218,6 +222,7 @@ class Network:
                 self.switches[branch.switch],
                 mode=int(Mode.LEAF if branch.parent else shape.mode), members=len(branch.members),
                 slots=0 if shape.mode is Mode.BCAST else shape.slots, data_bytes=FRAME_OVERHEAD + shape.payload,
+                stream=shape.stream,
             )
             for branch in shape.tree
         }  # fmt: skip

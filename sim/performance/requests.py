@@ -21,7 +21,17 @@ from catchment.sim.performance.planning import sums_tree
 from catchment.sim.performance.quantities import Dimension, quantity
 from catchment.sim.performance.rails import NEZHA, rail_clusters
 from catchment.sim.performance.rounds import Rounds, Splitting
-from catchment.sim.performance.run import Outcome, Progress, check_flow, estimate, simulate, simulate_folded, workers_of
+from catchment.sim.performance.run import (
+    Outcome,
+    Progress,
+    check_flow,
+    check_trains,
+    estimate,
+    simulate,
+    simulate_folded,
+    simulate_in_trains,
+    workers_of,
+)
 
 _OF_THE_WORKLOAD = ("size", "rounds", "slots", "compute")
 _OF_RAILS = ("policy", "together")
@@ -32,6 +42,7 @@ class Mode(StrEnum):
     """How closely to look."""
 
     FRAME = "frame"
+    TRAIN = "train"
     FOLD = "fold"
     FLOW = "flow"
 
@@ -101,6 +112,8 @@ class Request:
         self._check_tree(cluster, rounds)
         if self.mode is Mode.FLOW:
             check_flow(self.workload, cluster)
+        elif self.mode is Mode.TRAIN:
+            check_trains(cluster)
         elif self.mode is Mode.FOLD:
             fold(self.workload, cluster)
 
@@ -120,6 +133,8 @@ class Request:
             return self._epochs(cluster)
         if self.mode is Mode.FLOW:
             return estimate(self.workload, cluster, self._rounds(), seed=self.seed)
+        if self.mode is Mode.TRAIN:
+            return simulate_in_trains(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
         if self.mode is Mode.FOLD:
             return simulate_folded(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress)
         return simulate(self.workload, cluster, self._rounds(), seed=self.seed, progress=progress, timeline=timeline)

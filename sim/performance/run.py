@@ -17,7 +17,7 @@ from catchment.sim.performance.errors import PerformanceError
 from catchment.sim.performance.failures import schedule_failures
 from catchment.sim.performance.flow import FLOWS, flow_seconds
 from catchment.sim.performance.folding import fold
-from catchment.sim.performance.models import PICOS_PER_SECOND
+from catchment.sim.performance.models import PICOS_PER_SECOND, ProgramModel
 from catchment.sim.performance.network import Network, frames_by_type
 from catchment.sim.performance.rails import NEZHA, nezha_seconds, rail_networks
 from catchment.sim.performance.rounds import Rounds
@@ -35,15 +35,18 @@ class FrameRecord:
     """What was counted in frame mode.
 
     Attributes:
+        hosts: that were simulated, and that all that is counted is of.
         simulated: seconds, from the start of the streams.
         events: of the simulation; `events_per_second`: of processor time.
         frames: put on lines, by packet type; `resent` among them; `lost` on lines, `dropped` by full queues.
         drops: of switches, by reason.
         busiest: the share of time that the line with the most bytes was busy.
+        carried: the share of the simulated time in which frames were carried in trains.
         slots_used: the share of time in which more than a tenth, half and nine tenths of a switch's slots waited for
             somebody; of the switch where that was most.
     """
 
+    hosts: int
     simulated: float
     events: int
     events_per_second: float
@@ -53,6 +56,7 @@ class FrameRecord:
     dropped: int
     drops: dict[str, int]
     busiest: float
+    carried: float
     slots_used: dict[str, float]
 
 
@@ -92,11 +96,14 @@ def simulate(
     seed: int = 1,
     progress: Progress | None = None,
     timeline: Path | None = None,
+    trains: bool = False,
 ) -> Outcome:
-    """Rounds of a collective operation of all hosts, in frame mode.
+    """Rounds of a collective operation of all hosts, in frame mode or in train mode.
 
     Args:
         kind: of `COLLECTIVES`.
+        trains: frames that follow one another as those before did are carried all at once: the same times, to the
+            picosecond.
         timeline: a file that gets what every host did when, for Perfetto's viewer.
 
     Raises:
@@ -106,6 +113,9 @@ def simulate(
     if kind == "switchml":
         cluster = replace(cluster, nic=SWITCHML_HOST)
     networks = rail_networks(cluster, seed) if kind == NEZHA else [Network(cluster, seed=seed)]
+    if trains:
+        check_trains(cluster)
+        networks[0].simulation.carry_trains()
     workers = workers_of(cluster)
     collective = COLLECTIVES[kind](networks, workers, rounds)
     workload = Workload()
@@ -133,6 +143,16 @@ def simulate(
     return Outcome.of(took, computing, _record(networks, spent))
 
 
+def check_trains(cluster: Cluster) -> None:
+    """See that frames can be carried in trains.
+
+    Raises:
+        PerformanceError: they cannot.
+    """
+    if isinstance(cluster.nic, ProgramModel):
+        raise PerformanceError("endpoints in software have states that cannot be compared: use --mode frame")
+
+
 def simulate_folded(
     kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None
 ) -> Outcome:
@@ -141,14 +161,33 @@ def simulate_folded(
     Raises:
         PerformanceError: hosts do not behave alike: they differ, or send frames again, each after a delay of its own.
     """
-    outcome = simulate(kind, fold(kind, cluster), rounds, seed=seed, progress=progress)
+    outcome = simulate(kind, fold(kind, cluster), rounds, seed=seed, progress=progress, trains=True)
     record = outcome.record
-    if record is not None and (record.resent or record.dropped):
+    if record is not None and not _alike(record):
         raise PerformanceError(
             f"{record.dropped} frames were dropped and {record.resent} sent again, after a delay of each host's own: "
-            "hosts do not behave alike, use --mode frame"
+            "hosts do not behave alike, use --mode train"
         )
     return outcome
+
+
+def simulate_in_trains(
+    kind: str, cluster: Cluster, rounds: Rounds, *, seed: int = 1, progress: Progress | None = None
+) -> Outcome:
+    """The same in train mode: folded where hosts behave alike, else of all hosts; the frame mode's times."""
+    try:
+        folded = fold(kind, cluster)
+    except PerformanceError:
+        folded = cluster
+    outcome = simulate(kind, folded, rounds, seed=seed, progress=progress, trains=True)
+    if folded is cluster or outcome.record is None or _alike(outcome.record):
+        return outcome
+    return simulate(kind, cluster, rounds, seed=seed, progress=progress, trains=True)
+
+
+def _alike(record: FrameRecord) -> bool:
+    """Whether nothing happened after a delay of each host's own."""
+    return not record.resent and not record.dropped
 
 
 def workers_of(cluster: Cluster) -> list[str]:
@@ -174,11 +213,12 @@ def _record(networks: Sequence[Network], spent: float) -> FrameRecord:
     lines = [line for counts in by_network for line in counts]
     used = [network.slots_used() for network in networks]
     return FrameRecord(
-        simulation.now / PICOS_PER_SECOND, simulation.events, simulation.events / max(spent, 1e-9),
+        len(networks[0].hosts), simulation.now / PICOS_PER_SECOND, simulation.events,
+        simulation.events / max(spent, 1e-9),
         frames_by_type(lines), sum(sum(line["resent"].values()) for line in lines),
         sum(line["lost"] for line in lines), sum(line["dropped"] for line in lines), simulation.drops(),
         max(network.busiest(counts, now) for network, counts in zip(networks, by_network, strict=True)),
-        {share: max(each[share] for each in used) for share in used[0]},
+        simulation.carried / now, {share: max(each[share] for each in used) for share in used[0]},
     )  # fmt: skip
 
 

@@ -38,6 +38,14 @@ class Fabric {
   [[nodiscard]] const std::vector<world::Line>& lines() const { return lines_; }
   [[nodiscard]] const TypeCounts& counts(std::uint32_t which) const { return counts_[which]; }
 
+  [[nodiscard]] const std::vector<TypeCounts>& all_counts() const { return counts_; }
+
+  // Whether nothing happens to frames on any line.
+  [[nodiscard]] bool clear() const;
+  // What happened on clear lines since these counts happens `times` more, and takes `by`.
+  void repeat(const std::vector<world::LineCounts>& lines, const std::vector<TypeCounts>& types,
+              std::uint64_t times, Picos by);
+
   // Puts a frame of so many bytes (without FCS) behind those before it, no earlier than `ready`.
   void send(const Outlet& out, const Frame& frame, std::size_t bytes, Picos ready) {
     world::Line& line = lines_[out.line];

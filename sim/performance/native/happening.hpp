@@ -41,6 +41,11 @@ enum class What : std::uint8_t {
   kIncident,   // something fails or comes back; target: the incident
 };
 
+// Whether it is what an operation or a failure has brought about, at a time of its own.
+inline bool is_appointed(What what) {
+  return what == What::kVectors || what == What::kDone || what == What::kIncident;
+}
+
 struct Happening {
   What what = What::kDone;
   std::uint32_t target = 0;

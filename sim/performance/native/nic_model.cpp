@@ -19,6 +19,8 @@ std::uint32_t NicModel::add_member(std::uint32_t host, Part part, const StreamSh
   Member& member = members_.emplace_back();
   member.host = host;
   member.data_bytes = shape.data_bytes;
+  member.stream = shape.stream;
+  member.timers = fabric_.world.add_node();
   if (part != Part::kReceives) member.sender.emplace(shape, timers, type, identity);
   if (part != Part::kSends) member.receiver.emplace(shape, timers);
   hosts_[host].members.push_back(which);
@@ -27,7 +29,7 @@ std::uint32_t NicModel::add_member(std::uint32_t host, Part part, const StreamSh
 
 void NicModel::start() {
   for (std::uint32_t which = 0; which < members_.size(); ++which) {
-    if (members_[which].receiver) watch_heartbeat(hosts_[members_[which].host], which);
+    if (members_[which].receiver) watch_heartbeat(which);
   }
 }
 
@@ -54,7 +56,7 @@ void NicModel::fail(std::uint32_t which, bool down) {
   if (down) return;
   pump(host);
   for (const std::uint32_t member : host.members) {
-    if (members_[member].sender) watch_timer(host, member);
+    if (members_[member].sender) watch_timer(member);
   }
 }
 
@@ -96,7 +98,7 @@ void NicModel::on_heartbeat(std::uint32_t which) {
   Host& host = hosts_[member.host];
   if (member.heartbeat_at != fabric_.world.now()) return;
   member.heartbeat_at = -1;
-  if (member.receiver->deadline() > fabric_.world.now()) return watch_heartbeat(host, which);
+  if (member.receiver->deadline() > fabric_.world.now()) return watch_heartbeat(which);
   member.receiver->on_interval();
   pump(host);
 }
@@ -112,7 +114,7 @@ void NicModel::on_timeout(std::uint32_t which) {
     member.sender->on_timeout(now);
     pump(host);
   }
-  watch_timer(host, which);
+  watch_timer(which);
 }
 
 void NicModel::on_pump(std::uint32_t which) {
@@ -142,7 +144,7 @@ void NicModel::pump(Host& host) {
     const std::uint32_t which = host.members[host.turn];
     if (++host.turn == count) host.turn = 0;
     if (send_one(host, members_[which])) {
-      if (members_[which].sender) watch_timer(host, which);
+      if (members_[which].sender) watch_timer(which);
       idle = 0;
     } else {
       ++idle;
@@ -192,7 +194,8 @@ void NicModel::send_heartbeat(Host& host, Member& member, std::optional<Seq> mis
   receiver.write_window(frame);
   if (missing) frame.flags |= static_cast<std::uint8_t>(Flag::kRETX);
   receiver.on_heartbeat(now);
-  watch_heartbeat(host, static_cast<std::uint32_t>(&member - members_.data()));
+  spoken_ = static_cast<std::uint32_t>(&member - members_.data());
+  watch_heartbeat(*spoken_);
   send(host, member, frame, kHeaderFrame);
 }
 
@@ -202,21 +205,80 @@ void NicModel::send(Host& host, const Member& member, const Frame& frame, std::s
 }
 
 // Sees to it that an event comes no later than the timer runs out.
-void NicModel::watch_timer(Host& host, std::uint32_t which) {
+void NicModel::watch_timer(std::uint32_t which) {
   Member& member = members_[which];
   const Picos due = member.sender->deadline();
   if (due == world::kForever) return;
   if (member.timeout_at >= 0 && member.timeout_at <= due) return;
   member.timeout_at = std::max(due, fabric_.world.now());
-  fabric_.world.schedule(host.source, member.timeout_at, {What::kTimeout, which, {}});
+  fabric_.world.schedule(member.timers, member.timeout_at, {What::kTimeout, which, {}});
 }
 
 // As watch_timer(), for the interval between heartbeats.
-void NicModel::watch_heartbeat(Host& host, std::uint32_t which) {
+void NicModel::watch_heartbeat(std::uint32_t which) {
   Member& member = members_[which];
   if (member.heartbeat_at >= 0) return;  // that event looks again
   member.heartbeat_at = member.receiver->deadline();
-  fabric_.world.schedule(host.source, member.heartbeat_at, {What::kHeartbeat, which, {}});
+  fabric_.world.schedule(member.timers, member.heartbeat_at, {What::kHeartbeat, which, {}});
+}
+
+bool NicModel::calm() const {
+  return std::all_of(members_.begin(), members_.end(), [](const Member& member) {
+    return (!member.sender || member.sender->calm()) &&
+           (!member.receiver || member.receiver->calm());
+  });
+}
+
+void NicModel::hash(StateHash& state) const {
+  for (const Host& host : hosts_) {
+    state.free_at(host.free_at);
+    state.number(host.turn);
+    state.number((host.down ? 1U : 0U) | (host.pump_at < 0 ? 2U : 0U));
+    if (host.pump_at >= 0) state.time(host.pump_at);
+  }
+  for (const Member& member : members_) {
+    state.number(member.heartbeat_at < 0 ? 0 : 1);
+    if (member.sender) member.sender->hash(state);
+    if (member.receiver) member.receiver->hash(state, member.stream);
+  }
+}
+
+std::vector<Seq> NicModel::bases() const {
+  std::vector<std::optional<Seq>> found;
+  for (const Member& member : members_) {
+    if (member.stream >= found.size()) found.resize(member.stream + 1);
+    if (member.sender && !found[member.stream])
+      found[member.stream] = member.sender->window().next();
+  }
+  std::vector<Seq> out;
+  for (const auto& each : found) out.push_back(each.value_or(0));
+  return out;
+}
+
+std::uint64_t NicModel::room(const std::vector<std::uint32_t>& frames) const {
+  std::uint64_t times = ~std::uint64_t{0};
+  for (const Member& member : members_) {
+    const std::uint32_t each = frames[member.stream];
+    if (each == 0) continue;
+    if (member.sender) times = std::min<std::uint64_t>(times, member.sender->room() / each);
+    if (member.receiver && !member.receiver->drained()) return 0;
+  }
+  return times;
+}
+
+void NicModel::skip(Picos by, const std::vector<std::uint32_t>& frames) {
+  for (Host& host : hosts_) {
+    host.free_at += by;
+    if (host.pump_at >= 0) host.pump_at += by;
+  }
+  for (Member& member : members_) {
+    const std::uint32_t further = frames[member.stream];
+    if (member.timeout_at >= 0) member.timeout_at += by;
+    if (member.heartbeat_at >= 0) member.heartbeat_at += by;
+    if (member.sender) member.sender->skip(by, further);
+    if (member.receiver) member.receiver->skip(by, further);
+    if (further != 0) progressed_at_ = fabric_.world.now() + by;
+  }
 }
 
 void NicModel::finish_pulls(const Host& host, Picos delay) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "fabric.hpp"
@@ -53,6 +54,19 @@ class NicModel {
   void on_pump(std::uint32_t host);
 
   [[nodiscard]] std::uint32_t source(std::uint32_t host) const { return hosts_[host].source; }
+  [[nodiscard]] std::uint32_t stream(std::uint32_t member) const { return members_[member].stream; }
+  // The member that has sent a heartbeat since the last call.
+  std::optional<std::uint32_t> spoken() { return std::exchange(spoken_, std::nullopt); }
+
+  // What decides how it goes on, if all are calm: no frame was asked for again or is missing.
+  [[nodiscard]] bool calm() const;
+  void hash(StateHash& state) const;
+  // Where each stream is: its first sender's next frame.
+  [[nodiscard]] std::vector<Seq> bases() const;
+  // How often so many frames of each stream can pass before a message ends.
+  [[nodiscard]] std::uint64_t room(const std::vector<std::uint32_t>& frames) const;
+  // So many frames of each stream have passed, which took `by`.
+  void skip(Picos by, const std::vector<std::uint32_t>& frames);
   // When a member last took a frame that it did not have.
   [[nodiscard]] Picos progressed_at() const { return progressed_at_; }
   [[nodiscard]] std::size_t members() const { return members_.size(); }
@@ -76,6 +90,8 @@ class NicModel {
   struct Member {
     std::uint32_t host;
     std::uint32_t data_bytes;
+    std::uint32_t stream;
+    std::uint32_t timers;  // the source of their events
     std::optional<NicSender> sender;
     std::optional<NicReceiver> receiver;
     Outlet out;
@@ -88,14 +104,15 @@ class NicModel {
   bool send_one(Host& host, Member& member);
   void send(Host& host, const Member& member, const Frame& frame, std::size_t bytes);
   void send_heartbeat(Host& host, Member& member, std::optional<Seq> missing);
-  void watch_timer(Host& host, std::uint32_t which);
-  void watch_heartbeat(Host& host, std::uint32_t which);
+  void watch_timer(std::uint32_t which);
+  void watch_heartbeat(std::uint32_t which);
   void finish_pulls(const Host& host, Picos delay);
 
   Fabric& fabric_;
   std::vector<Host> hosts_;
   std::vector<Member> members_;
   Picos progressed_at_ = 0;
+  std::optional<std::uint32_t> spoken_;
   std::vector<std::uint32_t> done_;  // operations that the call under way has ended
 };
 

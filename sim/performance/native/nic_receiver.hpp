@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "consumer_window.hpp"
+#include "state_hash.hpp"
 #include "stream_shape.hpp"
 
 namespace catchment::performance {
@@ -86,6 +87,29 @@ class NicReceiver {
   // Of the sums that have come, with their places: what was added up decides it.
   [[nodiscard]] std::uint32_t digest() const { return digest_; }
   [[nodiscard]] std::uint64_t received() const { return received_; }
+
+  // Whether no frame is missing before one that is here.
+  [[nodiscard]] bool calm() const { return missing_.empty() && highest_ == window_.ack(); }
+  // Whether all that is here has been handed over.
+  [[nodiscard]] bool drained() const { return !window_.ready(); }
+  void hash(StateHash& state, std::uint32_t stream) const {
+    for (const Seq seq : {window_.ack(), window_.consumed(), said_ack_, said_credit_}) {
+      state.seq(stream, seq);
+    }
+    state.number((elapsed_ ? 1U : 0U) | (flush_ ? 2U : 0U) | (repeat_ ? 4U : 0U));
+    if (!elapsed_) state.time(next_);
+    state.number(pulls_.size());
+  }
+  // So many frames have come, while it was calm and drained.
+  void skip(Picos by, std::uint32_t frames) {
+    next_ += by;
+    if (frames == 0) return;
+    window_ = host::ConsumerWindow(window_.ack() + frames, depth_);
+    said_ack_ += frames;
+    said_credit_ += frames;
+    highest_ += frames;
+    received_ += frames;
+  }
 
  private:
   [[nodiscard]] bool changed() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sender_window.hpp"
+#include "state_hash.hpp"
 #include "stream_shape.hpp"
 
 namespace catchment::performance {
@@ -17,6 +18,7 @@ class NicSender {
   NicSender(const StreamShape& shape, const StreamTimers& timers, wire::PacketType type,
             std::uint32_t identity)
       : timers_(timers),
+        shape_(shape),
         type_(type),
         identity_(identity),
         window_(shape.base, shape.window, shape.slots),
@@ -52,13 +54,17 @@ class NicSender {
   void on_ack(Seq ack, Seq credit, Picos now, std::vector<std::uint32_t>& done) {
     if (window_.on_ack(ack, credit) != host::AckOutcome::kAdvanced) return;
     restart(now);
+    if (disturbed_ && !newer(*disturbed_, ack)) disturbed_.reset();
     while (!messages_.empty() && newer(window_.acked(), messages_.front().last)) {
       done.push_back(messages_.front().operation);
       messages_.pop_front();
     }
   }
 
-  void on_missing(Seq seq) { window_.on_missing(seq); }
+  void on_missing(Seq seq) {
+    window_.on_missing(seq);
+    disturbed_ = window_.next();
+  }
 
   // When the timer runs out, or kForever.
   [[nodiscard]] Picos deadline() const {
@@ -66,6 +72,7 @@ class NicSender {
   }
   void on_timeout(Picos now) {
     window_.on_timeout();
+    disturbed_ = window_.next();
     rto_ = std::min(2 * rto_, timers_.rto_most);
     deadline_ = now + rto_ + timers_.resend_delay;
     ++timeouts_;
@@ -73,6 +80,38 @@ class NicSender {
 
   [[nodiscard]] std::uint64_t timeouts() const { return timeouts_; }
   [[nodiscard]] const host::SenderWindow& window() const { return window_; }
+
+  // Whether no frame under way was asked for again: the window is then what its numbers say.
+  [[nodiscard]] bool calm() const { return !disturbed_; }
+  void hash(StateHash& state) const {
+    const auto unsent =
+        std::count_if(messages_.begin(), messages_.end(),
+                      [this](const Message& one) { return !newer(window_.next(), one.last); });
+    state.seq(shape_.stream, window_.acked());
+    state.seq(shape_.stream, window_.next());
+    state.seq(shape_.stream, window_.credit());
+    state.number(messages_.size());
+    state.number(static_cast<std::uint64_t>(unsent));
+    state.number(static_cast<std::uint64_t>(rto_));
+    state.number(timeouts_);
+    if (window_.outstanding()) state.time(deadline_);
+  }
+  // New frames up to the last one of a message; 0 if the end of another is under way.
+  [[nodiscard]] std::uint32_t room() const {
+    if (messages_.empty() || newer(window_.next(), messages_.front().last)) return 0;
+    return distance(window_.next(), messages_.front().last);
+  }
+  // So many frames were sent, and as many acknowledged; a calm window, and no more than room().
+  void skip(Picos by, std::uint32_t frames) {
+    deadline_ += by;
+    if (frames == 0) return;
+    const Seq base = window_.credit() + frames - shape_.window;
+    host::SenderWindow moved(base, shape_.window, shape_.slots);
+    moved.queue(distance(base, window_.end()));
+    while (moved.next() != window_.next() + frames) moved.take();
+    moved.on_ack(window_.acked() + frames, base + shape_.window);
+    window_ = moved;
+  }
 
  private:
   struct Message {
@@ -94,6 +133,7 @@ class NicSender {
   }
 
   StreamTimers timers_;
+  StreamShape shape_;
   wire::PacketType type_;
   std::uint32_t identity_;
   host::SenderWindow window_;
@@ -101,6 +141,7 @@ class NicSender {
   Picos rto_;
   Picos deadline_ = 0;
   std::uint64_t timeouts_ = 0;
+  std::optional<Seq> disturbed_;  // frames before it were asked for again and are under way
 };
 
 }  // namespace catchment::performance

@@ -21,6 +21,21 @@ class Occupancy {
     most_ = used > most_ ? used : most_;
   }
 
+  // As note(), of as many as before.
+  void settle(world::Picos now) {
+    time_[bin_] += now - since_;
+    since_ = now;
+  }
+  // What came since it was settled with these times happens `times` more, and takes `by`.
+  void repeat(const std::array<world::Picos, kBins>& before, std::uint64_t times, world::Picos by) {
+    for (std::size_t i = 0; i < kBins; ++i) {
+      time_[i] += static_cast<world::Picos>(times) * (time_[i] - before[i]);
+    }
+    since_ += by;
+  }
+  // How many are in use, as far as it is counted.
+  [[nodiscard]] std::size_t bin() const { return bin_; }
+
   // Picoseconds by share of the slots: bin 0 is none, bin i is up to i / 63 of them.
   [[nodiscard]] const std::array<world::Picos, kBins>& time() const { return time_; }
   [[nodiscard]] std::size_t most() const { return most_; }

@@ -22,6 +22,8 @@ bool Simulation::run(std::uint64_t events, Picos end) {
     if (operations.left() == 0) return true;
     if (!fabric.world.step(end, visit)) return true;
     ++events_;
+    if (!trains_) continue;
+    if (const auto speaker = nics.spoken()) trains_->on_heartbeat(*speaker, end);
   }
   return operations.left() == 0;
 }
@@ -33,6 +35,7 @@ Picos Simulation::idle() const {
 
 void Simulation::happen(const world::Event<Happening>& event) {
   const Happening& what = event.payload;
+  if (trains_ && is_appointed(what.what)) trains_->on_appointment();
   switch (what.what) {
     case What::kAtSwitch:
       return switches.on_frame(what.target, what.frame);

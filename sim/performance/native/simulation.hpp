@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fabric.hpp"
 #include "nic_model.hpp"
 #include "operations.hpp"
 #include "switch_model.hpp"
+#include "trains.hpp"
 
 namespace catchment::performance {
 
@@ -40,6 +42,11 @@ class Simulation {
   Operations operations;
 
   void add_incident(Picos at, const Incident& incident);
+  // The number of one more stream, for its members and branches.
+  std::uint32_t add_stream() { return streams_++; }
+  // From now on frames are carried in trains. Not for hosts in software: their endpoints have no
+  // state that can be compared.
+  void carry_trains() { trains_.emplace(fabric, nics, switches); }
   // Streams and operations begin.
   void start();
   // At most so many events more, until all operations have ended or it is `end`. True: it is over.
@@ -48,6 +55,7 @@ class Simulation {
   // For how long nothing has come of anything.
   [[nodiscard]] Picos idle() const;
   [[nodiscard]] std::uint64_t events() const { return events_; }
+  [[nodiscard]] const std::optional<Trains>& trains() const { return trains_; }
 
  private:
   void happen(const world::Event<Happening>& event);
@@ -56,6 +64,8 @@ class Simulation {
   std::uint32_t source_;
   std::vector<Incident> incidents_;
   std::uint64_t events_ = 0;
+  std::uint32_t streams_ = 0;
+  std::optional<Trains> trains_;
 };
 
 }  // namespace catchment::performance

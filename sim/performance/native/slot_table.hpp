@@ -1,12 +1,14 @@
 // The slots of one stream in one switch: whose vectors are in, and what they add up to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "catchment/common/serial.hpp"
+#include "state_hash.hpp"
 
 namespace catchment::performance {
 
@@ -58,6 +60,25 @@ class SlotTable {
   // Slots that wait for somebody.
   [[nodiscard]] std::size_t occupied() const { return occupied_; }
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
+
+  void hash(StateHash& state, std::uint32_t stream) const {
+    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+      const std::uint32_t place = (state.base(stream) + i) & mask_;
+      state.seq(stream, slots_[place].tag);
+      state.number(slots_[place].count);
+      for (std::size_t word = 0; word < words_; ++word) {
+        state.number(present_[place * words_ + word]);
+      }
+    }
+  }
+  // The stream is so many frames further.
+  void skip(std::uint32_t frames) {
+    for (Slot& slot : slots_) slot.tag += frames;
+    const auto moved = static_cast<std::ptrdiff_t>(frames & mask_);
+    std::rotate(slots_.begin(), slots_.end() - moved, slots_.end());
+    const auto words = static_cast<std::ptrdiff_t>(words_);
+    std::rotate(present_.begin(), present_.end() - moved * words, present_.end());
+  }
 
  private:
   struct Slot {

@@ -12,6 +12,7 @@ struct StreamShape {
   std::uint32_t window = 1;      // D: frames in flight, or held
   std::uint32_t slots = 1;       // T
   std::uint32_t data_bytes = 0;  // of a data frame, without FCS
+  std::uint32_t stream = 0;      // which one it is, of all of the simulation
 };
 
 // Latencies of the protocol in a NIC.

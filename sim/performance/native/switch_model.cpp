@@ -126,6 +126,48 @@ void SwitchModel::merge(Branch& branch, std::uint32_t wid, Frame frame, Picos re
   to_members(branch, frame, ready);
 }
 
+void SwitchModel::hash(StateHash& state) const {
+  for (const Switch& each : switches_) {
+    state.free_at(each.free_at);
+    state.number(each.down ? 1 : 0);
+  }
+  for (const Branch& branch : branches_) {
+    const std::uint32_t stream = branch.shape.stream;
+    if (branch.slots) branch.slots->hash(state, stream);
+    branch.windows.hash(state, stream);
+    state.number(branch.acked ? 1 : 0);
+    if (branch.acked) state.seq(stream, *branch.acked);
+    state.number(branch.occupancy.bin());
+  }
+}
+
+void SwitchModel::settle() {
+  for (Branch& branch : branches_) branch.occupancy.settle(fabric_.world.now());
+}
+
+SwitchCounts SwitchModel::counts() const {
+  SwitchCounts out{drops_, {}};
+  for (const Branch& branch : branches_) out.occupancy.push_back(branch.occupancy.time());
+  return out;
+}
+
+void SwitchModel::repeat(const SwitchCounts& before, std::uint64_t times, Picos by,
+                         const std::vector<std::uint32_t>& frames) {
+  for (std::size_t i = 0; i < drops_.size(); ++i) {
+    drops_[i] += times * (drops_[i] - before.drops[i]);
+  }
+  for (Switch& each : switches_) each.free_at += by;
+  for (std::size_t i = 0; i < branches_.size(); ++i) {
+    Branch& branch = branches_[i];
+    const std::uint32_t further = frames[branch.shape.stream];
+    branch.occupancy.repeat(before.occupancy[i], times, by);
+    if (further == 0) continue;
+    if (branch.slots) branch.slots->skip(further);
+    branch.windows.skip(further);
+    if (branch.acked) *branch.acked += further;
+  }
+}
+
 void SwitchModel::send(const Branch& branch, const Outlet& out, const Frame& frame, Picos ready) {
   const std::size_t bytes = carries_data(frame.type) ? branch.shape.data_bytes : kHeaderFrame;
   fabric_.send(out, frame, bytes, ready);

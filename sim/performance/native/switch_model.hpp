@@ -27,9 +27,18 @@ struct BranchShape {
   std::uint32_t slots = 0;       // T; 0: nothing is added up
   Seq base = 0;                  // the first sequence number
   std::uint32_t data_bytes = 0;  // of its data frames, without FCS
+  std::uint32_t stream = 0;      // which one it is, of all of the simulation
 };
 
 enum class Drop : std::uint8_t { kOldSeq, kBeyondWindow, kWrongDirection, kDown, kCount };
+
+using DropCounts = std::array<std::uint64_t, static_cast<std::size_t>(Drop::kCount)>;
+
+// What switches have counted.
+struct SwitchCounts {
+  DropCounts drops{};
+  std::vector<std::array<Picos, Occupancy::kBins>> occupancy;  // by branch
+};
 
 class SwitchModel {
  public:
@@ -58,6 +67,20 @@ class SwitchModel {
   [[nodiscard]] const BranchShape& shape(std::uint32_t branch) const {
     return branches_[branch].shape;
   }
+
+  [[nodiscard]] std::uint32_t stream(std::uint32_t row) const {
+    return branches_[rows_[row].branch].shape.stream;
+  }
+
+  // What decides how it goes on.
+  void hash(StateHash& state) const;
+  // Slots that are in use have been so until now.
+  void settle();
+  [[nodiscard]] SwitchCounts counts() const;
+  // What happened since these counts happens `times` more, which takes `by`; each stream is so many
+  // frames further.
+  void repeat(const SwitchCounts& before, std::uint64_t times, Picos by,
+              const std::vector<std::uint32_t>& frames);
 
  private:
   struct Switch {
@@ -95,7 +118,7 @@ class SwitchModel {
   std::vector<Switch> switches_;
   std::vector<Branch> branches_;
   std::vector<Row> rows_;
-  std::array<std::uint64_t, static_cast<std::size_t>(Drop::kCount)> drops_{};
+  DropCounts drops_{};
 };
 
 }  // namespace catchment::performance

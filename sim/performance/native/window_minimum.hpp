@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catchment/common/serial.hpp"
+#include "state_hash.hpp"
 
 namespace catchment::performance {
 
@@ -24,6 +25,12 @@ class SerialMinimum {
     if (held == least_ && --holders_ == 0) search();
   }
   [[nodiscard]] Seq least() const { return least_; }
+  [[nodiscard]] Seq of(std::uint32_t member) const { return values_[member]; }
+  // So many frames further, all of them.
+  void skip(std::uint32_t frames) {
+    for (Seq& value : values_) value += frames;
+    least_ += frames;
+  }
 
   // Finds the minimum; before the first call there is none.
   void search() {
@@ -71,6 +78,27 @@ class WindowMinimum {
     told_ack_ = ack();
     told_credit_ = credit();
     return true;
+  }
+
+  void hash(StateHash& state, std::uint32_t stream) const {
+    state.number(count_);
+    for (std::uint32_t member = 0; member < heard_.size(); ++member) {
+      state.number(heard_[member] ? 1 : 0);
+      if (!heard_[member]) continue;
+      state.seq(stream, ack_.of(member));
+      state.seq(stream, credit_.of(member));
+    }
+    state.number(told_ ? 1 : 0);
+    if (!told_) return;
+    state.seq(stream, told_ack_);
+    state.seq(stream, told_credit_);
+  }
+  // The stream is so many frames further; what nobody has said stays unsaid.
+  void skip(std::uint32_t frames) {
+    ack_.skip(frames);
+    credit_.skip(frames);
+    told_ack_ += frames;
+    told_credit_ += frames;
   }
 
  private:

@@ -74,6 +74,19 @@ class Line {
     return static_cast<std::size_t>((free_at_ - now) / timing_.byte);
   }
 
+  /// Whether frames arrive, once each, when serialization and propagation are over.
+  [[nodiscard]] bool clear() const { return stream_.clear(faults) && faults.jitter == 0; }
+
+  /// What a clear line did since its counts were `before` happens `times` more, and takes `by`.
+  void repeat(const LineCounts& before, std::uint64_t times, Picos by) {
+    const std::uint64_t frames = times * (counts_.frames - before.frames);
+    counts_.frames += frames;
+    counts_.bytes += times * (counts_.bytes - before.bytes);
+    counts_.dropped += times * (counts_.dropped - before.dropped);
+    stream_.pass(frames);
+    free_at_ += by;
+  }
+
   /// Loses `count` frames after `skip` others; of this kind, if one is given.
   void lose(std::optional<std::uint8_t> kind, std::uint64_t skip, std::uint64_t count) {
     stream_.targeted.add(kind, skip, count);

@@ -68,6 +68,18 @@ class TimingWheel {
     return event;
   }
 
+  /// Shows visit() every event, in no order.
+  template <typename Visit>
+  void each(Visit&& visit) const {
+    for (const Entry& event : ready_) visit(event);
+    for (const auto& bucket : buckets_) {
+      for (const Entry& event : bucket) visit(event);
+    }
+    for (const auto& turn : beyond_) {
+      for (const Entry& event : turn.second) visit(event);
+    }
+  }
+
  private:
   static constexpr int kBucketBits = 12;  // of picoseconds
   static constexpr int kTurnBits = 16;    // of buckets

@@ -55,6 +55,26 @@ class World {
     if (end > now_) now_ = end;
   }
 
+  /// Shows visit() every event that is due, in no order.
+  template <typename Visit>
+  void each(Visit&& visit) const {
+    wheel_.each(visit);
+  }
+
+  /// Sets the clock `by` ahead without anything happening: change(event) moves what is due to when
+  /// it is due then, not before that time.
+  template <typename Change>
+  void skip(Picos by, Change&& change) {
+    TimingWheel<Payload> wheel;
+    now_ += by;
+    wheel_.each([&](Entry event) {
+      change(event);
+      if (event.at < now_) throw std::logic_error("an event that is due cannot be skipped");
+      wheel.push(std::move(event));
+    });
+    wheel_ = std::move(wheel);
+  }
+
  private:
   static constexpr std::uint32_t kNode = 1U << 31U;
 

@@ -32,6 +32,8 @@ struct FaultRates {
   [[nodiscard]] bool changes_frames() const {
     return loss > 0 || damage > 0 || duplicate > 0 || burst.enter > 0;
   }
+  /// Whether nothing ever happens to a frame.
+  [[nodiscard]] bool none() const { return !changes_frames() && reorder <= 0 && replay <= 0; }
 };
 
 /// What happens to a copy of a frame; `hold` and `jitter` are uniform over 64 bits, for the owner
@@ -59,6 +61,8 @@ class TargetedLosses {
   void add(std::optional<std::uint8_t> kind, std::uint64_t skip, std::uint64_t count) {
     if (count != 0) orders_.push_back({kind, skip, count});
   }
+
+  [[nodiscard]] bool none() const { return orders_.empty(); }
 
   /// Whether the next frame is one of them. Of two orders that it matches the older one counts it.
   bool hit(std::uint8_t kind) {
@@ -127,6 +131,13 @@ class FaultStream {
   }
 
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
+
+  /// Whether frames pass at `rates` as if there were no faults.
+  [[nodiscard]] bool clear(const FaultRates& rates) const {
+    return !bad_ && rates.none() && targeted.none();
+  }
+  /// So many frames passed unseen; only while the line is clear.
+  void pass(std::uint64_t frames) { frames_ += frames; }
 
  private:
   // Parts of what is drawn for a frame.
