@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress
 
-from catchment.cli.output import JsonOption, print_json
+from catchment.cli.output import JsonOption, print_json, print_table
 from catchment.controlplane.errors import ControlPlaneError
 
 
@@ -24,6 +25,14 @@ def simulate_step(
     group: Annotated[int, typer.Option(help="Ranks of a partition group of MiCS.", min=1)] = 8,
     allreduce: Annotated[str, typer.Option(help="allreduce (sums in switches) or ring.")] = "allreduce",
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE: a dotted key of the cluster.")] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="KEY=VALUE,VALUE,...: run with each; layers, hidden, batch, sequence, micro_steps, group, allreduce "
+            "or a dotted key of the cluster; several keys: with every pair."
+        ),
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Of a sweep.", min=1)] = 2,
     et: Annotated[Path | None, typer.Option(help="Folder of Chakra traces, NAME.RANK.et.", file_okay=False)] = None,
     scale: Annotated[
         bool, typer.Option("--scale", help="Let the traces of --et, all alike, stand for every GPU of the cluster.")
@@ -34,35 +43,44 @@ def simulate_step(
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a step of training in flow mode (docs/reference/simulate.md)."""
-    from catchment.sim.performance.cluster_file import load_cluster  # noqa: PLC0415  only this verb needs these
-    from catchment.sim.performance.requests import pair  # noqa: PLC0415
-    from catchment.sim.performance.steps.chakra import read_traces, write_traces  # noqa: PLC0415
+    from catchment.sim.performance.requests import pair  # noqa: PLC0415  only this verb needs these
+    from catchment.sim.performance.steps.chakra import write_traces  # noqa: PLC0415
     from catchment.sim.performance.steps.generate import GENERATORS, Step, rank_count  # noqa: PLC0415
-    from catchment.sim.performance.steps.run import run_step  # noqa: PLC0415
-    from catchment.sim.performance.steps.scaling import one_for_all  # noqa: PLC0415
+    from catchment.sim.performance.steps.requests import StepRequest, run_steps  # noqa: PLC0415
     from catchment.sim.performance.steps.transformer import Transformer  # noqa: PLC0415
     from catchment.sim.performance.timeline import write_timeline  # noqa: PLC0415
 
-    found = load_cluster(cluster, dict(map(pair, settings or [])))
-    if (system == "et") != (et is not None):
-        raise ControlPlaneError("traces are simulated with `et --et FOLDER`")
     step = Step(Transformer(layers, hidden, batch, sequence), micro_steps, group)
-    if scale and et is None:
-        raise ControlPlaneError("--scale is for the traces of --et")
-    if et is not None:
-        traces = read_traces(et, found.node.flops)
-        traces = [one_for_all(traces)] if scale else traces
-    elif system in GENERATORS:
-        traces = [GENERATORS[system](found, step, 0)]
-    else:
-        raise ControlPlaneError(f"no system {system!r}; there are {', '.join(GENERATORS)}, and et")
-    outcome, spans = run_step(found, traces, allreduce=allreduce, seed=seed)
+    request = StepRequest(
+        system, cluster, step, dict(map(pair, settings or [])), allreduce=allreduce, et=et, scale=scale, seed=seed
+    )
+    requests = request.swept(sweep or [])
+    if sweep:
+        if trace is not None or write_et is not None:
+            raise ControlPlaneError("--trace and --write-et are of one step: no --sweep")
+        with Progress(transient=True, disable=as_json) as bar:
+            task = bar.add_task(f"simulate {system}", total=1.0)
+            outcomes = run_steps(requests, processes, lambda share: bar.update(task, completed=share))
+        if as_json:
+            print_json([{"settings": dict(one.varied), **asdict(outcome)} for one, outcome in outcomes])
+            return
+        rows = [
+            (", ".join(f"{key}={value}" for key, value in one.varied.items()), str(outcome.ranks),
+             *(f"{each:.4f}" for each in (outcome.seconds, outcome.computing, outcome.communicating)),
+             f"{100 * outcome.exposed:.1f} %")
+            for one, outcome in outcomes
+        ]  # fmt: skip
+        columns = ("settings", "ranks", "step, s", "computing, s", "communicating, s", "exposed")
+        print_table(f"{system} on {cluster}", columns, rows)
+        return
+    outcome, spans = request.run()
     try:
         if trace is not None:
             write_timeline(trace, (span.bar for span in spans))
         if write_et is not None:
+            found = request.load()
             every = (GENERATORS[system](found, step, rank) for rank in range(rank_count(found)))
-            write_traces(write_et, system, traces if et is not None else every)
+            write_traces(write_et, system, request.traces(found) if et is not None else every)
     except OSError as error:
         raise ControlPlaneError(f"cannot write {error.filename}: {error.strerror}") from error
     if as_json:

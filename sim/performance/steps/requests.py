@@ -1,0 +1,128 @@
+"""What the command line asks for: a step of training on a cluster, and sweeps over its settings in processes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from catchment.sim.performance.cluster import Cluster
+from catchment.sim.performance.cluster_file import load_cluster
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.requests import pair
+from catchment.sim.performance.steps.chakra import read_traces
+from catchment.sim.performance.steps.execute import Span
+from catchment.sim.performance.steps.generate import GENERATORS, Step
+from catchment.sim.performance.steps.graph import Trace
+from catchment.sim.performance.steps.run import StepOutcome, run_step
+from catchment.sim.performance.steps.scaling import one_for_all
+from catchment.sim.performance.steps.transformer import Transformer
+
+ET = "et"
+"""The system whose steps are traces."""
+_OF_THE_MODEL = ("layers", "hidden", "batch", "sequence")
+_OF_THE_STEP = ("micro_steps", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """One simulation of a step.
+
+    Attributes:
+        system: of `GENERATORS`, or "et" for the traces of folder `et`; `scale`: one of them stands for every GPU.
+        settings: dotted keys of the cluster -> text.
+        varied: what a sweep varies, for its report.
+    """
+
+    system: str
+    cluster: Path
+    step: Step
+    settings: Mapping[str, str] = field(default_factory=dict)
+    varied: Mapping[str, str] = field(default_factory=dict)
+    allreduce: str = "allreduce"
+    et: Path | None = None
+    scale: bool = False
+    seed: int = 1
+
+    def swept(self, sweeps: Sequence[str]) -> list[StepRequest]:
+        """This one with each combination of `KEY=VALUE,VALUE,...`; each checked before anything runs.
+
+        Raises:
+            PerformanceError: a key or a value that there is not.
+        """
+        choices = [[(key, value) for value in values.split(",")] for key, values in map(pair, sweeps)]
+        requests = [self._with(dict(varied)) for varied in itertools.product(*choices)]
+        for request in requests:
+            request.traces(request.load())
+        return requests
+
+    def load(self) -> Cluster:
+        """The cluster, with the settings."""
+        return load_cluster(self.cluster, dict(self.settings))
+
+    def traces(self, cluster: Cluster) -> list[Trace]:
+        """What ranks do.
+
+        Raises:
+            PerformanceError: no such system, or traces without `et`.
+        """
+        if (self.system == ET) != (self.et is not None):
+            raise PerformanceError("traces are simulated with `et --et FOLDER`")
+        if self.et is not None:
+            read = read_traces(self.et, cluster.node.flops)
+            return [one_for_all(read)] if self.scale else read
+        if self.scale:
+            raise PerformanceError("--scale is for the traces of --et")
+        if self.system not in GENERATORS:
+            raise PerformanceError(f"no system {self.system!r}; there are {', '.join(GENERATORS)}, and {ET}")
+        return [GENERATORS[self.system](cluster, self.step, 0)]
+
+    def run(self) -> tuple[StepOutcome, list[Span]]:
+        """Simulate it: what it gave, and what ran when."""
+        cluster = self.load()
+        return run_step(cluster, self.traces(cluster), allreduce=self.allreduce, seed=self.seed)
+
+    def _with(self, varied: Mapping[str, str]) -> StepRequest:
+        request = replace(self, varied=varied, settings={**self.settings, **_dotted(varied)})
+        for key, value in varied.items():
+            if key == "allreduce":
+                request = replace(request, allreduce=value)
+            elif "." not in key:
+                request = replace(request, step=_changed(request.step, key, value))
+        return request
+
+
+def _dotted(varied: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in varied.items() if "." in key}
+
+
+def _changed(step: Step, key: str, value: str) -> Step:
+    if key not in (*_OF_THE_MODEL, *_OF_THE_STEP):
+        raise PerformanceError(
+            f"a step has no {key!r}; it has {', '.join((*_OF_THE_MODEL, *_OF_THE_STEP))}, allreduce, and keys with a "
+            "dot are the cluster's, as links.host"
+        )
+    if not value.isdecimal() or int(value) < 1:
+        raise PerformanceError(f"{key}={value}: give a number from 1")
+    if key in _OF_THE_STEP:
+        return replace(step, **{key: int(value)})
+    model: Transformer = replace(step.model, **{key: int(value)})
+    return replace(step, model=model)
+
+
+def run_steps(
+    requests: Sequence[StepRequest], processes: int, progress: Callable[[float], None]
+) -> list[tuple[StepRequest, StepOutcome]]:
+    """Run them in so many processes; `progress` is told the share that is done."""
+    outcomes = []
+    with ProcessPoolExecutor(min(processes, len(requests))) as pool:
+        for outcome in pool.map(_outcome, requests):
+            outcomes.append(outcome)
+            progress(len(outcomes) / len(requests))
+    return list(zip(requests, outcomes, strict=True))
+
+
+def _outcome(request: StepRequest) -> StepOutcome:
+    return request.run()[0]

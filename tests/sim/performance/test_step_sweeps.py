@@ -1,0 +1,47 @@
+"""Steps of training with every combination of settings, in processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from catchment.checkout import ROOT
+from catchment.sim.performance.errors import PerformanceError
+from catchment.sim.performance.steps.generate import Step
+from catchment.sim.performance.steps.requests import StepRequest, run_steps
+from catchment.sim.performance.steps.transformer import Transformer
+
+REQUEST = StepRequest("ddp", ROOT / "sim" / "clusters" / "four-racks.yaml", Step(Transformer(4, 1024)))
+
+
+def test_each_combination_is_what_it_is_alone() -> None:
+    sweeps = ["layers=2,4", "links.host=25gbps,100gbps", "allreduce=ring"]
+    shares: list[float] = []
+    outcomes = run_steps(REQUEST.swept(sweeps), 2, shares.append)
+    assert [tuple(request.varied.values()) for request, _ in outcomes] == [
+        (layers, host, "ring") for layers in ("2", "4") for host in ("25gbps", "100gbps")
+    ]
+    for request, outcome in outcomes:
+        alone = StepRequest(
+            "ddp", REQUEST.cluster, Step(Transformer(int(request.varied["layers"]), 1024)),
+            {"links.host": request.varied["links.host"]}, allreduce="ring",
+        )  # fmt: skip
+        assert outcome == alone.run()[0]
+    times = [outcome.seconds for _, outcome in outcomes]
+    assert times[0] > times[1]
+    assert times[3] > times[1]
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "says"),
+    [
+        ("depth=1,2", "no 'depth'"),
+        ("layers=2,x", "layers=x"),
+        ("links.speed=1gbps", "speed"),
+        ("layers", "not KEY=VALUE"),
+        ("node.memory=1MiB", "memory"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused_before_anything_runs(sweep: str, says: str) -> None:
+    with pytest.raises(PerformanceError, match=says):
+        REQUEST.swept([sweep])
