@@ -23,7 +23,8 @@ FILES = (
     "host/test_slot_ring.py", "host/test_state_machines.py", "host/test_transfer.py", "host/test_udp_port.py",
     "p4src/test_protocol.py", "p4src/test_scenarios.py", "p4src/test_switch_model.py", "sim/golden/*",
     "sim/performance/*", "!sim/performance/test_performance_against_cosim.py",
-    "!sim/performance/test_software_hosts.py", "!sim/performance/test_step_sweeps.py", "sim/training/*", "sim/world/*", "softswitch/compiler/*", "structure/*",
+    "!sim/performance/test_software_hosts.py", "!sim/performance/test_step_sweeps.py",
+    "sim/training/*", "sim/world/*", "softswitch/compiler/*", "structure/*",
     "wire/test_glm_numbers.py", "wire/test_udp_frame.py",
 )  # fmt: skip
 _STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
