@@ -18,12 +18,18 @@ from catchment.sim.performance.steps.generate import GENERATORS, Step
 from catchment.sim.performance.steps.graph import Trace
 from catchment.sim.performance.steps.run import StepOutcome, run_step
 from catchment.sim.performance.steps.scaling import one_for_all
-from catchment.sim.performance.steps.transformer import Transformer
 
 ET = "et"
 """The system whose steps are traces."""
-_OF_THE_MODEL = ("layers", "hidden", "batch", "sequence")
-_OF_THE_STEP = ("micro_steps", "group")
+_NUMBERS: dict[str, Callable[[Step, int], Step]] = {
+    "layers": lambda step, number: replace(step, model=replace(step.model, layers=number)),
+    "hidden": lambda step, number: replace(step, model=replace(step.model, hidden=number)),
+    "batch": lambda step, number: replace(step, model=replace(step.model, batch=number)),
+    "sequence": lambda step, number: replace(step, model=replace(step.model, sequence=number)),
+    "micro_steps": lambda step, number: replace(step, micro_steps=number),
+    "group": lambda step, number: replace(step, group=number),
+}
+"""A step's numbers that a sweep may vary: the step with another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +105,14 @@ def _dotted(varied: Mapping[str, str]) -> dict[str, str]:
 
 
 def _changed(step: Step, key: str, value: str) -> Step:
-    if key not in (*_OF_THE_MODEL, *_OF_THE_STEP):
+    if key not in _NUMBERS:
         raise PerformanceError(
-            f"a step has no {key!r}; it has {', '.join((*_OF_THE_MODEL, *_OF_THE_STEP))}, allreduce, and keys with a "
-            "dot are the cluster's, as links.host"
+            f"a step has no {key!r}; it has {', '.join(_NUMBERS)}, allreduce, and keys with a dot are the cluster's, "
+            "as links.host"
         )
     if not value.isdecimal() or int(value) < 1:
         raise PerformanceError(f"{key}={value}: give a number from 1")
-    if key in _OF_THE_STEP:
-        return replace(step, **{key: int(value)})
-    model: Transformer = replace(step.model, **{key: int(value)})
-    return replace(step, model=model)
+    return _NUMBERS[key](step, int(value))
 
 
 def run_steps(
