@@ -24,6 +24,7 @@ MESH = (
     "case_a_groups_own_settings_do_not_lose_the_job",
     "case_a_group_that_a_switch_has_no_room_for_goes_by_gloo",
 )
+MICS = ("case_every_group_is_a_job_of_its_own", "case_a_checkpoint_loads_at_another_partition_size")
 CHOSEN = (
     "case_all_reduce_sums_floats",
     "case_broadcast_carries_any_bytes",
@@ -143,6 +144,24 @@ def test_groups_of_some_ranks_go_through_the_switches(controlled: ControlledLab,
             for rank, host in enumerate(hosts)
         }  # fmt: skip
         check_cases(run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts}), MESH)
+
+
+@pytest.mark.parametrize("case", MICS)  # each with a job of its own, since parts end with their job
+def test_a_sharded_model_has_jobs_that_the_controller_makes(
+    controlled: ControlledLab, case: str, tmp_path: Path
+) -> None:
+    """Two nodes of two ranks, each a host: lanes go between the racks."""
+    skip_on(controlled)
+    hosts = ["w0", "w1", "w2", "w3"]
+    with controlled.job("torch", hosts, root=None, slots=8) as token:
+        commands = {
+            host: [
+                str(CASES / "member.py"), str(CASES / "mics_cases.py"), str(rank), "4", str(tmp_path / "store"), "120",
+                case,
+            ]
+            for rank, host in enumerate(hosts)
+        }  # fmt: skip
+        check_cases(run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts}), [case])
 
 
 def describe(lab: ControlledLab) -> dict[str, object]:

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import torch.distributed as dist
@@ -65,7 +66,15 @@ class MiCS(ShardedModel):
             options = replace(options, partition_size=_chosen(model, options, layers, world, size))
         assert options.partition_size != "auto"
         groups = Groups.of(world, options.partition_size, size)
-        super().__init__(model, options, Links.open(groups, rank, _open, hierarchical=options.hierarchical), layers)
+        self._groups: list[dist.ProcessGroup] = []
+        opener = partial(_open, self._groups)
+        super().__init__(model, options, Links.open(groups, rank, opener, hierarchical=options.hierarchical), layers)
+
+    def close(self) -> None:
+        """Remove the hooks, and end the groups: their jobs are free for others."""
+        super().close()
+        while self._groups:
+            dist.destroy_process_group(self._groups.pop())
 
 
 def _node_size(world: int) -> int:
@@ -96,14 +105,15 @@ def _host_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _open(purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]:
-    """A communicator of this rank's group; all ranks make all groups."""
+def _open(opened: list[dist.ProcessGroup], purpose: str, groups: Sequence[Ranks]) -> tuple[Communicator, Explain]:
+    """A communicator of this rank's group, which is added to `opened`; all ranks make all groups."""
     rank = dist.get_rank()
     own = None
     for ranks in groups:
         made = dist.new_group(list(ranks), group_desc=purpose)
         if rank in ranks:
             own = made
+            opened.append(made)
     switch = switch_of(own)
     if switch is None:
         raise ShardingError(

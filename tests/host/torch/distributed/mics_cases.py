@@ -100,6 +100,27 @@ def case_a_checkpoint_loads_at_another_partition_size(rank: int, size: int) -> N
         assert "there is no checkpoint in" in refused(lambda: load(wider, Path(folder[0]) / "none"))
 
 
+def case_every_group_is_a_job_of_its_own(rank: int, size: int) -> None:
+    generations: list[int] = []
+    for partition_size, kinds in ((4, 4), (2, 3)):  # lanes and nodes; one node, and replicas
+        with MiCS(model(), options(partition_size), node_size=2) as mics:
+            train(mics, torch.optim.AdamW(mics.parameters(), lr=0.01), range(STEPS))
+            lines = [line.communicator for line in mics.links.lines if line.communicator is not None]
+            assert len(lines) == kinds
+            generations += [communicator.stream.gen for communicator in lines]
+            found = weights(mics)
+        for own, right in zip(found, reference(STEPS), strict=True):
+            assert torch.equal(own, right)
+    assert len(set(generations)) == len(generations), generations
+
+
+def case_a_closed_model_leaves_no_groups(rank: int, size: int) -> None:
+    before = len(dist.distributed_c10d._world.pg_map)
+    with MiCS(model(), options(2), node_size=2):
+        assert len(dist.distributed_c10d._world.pg_map) == before + 3
+    assert len(dist.distributed_c10d._world.pg_map) == before
+
+
 def case_bf16_layers_train(rank: int, size: int) -> None:
     before = float((model()(batch(rank, 0, 0)).detach() ** 2).mean())
     with MiCS(model(), options(4, param_dtype=torch.bfloat16), node_size=2) as mics:
