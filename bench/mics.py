@@ -1,13 +1,22 @@
-"""`make bench-mics`: what a sharded model moves between nodes, beside the formulas; its bits beside DDP's."""
+"""`make bench-mics`: what a sharded model moves between nodes, beside the formulas; its bits beside DDP's; its times.
+
+`python -m bench.mics --links demo=20 --links 8M=60` is for other models or rates (Mb/s) of the timed part, which needs
+root and iproute2 for FSDP2's links, and a quarter of an hour; `--no-timed` leaves it out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Annotated
 
 import torch
+import typer
 from torch import nn
 
+from bench.mics_links import measured
+from bench.mics_losses import figure_16
+from bench.mics_rings import counted
 from bench.report import Figure, publish
 from catchment.host.torch.sharded.gather import Gatherer
 from catchment.host.torch.sharded.groups import Groups
@@ -15,9 +24,11 @@ from catchment.host.torch.sharded.layout import ShardLayout
 from catchment.host.torch.sharded.links import Line, Links
 from catchment.host.torch.sharded.options import MiCSOptions
 from catchment.host.torch.sharded.session import ShardedModel
+from catchment.program import run_program
 from catchment.sim.lab.rank_lab import RankLab, together
 
 NODE, GATHERED = 8, 1 << 18
+LINKS = ["demo=20", "8M=60"]
 MICRO_STEPS, STEPS = 4, 2
 WIDTH, LAYERS = 128, 4
 
@@ -153,12 +164,22 @@ def hops() -> list[Figure]:
     return found
 
 
-def main() -> None:
+def main(
+    *,
+    timed: Annotated[bool, typer.Option(help="Measure on links between namespaces, too.")] = True,
+    links: Annotated[
+        list[str], typer.Option(help="MODEL=RATE: the model, demo or 8M, and the Mb/s of each rank's link.")
+    ] = LINKS,
+) -> None:
     """Run it."""
-    publish(
-        "mics", [*volumes(), *hops()], ["rings are enumerated step by step; what goes through the switch is counted"]
-    )
+    figures = [*volumes(), *hops(), *figure_16()]
+    if timed:
+        figures.append(counted())
+    for each in links if timed else ():
+        name, _, rate = each.partition("=")
+        figures += measured(name, int(float(rate) * 1e6))
+    publish("mics", figures, ["ring gathers are enumerated step by step; all else is counted"])
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)
