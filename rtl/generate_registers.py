@@ -11,10 +11,10 @@ import typer
 from catchment.checkout import ROOT
 from catchment.program import run_program
 from catchment.rtl.regmap import cpp, markdown, python, systemverilog
-from catchment.rtl.regmap.load import GLM_SOURCE, SOURCE, load
+from catchment.rtl.regmap.load import GLM_SOURCE, SOURCE, SYNC_SOURCE, load
 from catchment.rtl.regmap.model import RegisterMap, RegisterMapError
 
-PAGES = {SOURCE: "registers.md", GLM_SOURCE: "glm-registers.md"}
+PAGES = {SOURCE: "registers.md", GLM_SOURCE: "glm-registers.md", SYNC_SOURCE: "sync-registers.md"}
 
 
 def outputs(registers: RegisterMap, page: str) -> dict[Path, str]:

@@ -22,6 +22,8 @@ PACKAGES = (
     RTL.parent / "wire" / "generated" / "glm_numbers_pkg.sv",
     RTL / "generated" / "glm_regs_pkg.sv",
     RTL / "glm" / "glm_pkg.sv",
+    RTL / "generated" / "sync_regs_pkg.sv",
+    RTL / "sync" / "sync_pkg.sv",
 )
 # What files include, by its name alone: tools search INCLUDES.
 HEADERS = (RTL / "common" / "ports.svh", RTL / "common" / "parameters.svh")

@@ -26,6 +26,7 @@ from catchment.wire.generated import constants
 
 SOURCE = ROOT / "rtl" / "registers.toml"
 GLM_SOURCE = ROOT / "rtl" / "glm_registers.toml"
+SYNC_SOURCE = ROOT / "rtl" / "sync_registers.toml"
 WORD = 32
 # Reset values that the wire format gives.
 _CONSTANTS = {"UdpPort": constants.UDP_PORT}

@@ -45,6 +45,8 @@ module sync_core #(
     input  logic                    s_link_valid,
     output logic                    s_link_ready,
     input  logic [511:0]            s_link_data,
+    // high for a clock: there is room for one more
+    output logic                    link_freed,
     output logic                    m_link_valid,
     input  logic                    m_link_ready,
     output logic [511:0]            m_link_data
@@ -206,6 +208,7 @@ module sync_core #(
   wire      end_fire = ending_reg && end_left_reg != '0 && recv_valid && write_ready;
 
   assign done = ending_reg && end_left_reg == '0 && writes_left == '0;
+  assign link_freed = recv_taken;
   assign recv_taken = (fire && takes_link) || end_fire;
   assign write_valid = (can && is_complete && send_ready) || (ending_reg && end_left_reg != '0 && recv_valid);
   assign write_in.address = ending_reg ? end_address_reg : chunk_reg.address + address_t'(first) + address_t'(at_reg);

@@ -83,7 +83,7 @@ module sync_ring #(
         .s_local_valid(local_valid), .s_local_data(local_data),
         .m_write_valid(write_valid), .m_write_ready(!stall_write[i]), .m_write_address(write_address),
         .m_write_data(write_data),
-        .s_link_valid(in_valid[i]), .s_link_ready(in_ready[i]), .s_link_data(in_data[i]),
+        .s_link_valid(in_valid[i]), .s_link_ready(in_ready[i]), .s_link_data(in_data[i]), .link_freed(),
         .m_link_valid(out_valid[i]), .m_link_ready(out_ready[i]), .m_link_data(out_data[i])
     );
 
