@@ -19,7 +19,7 @@ HLS = ROOT / "hls"
 # Stands in for what only Vitis has.
 OPEN = HLS / "open"
 BUILD = ROOT / "build" / "hls"
-KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp")
+KERNELS = ("convert.cpp", "sender.cpp", "consumer.cpp", "glm_engine.cpp", "ring_pass.cpp")
 GENERATED = (ROOT / "wire" / "generated" / "wire_hls.hpp", ROOT / "wire" / "generated" / "glm_numbers.hpp")
 # Where setup puts the wheel that carries ap_int, ap_fixed and hls_stream; its Python part is not used.
 HEADERS = Path(sys.prefix) / "hls" / "hls4ml" / "templates" / "vivado" / "ap_types"
@@ -83,6 +83,16 @@ def glm_scoreboard() -> ctypes.CDLL:
     library = ctypes.CDLL(str(compile_kernels("glm_scoreboard.cpp", "glm_scoreboard.so", "-shared", "-fPIC")))
     library.hls_glm_new.restype = ctypes.c_void_p
     return library
+
+
+@cache
+def ring_scoreboard() -> ctypes.CDLL:
+    """The functions of ring_scoreboard.cpp.
+
+    Raises:
+        HlsError: it does not build.
+    """
+    return ctypes.CDLL(str(compile_kernels("ring_scoreboard.cpp", "ring_scoreboard.so", "-shared", "-fPIC")))
 
 
 def main() -> int:

@@ -7,6 +7,7 @@
 
 #include "convert.hpp"
 #include "glm_engine.hpp"
+#include "ring_pass.hpp"
 #include "transport.hpp"
 
 namespace {
@@ -140,6 +141,30 @@ void engine_learns_a_step() {
   check(weights[0] == 1 - 2 && weights[1] == 2 - 1 && weights[2] == 3, "half of the gradient");
 }
 
+// Two devices, three entries: a segment of two and one of one.
+void a_ring_sums() {
+  Entry memories[2][3] = {{1, 2, 3}, {10, 20, Entry(0xffffffffU)}};
+  hls::stream<Entry> forth;
+  hls::stream<Entry> back;
+  for (int pass = 0; pass <= 2; ++pass) {
+    hls::stream<Entry> sent;  // what device 1 sends in a pass is for device 0's next one
+    ring_pass({0, 1, 3, 2, 0}, pass, memories[0], back, forth);
+    if (pass == 0) {
+      ring_pass({1, 1, 3, 2, 0}, pass, memories[1], back, sent);
+    } else {
+      hls::stream<Entry> older;
+      for (int left = pass == 1 ? 2 : 1; left != 0; --left) older.write(forth.read());
+      ring_pass({1, 1, 3, 2, 0}, pass, memories[1], older, sent);
+      check(older.empty(), "a pass takes what the pass before sent");
+    }
+    while (!sent.empty()) back.write(sent.read());
+  }
+  for (const auto& memory : memories)
+    check(memory[0] == 11 && memory[1] == 22 && memory[2] == 2,
+          "each device has the sums, which wrap");
+  check(forth.empty() && back.empty(), "nothing is left on the links");
+}
+
 }  // namespace
 
 int main() {
@@ -147,6 +172,7 @@ int main() {
   sender_keeps_the_credit();
   consumer_hands_over_once();
   engine_learns_a_step();
+  a_ring_sums();
   std::printf("csim: %d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -6,10 +6,10 @@ set flags "-std=c++17 -I$root/hls -I$root/wire/generated"
 file mkdir $root/build/vitis
 cd $root/build/vitis
 
-foreach kernel {float_to_int int_to_float sender consumer glm_forward glm_activation glm_scale glm_backward} {
+foreach kernel {float_to_int int_to_float sender consumer glm_forward glm_activation glm_scale glm_backward ring_pass} {
   open_project -reset $kernel
   set_top catchment::hls_model::$kernel
-  foreach source {convert.cpp sender.cpp consumer.cpp glm_engine.cpp} {
+  foreach source {convert.cpp sender.cpp consumer.cpp glm_engine.cpp ring_pass.cpp} {
     add_files $root/hls/$source -cflags $flags
   }
   add_files -tb $root/hls/csim.cpp -cflags $flags

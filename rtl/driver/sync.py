@@ -31,7 +31,7 @@ class SyncRequest:
         return bool(self.node.done >> self.tensor & 1)
 
     def wait(self, patience: int = 1_000_000) -> None:
-        """Until it is done; `patience`: times that the bus may relax.
+        """Wait until it is done; `patience`: times that the bus may relax.
 
         Raises:
             NicError: it is not done by then.

@@ -124,7 +124,7 @@ class SyncRing:
         self.call("ring_run", clocks, 0)
 
     def run_until_interrupts(self, limit: int) -> None:
-        """Until all devices' interrupts are raised.
+        """Run until all devices' interrupts are raised.
 
         Raises:
             SyncRingError: one is not, after `limit` clocks.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 
 import numpy as np
 import pytest
 
+from catchment.hls.build import ring_scoreboard
 from catchment.rtl.driver.bus import BusError
 from catchment.rtl.driver.errors import NicError
-from catchment.rtl.driver.sync import ENTRY, SyncNode, SyncRequest
+from catchment.rtl.driver.sync import ENTRY, Operation, SyncNode, SyncRequest
 from catchment.rtl.generated import sync_regs
 from catchment.rtl.harness.sync_ring import NodeBus, SyncRing
 
@@ -133,6 +135,21 @@ def test_what_cannot_be_posted_is_refused_and_counted() -> None:
         with pytest.raises(NicError, match="1 to 256"):
             SyncNode(bus, 0, 2, 0)
         assert not node.done
+
+
+@pytest.mark.parametrize("operation", ["sum", "maximum"])
+def test_the_kernel_makes_the_same_memories(operation: Operation, seed: int) -> None:
+    """A chunk by the HLS kernel, pass by pass, and the same tensor by the hardware."""
+    pick = random.Random(seed)
+    devices, entries = pick.randint(2, 16), pick.randint(1, 100)
+    with SyncRing(devices, entries, seed=seed) as ring:
+        filled(ring, np.random.default_rng(seed))
+        modelled = ring.memory.copy()
+        numbers = (devices, entries, int(operation == "maximum"))
+        ring_scoreboard().hls_ring(modelled.ctypes.data_as(ctypes.c_void_p), *map(ctypes.c_uint32, numbers))
+        for request in [node.sync(0, 0, entries * ENTRY, operation) for node in ring.nodes]:
+            request.wait(PATIENCE)
+        assert (ring.memory == modelled).all()
 
 
 def together(ring: SyncRing, register: sync_regs.Register, value: int) -> None:
