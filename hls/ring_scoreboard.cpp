@@ -29,8 +29,8 @@ extern "C" void hls_ring(std::uint32_t* words, std::uint32_t devices, std::uint3
   }
   for (std::uint32_t i = 0; i < devices * entries * kLanes; ++i) {
     const std::uint32_t lane = i % kLanes;
-    words[i] = ap_uint<32>(memories[i / kLanes / entries][i / kLanes % entries].range(
-                               32 * lane + 31, 32 * lane))
-                   .to_uint();
+    // A shift, as g++ warns over the headers' range of a lane that is not a constant.
+    words[i] =
+        ap_uint<32>(memories[i / kLanes / entries][i / kLanes % entries] >> 32 * lane).to_uint();
   }
 }

@@ -66,6 +66,7 @@ TARGETS = (
     Target("WorkerNIC", "nic", {"ROLE": 0}, lut_aim=25_000, ff_aim=40_000),
     Target("AggNIC", "nic", {"ROLE": 1}),
     Target("sync core, int32", "sync_core", lut_aim=9000),
+    Target("sync core, fp32", "sync_core", {"FP32": 1}, lut_aim=22_000),
     Target("ring link", "ring_link"),
     Target("sync node, two cores", "sync_node", lut_aim=2 * 9000),
     # Table III of P4SGD: the network transport, and an eighth of 8 engines.

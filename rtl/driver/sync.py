@@ -9,9 +9,10 @@ from catchment.rtl.driver.bus import RegisterBus
 from catchment.rtl.driver.errors import NicError
 from catchment.rtl.generated import sync_regs
 from catchment.rtl.regmap.model import Register, RegisterMapError
+from catchment.wire.generated.constants import DataType
 
 ENTRY = 64
-"""Bytes of an entry: 16 lanes of int32."""
+"""Bytes of an entry: 16 lanes."""
 TENSORS = 32
 SYNC_ID = 0x4E59_5343
 _VERSION = 1
@@ -81,7 +82,7 @@ class SyncNode:
     def sync(
         self, tensor: int, address: int, length: int, operation: Operation = "sum", urgent: bool = False
     ) -> SyncRequest:
-        """Post a tensor of int32; all devices must post the same `tensor`, `length` and `operation`, in any order.
+        """Post a tensor of the node's `dtype`; all devices must post the same `tensor`, `length` and `operation`.
 
         Args:
             tensor: 0..31. Even ones go one way around the ring, odd ones the other: two halves use both.
@@ -111,6 +112,12 @@ class SyncNode:
         word = sync_regs.POST.pack(tensor=tensor, urgent=int(urgent), maximum=int(operation == "maximum"))
         self.bus.write(sync_regs.POST.address, word)
         return SyncRequest(self, tensor)
+
+    @property
+    def dtype(self) -> DataType:
+        """Type of its lanes."""
+        fp32 = sync_regs.BUILD.unpack(self.bus.read(sync_regs.BUILD.address))["fp32"]
+        return DataType.FP32 if fp32 else DataType.INT32
 
     @property
     def done(self) -> int:

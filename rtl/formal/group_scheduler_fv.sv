@@ -79,7 +79,7 @@ module group_scheduler_fv
       a_place_stays_free : assert (!leaves || m_message_places == 2'd2 || (s_message_valid && m_message == s_message));
       own_is_said : assert (!(own && !own_ready) || (leaves && m_message.kind == MESSAGE_READY && m_message.tensor == s_tensor
                                                      && m_message.device == position));
-      goes : cover (own_go && m_message.tensor == watched_reg && last == 4'd2 && watched_reg == 5'd7);
+      goes : cover (own_go && m_message.tensor == watched_reg && last == 4'd2 && watched_reg == tensor_t'(3));
       waits : cover (there_reg != everybody && there_reg != '0 && ahead_reg[1] == 2'd1);
       forwards : cover (came_go && leaves);
     end

@@ -14,6 +14,7 @@ constexpr std::uint32_t kVersion = 0x004;  // of this map: goes up when a regist
 constexpr std::uint32_t kBuild = 0x008;  // how it was built
 constexpr Field kBuildEntriesLog2{0, 8};  // log2 of the longest segment's entries
 constexpr Field kBuildTensorsLog2{8, 8};  // log2 of the tensors that can be posted
+constexpr Field kBuildFp32{16, 1};  // lanes are of binary32, else of int32
 
 // ring: Where this device stands. All devices are told before the first of them posts a tensor.
 constexpr std::uint32_t kRing = 0x020;  // place in the ring
@@ -21,7 +22,7 @@ constexpr Field kRingPosition{0, 4};  // of this device; the next one has one mo
 constexpr Field kRingLast{8, 4};  // number of devices, less one: 1..15
 constexpr std::uint32_t kLeastSegment = 0x024;  // entries of the shortest segment, 1..256: as many as a hop has clocks; the same at all devices
 
-// tensors: A tensor is posted when its part of this device is in memory; it is summed when all devices have posted it, and all must post the same length.
+// tensors: A tensor is posted when it is in this device's memory, and summed when all devices have posted it, all with the same length.
 constexpr std::uint32_t kAddress = 0x040;  // of the next posted tensor, in bytes, a multiple of 64
 constexpr std::uint32_t kEntries = 0x048;  // of 64 bytes, of the next posted tensor
 constexpr std::uint32_t kPost = 0x04c;  // posts a tensor; it is refused, and counted, while it is not done, and without entries, or at an address that is no multiple of 64

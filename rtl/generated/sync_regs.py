@@ -26,6 +26,7 @@ BUILD = Register(
     (
         Field('entries_log2', lsb=0, bits=8, reset=0, signed=False, doc="log2 of the longest segment's entries"),
         Field('tensors_log2', lsb=8, bits=8, reset=0, signed=False, doc='log2 of the tensors that can be posted'),
+        Field('fp32', lsb=16, bits=1, reset=0, signed=False, doc='lanes are of binary32, else of int32'),
     ),
     'how it was built',
 )
@@ -49,7 +50,7 @@ LEAST_SEGMENT = Register(
     lock='tensors',
 )
 
-# tensors: A tensor is posted when its part of this device is in memory; it is summed when all devices have posted it, and all must post the same length.
+# tensors: A tensor is posted when it is in this device's memory, and summed when all devices have posted it, all with the same length.
 ADDRESS = Register(
     'ADDRESS', 0x040, 2, 'rw',
     (

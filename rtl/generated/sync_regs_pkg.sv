@@ -49,6 +49,7 @@ package sync_regs_pkg;
     logic [15:0] version;  // of this map: goes up when a register changes its place or meaning
     logic [7:0] build_entries_log2;  // log2 of the longest segment's entries
     logic [7:0] build_tensors_log2;  // log2 of the tensors that can be posted
+    logic build_fp32;  // lanes are of binary32, else of int32
     logic [31:0] posted;  // a bit a tensor: posted, and not done
     logic [31:0] done;  // a bit a tensor: all of it is in memory
     logic [63:0] clocks;  // all clocks
@@ -112,7 +113,7 @@ package sync_regs_pkg;
       12'h058: return control.done_enable;
       12'h000: return status.id;
       12'h004: return {16'b0, status.version};
-      12'h008: return {16'b0, status.build_tensors_log2, status.build_entries_log2};
+      12'h008: return {15'b0, status.build_fp32, status.build_tensors_log2, status.build_entries_log2};
       12'h050: return status.posted;
       12'h054: return status.done;
       12'h100: return status.clocks[31:0];

@@ -27,8 +27,8 @@ class SyncRingError(Exception):
 
 
 @cache
-def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(build("sync_node", _HARNESS)))
+def _library(fp32: bool) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(build("sync_node", _HARNESS, {"FP32": int(fp32)})))
     library.ring_new.restype = ctypes.c_void_p
     library.ring_now.restype = library.ring_broken_laws.restype = ctypes.c_uint64
     return library
@@ -76,12 +76,21 @@ class NodeBus:
 class SyncRing:
     """`devices` nodes with `entries` of memory each, on links of `latency` clocks; a context manager.
 
-    `memory` is theirs: shape (devices, entries, 16), int32.
+    `memory` is theirs: shape (devices, entries, 16), int32; with `fp32` a view of it as float32 is what they sum.
     """
 
-    def __init__(self, devices: int, entries: int, latency: int = 20, seed: int = 1, least_segment: int = 64) -> None:
+    def __init__(
+        self,
+        devices: int,
+        entries: int,
+        latency: int = 20,
+        seed: int = 1,
+        least_segment: int = 64,
+        *,
+        fp32: bool = False,
+    ) -> None:
         self.memory: NDArray[np.int32] = np.zeros((devices, entries, LANES), np.int32)
-        self._library = _library()
+        self._library = _library(fp32)
         self._ring = ctypes.c_void_p(
             self._library.ring_new(
                 ctypes.c_uint32(devices), self.memory.ctypes.data_as(ctypes.c_void_p),

@@ -11,7 +11,9 @@ module sync_core #(
     // of each buffer; a power of two, twice the links' latency in clocks at least
     parameter int unsigned ENTRIES = 256,
     parameter int unsigned ENTRY_BITS = 16,
-    parameter int unsigned ADDRESS_BITS = 32
+    parameter int unsigned ADDRESS_BITS = 32,
+    // lanes are 0: int32, 1: binary32, whose sums depend on the order of the ring
+    parameter bit FP32 = 1'b0
 ) (
     input  logic                    clk,
     input  logic                    rst,
@@ -160,6 +162,7 @@ module sync_core #(
   count_t     at_reg, first, count;
   logic       ending_reg;
   logic [511:0] combined;
+  logic         pipe_enable;
 
   wire takes_link = pass_reg != '0;
   wire takes_local = pass_reg <= 5'(last);
@@ -168,15 +171,44 @@ module sync_core #(
   // What comes in belongs to the last pass of the chunk before until that is done.
   wire mine = state_reg == RUN && !(takes_link && ending_reg);
   wire can = mine && count != '0 && (!takes_link || recv_valid) && (!takes_local || local_valid);
-  wire fire = can && send_ready && (!is_complete || write_ready);
+  wire fire = can && pipe_enable;
   wire segment_done = mine && (count == '0 || (fire && at_reg == count - 1'b1));
 
   assign load = state_reg == IDLE && queue_valid;
   assign local_taken = fire && takes_local;
-  assign send_valid = can && (!is_complete || write_ready);
-  assign send_data = !takes_link ? local_data : takes_local ? combined : recv_data;
 
-  lane_alu alu (.maximum(chunk_reg.maximum), .a(recv_data), .b(local_data), .y(combined));
+  // ---- sums: a pipeline that stalls as a whole, with what goes around the ALU beside it ----------------------------
+  localparam int unsigned Stages = sync_pkg::alu_stages(FP32);
+  typedef struct packed {
+    logic         is_sum;
+    logic         is_complete;
+    address_t     address;
+    logic [511:0] data;
+  } beside_t;
+  beside_t entering, leaving;
+  logic    leaving_valid;
+  logic [Stages-1:0] completes_reg;  // a complete sum is in this stage
+
+  wire leaves = leaving_valid && send_ready && (!leaving.is_complete || write_ready);
+
+  assign entering = '{
+      is_sum: takes_link && takes_local, is_complete: is_complete,
+      address: chunk_reg.address + address_t'(first) + address_t'(at_reg), data: takes_link ? recv_data : local_data
+  };
+  stream_delay #(.WIDTH($bits(beside_t)), .STAGES(Stages)) beside (
+      .clk, .rst, .s_data(entering), .s_valid(can), .enable(pipe_enable),
+      .m_data(leaving), .m_valid(leaving_valid), .m_ready(leaves)
+  );
+  lane_alu #(.FP32(FP32)) alu (
+      .clk, .enable(pipe_enable), .maximum(chunk_reg.maximum), .a(recv_data), .b(local_data), .y(combined)
+  );
+  assign send_valid = leaving_valid && (!leaving.is_complete || write_ready);
+  assign send_data = leaving.is_sum ? combined : leaving.data;
+
+  always_ff @(posedge clk) begin
+    if (rst) completes_reg <= '0;
+    else if (pipe_enable) completes_reg <= Stages'({completes_reg, can && is_complete});
+  end
 
   ring_schedule #(.ENTRY_BITS(ENTRY_BITS)) schedule (
       .clk, .load, .advance(segment_done), .position, .last,
@@ -205,14 +237,16 @@ module sync_core #(
   address_t end_address_reg;
   count_t   end_left_reg;
   wire      hand_over = state_reg == HAND_OVER && !ending_reg;
-  wire      end_fire = ending_reg && end_left_reg != '0 && recv_valid && write_ready;
+  // Older sums are written first.  No new ones come while this pass lasts.
+  wire      end_can = ending_reg && end_left_reg != '0 && recv_valid && completes_reg == '0;
+  wire      end_fire = end_can && write_ready;
 
-  assign done = ending_reg && end_left_reg == '0 && writes_left == '0;
+  assign done = ending_reg && end_left_reg == '0 && completes_reg == '0 && writes_left == '0;
   assign link_freed = recv_taken;
   assign recv_taken = (fire && takes_link) || end_fire;
-  assign write_valid = (can && is_complete && send_ready) || (ending_reg && end_left_reg != '0 && recv_valid);
-  assign write_in.address = ending_reg ? end_address_reg : chunk_reg.address + address_t'(first) + address_t'(at_reg);
-  assign write_in.data = ending_reg ? recv_data : send_data;
+  assign write_valid = (leaving_valid && leaving.is_complete && send_ready) || end_can;
+  assign write_in.address = end_can ? end_address_reg : leaving.address;
+  assign write_in.data = end_can ? recv_data : send_data;
 
   always_ff @(posedge clk) begin
     if (hand_over) begin

@@ -12,7 +12,9 @@ module sync_node
     // of each buffer, and of a segment: a power of two
     parameter int unsigned ENTRIES = 256,
     // entries on their way on a link, a power of two: twice its latency at least
-    parameter int unsigned WINDOW = 256
+    parameter int unsigned WINDOW = 256,
+    // lanes are 0: int32, 1: binary32
+    parameter bit FP32 = 1'b0
 ) (
     input  logic  clk,
     input  logic  rst,
@@ -54,7 +56,7 @@ module sync_node
   logic [1:0]           send_valid, send_ready, came_valid, came_freed;
   logic [1:0][511:0]    send_data, came_data;
 
-  sync_registers #(.ENTRIES_LOG2($clog2(ENTRIES))) registers (
+  sync_registers #(.ENTRIES_LOG2($clog2(ENTRIES)), .FP32(FP32)) registers (
       .clk, .rst, `AXIL_CONNECT(s_axil, s_axil), .control, .post, .post_tensor, .post_urgent, .post_work,
       .done, .done_tensor, .sent(send_valid & send_ready), .damaged, .rewound, .resent, .broken, .memory_error, .irq
   );
@@ -139,7 +141,7 @@ module sync_node
         .written, .done(done[g]), .done_tensor(done_tensor[g])
     );
 
-    sync_core #(.ENTRIES(ENTRIES), .ENTRY_BITS(EntryCountBits), .ADDRESS_BITS(AddressEntryBits)) core (
+    sync_core #(.ENTRIES(ENTRIES), .ENTRY_BITS(EntryCountBits), .ADDRESS_BITS(AddressEntryBits), .FP32(FP32)) core (
         .clk, .rst, .position(place), .last(control.ring_last),
         .start_valid, .start_ready, .start_address, .start_entries, .start_segment, .start_maximum, .done(chunk_done),
         .m_read_valid(read_valid), .m_read_ready(read_ready), .m_read_address(read_address),

@@ -39,8 +39,17 @@ package sync_pkg;
     logic [CrcBits-1:0]   crc;
   } flit_t;
 
+  // Clocks that lane_alu takes.
+  function automatic int unsigned alu_stages(input bit fp32);
+    return fp32 ? 4 : 1;
+  endfunction
+
   // ---- tensors, and what devices tell each other of them ---------------------------------------------------------
+`ifdef FORMAL
+  localparam int unsigned Tensors = 4;
+`else
   localparam int unsigned Tensors = 32;
+`endif
   localparam int unsigned TensorBits = $clog2(Tensors);
   typedef logic [TensorBits-1:0] tensor_t;
 

@@ -6,7 +6,9 @@ module sync_registers
   import sync_regs_pkg::*;
 #(
     // log2 of the longest segment's entries
-    parameter int unsigned ENTRIES_LOG2 = 8
+    parameter int unsigned ENTRIES_LOG2 = 8,
+    // lanes are 0: int32, 1: binary32
+    parameter bit FP32 = 1'b0
 ) (
     input  logic               clk,
     input  logic               rst,
@@ -104,6 +106,7 @@ module sync_registers
     answers.version = 16'd1;
     answers.build_entries_log2 = 8'(ENTRIES_LOG2);
     answers.build_tensors_log2 = 8'(TensorBits);
+    answers.build_fp32 = FP32;
     answers.posted = posted_reg;
     answers.done = done_reg;
   end

@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from catchment.hls.build import ring_scoreboard
 from catchment.rtl.driver.bus import BusError
@@ -14,6 +15,7 @@ from catchment.rtl.driver.errors import NicError
 from catchment.rtl.driver.sync import ENTRY, Operation, SyncNode, SyncRequest
 from catchment.rtl.generated import sync_regs
 from catchment.rtl.harness.sync_ring import NodeBus, SyncRing
+from catchment.wire.generated.constants import DataType
 
 PATIENCE = 4000
 
@@ -150,6 +152,43 @@ def test_the_kernel_makes_the_same_memories(operation: Operation, seed: int) -> 
         for request in [node.sync(0, 0, entries * ENTRY, operation) for node in ring.nodes]:
             request.wait(PATIENCE)
         assert (ring.memory == modelled).all()
+
+
+def ring_order(values: NDArray[np.float32], least: int) -> NDArray[np.float32]:
+    """Sums of (devices, entries, lanes) in the order of the ring: a segment's begins at its own device."""
+    devices, entries = values.shape[:2]
+    most = min(max(entries >> (devices - 1).bit_length() + 3, least), 256)
+    sums, first = np.empty_like(values[0]), 0
+    while first < entries:
+        chunk = min(entries - first, most * devices)
+        segment = -(-chunk // devices)
+        for owner in range(devices):
+            part = slice(first + owner * segment, first + min((owner + 1) * segment, chunk))
+            total = values[owner, part].copy()
+            for hop in range(1, devices):
+                total = values[(owner + hop) % devices, part] + total
+            sums[part] = total
+        first += segment * devices
+    return sums
+
+
+@pytest.mark.slow
+def test_sums_of_binary32_follow_the_ring(seed: int) -> None:
+    """The sum of a segment begins at its device; against the places, devices count the other way."""
+    pick = random.Random(seed)
+    for devices in (2, *pick.sample(range(3, 17), 2)):
+        entries, least = pick.randint(1, 2000), pick.choice((20, 64))
+        with SyncRing(devices, 2 * entries, seed=seed, least_segment=least, fp32=True) as ring:
+            assert ring.nodes[0].dtype is DataType.FP32
+            values = ring.memory.view(np.float32)
+            rng = np.random.default_rng(seed)
+            values[:] = rng.normal(size=values.shape) * 2.0 ** rng.integers(-20, 20, values.shape)
+            expected = [ring_order(values[:, :entries], least), ring_order(values[::-1, entries:], least)]
+            ring.faults(damage=0.005)
+            requests = [node.sync(g, g * entries * ENTRY, entries * ENTRY) for g in range(2) for node in ring.nodes]
+            for request in requests:
+                request.wait(PATIENCE)
+            assert (values == np.concatenate(expected)).all()
 
 
 def together(ring: SyncRing, register: sync_regs.Register, value: int) -> None:
