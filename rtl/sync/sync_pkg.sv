@@ -45,11 +45,7 @@ package sync_pkg;
   endfunction
 
   // ---- tensors, and what devices tell each other of them ---------------------------------------------------------
-`ifdef FORMAL
-  localparam int unsigned Tensors = 4;
-`else
   localparam int unsigned Tensors = 32;
-`endif
   localparam int unsigned TensorBits = $clog2(Tensors);
   typedef logic [TensorBits-1:0] tensor_t;
 
