@@ -15,6 +15,7 @@ from catchment.rtl.driver.errors import NicError
 from catchment.rtl.driver.sync import ENTRY, Operation, SyncNode, SyncRequest
 from catchment.rtl.generated import sync_regs
 from catchment.rtl.harness.sync_ring import NodeBus, SyncRing
+from catchment.rtl.regmap.model import Register
 from catchment.wire.generated.constants import DataType
 
 PATIENCE = 4000
@@ -25,7 +26,7 @@ def filled(ring: SyncRing, rng: np.random.Generator) -> None:
 
 
 def reduce_all(
-    ring: SyncRing, pick: random.Random, tensors: dict[int, tuple[int, int]], operations: dict[int, str]
+    ring: SyncRing, pick: random.Random, tensors: dict[int, tuple[int, int]], operations: dict[int, Operation]
 ) -> None:
     """Every device posts every tensor, in its own order; all are right, and nothing else has changed."""
     expected = ring.memory.copy()
@@ -39,15 +40,14 @@ def reduce_all(
     for node, tensor in posts:
         first, entries = tensors[tensor]
         urgent = pick.random() < 0.3
-        operation = "maximum" if operations[tensor] == "maximum" else "sum"
-        requests.append(node.sync(tensor, first * ENTRY, entries * ENTRY, operation, urgent))
+        requests.append(node.sync(tensor, first * ENTRY, entries * ENTRY, operations[tensor], urgent))
     for request in requests:
         request.wait(PATIENCE)
     wrong = np.argwhere((ring.memory != expected).any(2))
     assert not len(wrong), f"{tensors}, {operations}: (device, entry) {wrong[:5].tolist()}"
 
 
-def counted(ring: SyncRing, register: sync_regs.Register) -> int:
+def counted(ring: SyncRing, register: Register) -> int:
     return sum(node.counter(register) for node in ring.nodes)
 
 
@@ -58,7 +58,7 @@ def check_ring(devices: int, seed: int, faults: bool) -> None:
         entries = pick.choice((1, pick.randint(1, devices), pick.randint(1, 200), pick.randint(200, 900)))
         tensors[tensor] = (top, entries)
         top += entries + pick.randint(0, 3)
-    operations = {tensor: pick.choice(("sum", "sum", "maximum")) for tensor in tensors}
+    operations: dict[int, Operation] = {tensor: "maximum" if pick.random() < 0.3 else "sum" for tensor in tensors}
     latency = pick.choice((1, 20, 60))
     with SyncRing(devices, top + 2, latency, seed, pick.choice((1, 30, 64))) as ring:
         filled(ring, np.random.default_rng(seed))
@@ -158,7 +158,8 @@ def ring_order(values: NDArray[np.float32], least: int) -> NDArray[np.float32]:
     """Sums of (devices, entries, lanes) in the order of the ring: a segment's begins at its own device."""
     devices, entries = values.shape[:2]
     most = min(max(entries >> (devices - 1).bit_length() + 3, least), 256)
-    sums, first = np.empty_like(values[0]), 0
+    sums: NDArray[np.float32] = np.empty_like(values[0])
+    first = 0
     while first < entries:
         chunk = min(entries - first, most * devices)
         segment = -(-chunk // devices)
@@ -191,7 +192,7 @@ def test_sums_of_binary32_follow_the_ring(seed: int) -> None:
             assert (values == np.concatenate(expected)).all()
 
 
-def together(ring: SyncRing, register: sync_regs.Register, value: int) -> None:
+def together(ring: SyncRing, register: Register, value: int) -> None:
     """Write a register of all devices in the same clock."""
     for device in range(len(ring.nodes)):
         ring.call("ring_begin_write", device, register.address, value)
