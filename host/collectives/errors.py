@@ -12,8 +12,8 @@ class CollectiveError(RuntimeError):
 
     Attributes:
         kind: ``mismatch`` the ranks called different operations, or the same with other sizes, types or order;
-            ``missing`` no progress within the timeout because of `peers`; ``unreachable`` nothing was ever heard from
-            the switch; ``used`` an earlier run has used the job's generation; ``cancelled`` a rank cancelled the
+            ``missing`` no progress within the timeout because of `peers`, or `peers` have closed their communicators;
+            ``unreachable`` nothing was ever heard from the switch; ``used`` an earlier run has used the job's generation; ``cancelled`` a rank cancelled the
             operation; ``argument`` the call itself is wrong; ``unsupported`` the switch program cannot do it;
             ``closed`` the communicator was closed; ``forked`` it was made before fork(), in the parent process;
             ``system`` the operating system refused.

@@ -17,6 +17,7 @@
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
 #include "rails/cost_table.hpp"
+#include "rails/lateness.hpp"
 #include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
 #include "sender_window.hpp"
@@ -336,6 +337,12 @@ PYBIND11_MODULE(_machines, module) {
       .def("state", [](const rails::RailHealth& health,
                        std::uint32_t rail) { return static_cast<int>(health.of(rail)); })
       .def("carrier", &rails::RailHealth::carrier);
+
+  py::class_<rails::Lateness>(module, "Lateness")
+      .def(py::init<>())
+      .def("start", &rails::Lateness::start)
+      .def("excuse", &rails::Lateness::excuse)
+      .def("late", &rails::Lateness::late);
 
   module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),
              py::arg("parameters"), py::arg("merged"), py::arg("lanes"), py::arg("param_bytes"),

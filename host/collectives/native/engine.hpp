@@ -53,6 +53,8 @@ class Engine {
   bool cancel(Operation& operation);
   // Receives and sends what there is; true when anything came or went.
   bool turn(Nanos now);
+  // Tells the other ranks that this one goes, and sends nothing from here on.
+  void leave(Nanos now);
   // Fails what is pending and everything that comes.
   void fail(CollectiveFailure failure, Nanos now);
   // Gives the port back; only for an engine that has failed.  No frame comes or goes after it.
@@ -89,6 +91,9 @@ class Engine {
  private:
   // The one rule for each of a vector's senders: signatures, agendas and words are integers.
   static constexpr auto kWords = static_cast<std::uint8_t>(wire::DataType::kINT32);
+
+  // What a heartbeat says besides this rank's window: nothing, how far it is, that it goes.
+  enum class Saying : std::uint8_t { kWindow, kPlace, kLeaves };
 
   std::uint32_t place_of(Seq seq) const { return seq & mask_; }
   std::uint8_t* payload_of(Seq seq) { return &payloads_[place_of(seq) * payload_bytes_]; }
@@ -130,13 +135,15 @@ class Engine {
   void note_cut(Operation& operation, const Cut& cut, bool trial, wire::Header& header);
   void count_cut(Operation& operation, std::uint64_t saturated, std::uint64_t nonfinite);
   void send(Seq seq, bool again, std::uint8_t* room);
-  bool send_heartbeat(bool call, Nanos now);
+  bool send_heartbeat(Saying saying, Nanos now);
   void probe(Nanos now);
   // The time at which the vectors that are not acknowledged are sent again.
   Nanos resend_at() const;
   Scale scale_of_vector(const Operation& operation, std::uint32_t index) const;
 
   void supervise(Nanos now);
+  // Ranks that have closed their communicators are waited for.
+  std::optional<CollectiveFailure> deserted(Nanos now) const;
   // The job acknowledges what this rank has never received, and nothing else.
   bool served_before(Nanos now) const;
   CollectiveFailure missing(Nanos since, Nanos timeout) const;

@@ -58,10 +58,10 @@ std::shared_ptr<Operation> Group::start(Call call) {
   return operation;
 }
 
-bool Group::wait(const Operation& operation, Nanos limit) {
+bool Group::wait(const Operation& operation, Nanos limit, bool spins) {
   if (operation.done.load(std::memory_order_acquire)) return true;
   const Nanos began = monotonic_now();
-  hub()->wait(operation.done, limit > kNever - began ? kNever : began + limit);
+  hub()->wait(operation.done, limit > kNever - began ? kNever : began + limit, spins);
   return operation.done.load(std::memory_order_acquire);
 }
 
@@ -159,6 +159,7 @@ void Group::close(Nanos linger) {
   closed_ = true;
   const std::shared_ptr<Hub> at = hub();
   Hubs::leave(at, [&](Hub& hub) {
+    engine_->leave(monotonic_now());
     engine_->fail({.kind = "closed",
                    .message = "the communicator is closed",
                    .hint = "make a new one",

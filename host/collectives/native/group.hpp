@@ -38,7 +38,8 @@ class Group {
   // Starts an operation; any thread may call it.  The order of the calls is that of the operations.
   std::shared_ptr<Operation> start(Call call);
   // Waits until the operation is done; false when that takes longer than `limit`.
-  bool wait(const Operation& operation, Nanos limit);
+  // `spins`: as Hub::wait.
+  bool wait(const Operation& operation, Nanos limit, bool spins = true);
   bool cancel(Operation& operation);
   std::optional<CollectiveFailure> failure();
   // Goes on by the way `to`, which is kept as `from` is given back; false where that cannot be.

@@ -86,7 +86,7 @@ bool Hub::busy() const {
   return std::ranges::any_of(members_, [](const Member& member) { return member.engine->busy(); });
 }
 
-void Hub::wait(const std::atomic<bool>& done, Nanos until) {
+void Hub::wait(const std::atomic<bool>& done, Nanos until, bool spins) {
   waiters_.fetch_add(1);
   Nanos now = monotonic_now();
   Nanos quiet_since = now;
@@ -99,7 +99,7 @@ void Hub::wait(const std::atomic<bool>& done, Nanos until) {
     }
     if (any) {
       quiet_since = now;
-    } else if (patience_.next(quiet_since, now) != Waiting::kSleep) {
+    } else if (spins && patience_.next(quiet_since, now) != Waiting::kSleep) {
       patience_.yield(monotonic_now());
     } else if (!done.load(std::memory_order_acquire)) {
       sleep(std::min(until, now + (waiters_.load() > 1 ? kShared : kLongest)), kNothing);

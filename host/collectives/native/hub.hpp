@@ -52,7 +52,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   // Without one.
   // Waits until `done`, or the time `until` has come; the calling thread runs the protocol.
-  void wait(const std::atomic<bool>& done, Nanos until);
+  // `spins`: it looks for frames for a while before it sleeps, so that it is soon done on a machine
+  // that has a processor for it; one that sleeps at once is run sooner on a machine that has none.
+  void wait(const std::atomic<bool>& done, Nanos until, bool spins = true);
   // Sleeps until the port has something, the time `until` has come, or `stop` is not 0.
   void sleep(Nanos until, const std::atomic<int>& stop);
   // Something was started: has the hub's own thread run it, unless a caller waits or is about to.

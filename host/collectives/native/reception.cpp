@@ -62,8 +62,7 @@ std::optional<Reject> Engine::on_merged(const wire::Header& header, std::size_t 
   roll_call_.on_heard();
   stats_.heartbeats_received.add();
   if (call) {
-    const auto rank = static_cast<std::uint8_t>(header.exp);
-    roll_call_.on_call(rank, header.seq, now);
+    roll_call_.on_call(header.exp, header.seq, now);
     if (config_.hailed && pending_.empty() && newer(header.seq, window_.next())) config_.hailed();
   }
   return window ? on_ack(header, now) : std::nullopt;

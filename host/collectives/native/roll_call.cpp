@@ -13,10 +13,31 @@ std::string ranks_in(std::uint64_t bits) {
   return text;
 }
 
-void RollCall::on_call(std::uint32_t rank, Seq next, Nanos now) {
-  if (rank >= seen_.size()) return;
+std::int8_t RollCall::word(std::uint32_t rank, bool leaves) {
+  const int own = static_cast<int>(rank);
+  return static_cast<std::int8_t>(leaves ? -1 - own : own);
+}
+
+void RollCall::on_call(std::int8_t word, Seq next, Nanos now) {
+  const bool leaves = word < 0;
+  const auto rank = static_cast<std::uint32_t>(leaves ? -1 - word : word);
+  if (rank >= seen_.size() || (left_ >> rank & 1U) != 0) return;
   seen_[rank] = {now, next};
-  if (rank != rank_) wanted_ = true;
+  if (rank == rank_) return;
+  if (leaves) {
+    left_ |= std::uint64_t{1} << rank;
+  } else {
+    wanted_ = true;
+  }
+}
+
+std::uint64_t RollCall::left_before(Seq seq) const {
+  std::uint64_t bits = 0;
+  for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+    if ((left_ >> rank & 1U) != 0 && !newer(seen_[rank].next, seq))
+      bits |= std::uint64_t{1} << rank;
+  }
+  return bits;
 }
 
 void RollCall::on_waiting(Nanos now) {

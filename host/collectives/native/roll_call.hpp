@@ -2,7 +2,7 @@
 //
 // A rank that waits says so through the switch, to all; a rank that hears it answers in the same
 // way.  A rank that is gone answers nothing; one that has not called the operation says how far it
-// is.
+// is.  A rank that leaves says where its part of the stream ends.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,11 @@ class RollCall {
  public:
   RollCall(std::uint32_t ranks, std::uint32_t rank) : rank_(rank), seen_(ranks) {}
 
-  // `rank` says that it sends `next` next.
-  void on_call(std::uint32_t rank, Seq next, Nanos now);
+  // What a call carries in the header's exp: the rank, -1 - rank where it leaves.
+  static std::int8_t word(std::uint32_t rank, bool leaves);
+
+  // The rank in `word` says that it sends `next` next, or that it leaves and never sends it.
+  void on_call(std::int8_t word, Seq next, Nanos now);
   // Notes that this rank waits: a call of its own is due, once in an interval at most.
   void on_waiting(Nanos now);
 
@@ -37,6 +40,10 @@ class RollCall {
   std::uint64_t silent(Nanos since) const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
   std::uint64_t behind(Nanos since, Seq seq) const;
+  // Ranks (bits) that have left.
+  std::uint64_t left() const { return left_; }
+  // Ranks (bits) that have left and never send `seq`.
+  std::uint64_t left_before(Seq seq) const;
   // For how long the switch has brought nothing, not even this rank's own calls, which it carries
   // back whatever the other ranks do; 0 until that is no accident.
   Nanos unanswered_for(Nanos now) const;
@@ -56,6 +63,7 @@ class RollCall {
 
   std::uint32_t rank_;
   std::vector<Seen> seen_;
+  std::uint64_t left_ = 0;  // ranks (bits)
   bool wanted_ = false;
   Nanos said_at_ = 0;
   std::uint32_t unanswered_ = 0;  // calls in a row

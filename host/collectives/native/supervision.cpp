@@ -13,6 +13,8 @@ namespace {
 constexpr Nanos kLook = 30 * kMillisecond;
 // A pause between two looks that is longer than this is the process's own, not the network's.
 constexpr Nanos kPause = kSecond / 2;
+// What was sent before all its senders had gone comes from the switch within this time, if at all.
+constexpr Nanos kLastHelp = 3 * kSecond;
 // So many frames in a row, with nothing received for a second, come from no forger or faulty link.
 constexpr std::uint64_t kProof = 8;
 
@@ -36,6 +38,10 @@ void Engine::supervise(Nanos now) {
   supervised_at_ = now;
   if (now - progressed_at_ >= config_.call_after) roll_call_.on_waiting(now);
   if (auto failure = abandoned(now)) {
+    fail(std::move(*failure), now);
+    return;
+  }
+  if (auto failure = deserted(now)) {
     fail(std::move(*failure), now);
     return;
   }
@@ -83,6 +89,20 @@ std::optional<CollectiveFailure> Engine::abandoned(Nanos now) {
   failure.message += ", and answers nothing for " + seconds(silence);
   failure.hint = question();
   return failure;
+}
+
+std::optional<CollectiveFailure> Engine::deserted(Nanos now) const {
+  if (roll_call_.left() == 0) return std::nullopt;
+  // A rank that has gone cannot help with what it has sent, either, but the switch may have it.
+  const bool all = now - progressed_at_ >= kLastHelp;
+  const std::uint64_t peers = all ? roll_call_.left() : roll_call_.left_before(consumer_.ack());
+  if (peers == 0) return std::nullopt;
+  return CollectiveFailure{.kind = "missing",
+                           .message = ranks_in(peers) + " has left: its communicator is closed",
+                           .hint = "has it called fewer operations, or ended after an error?",
+                           .peers = peers,
+                           .seq = consumer_.ack(),
+                           .fatal = true};
 }
 
 Nanos Engine::away_for(Nanos now) const {

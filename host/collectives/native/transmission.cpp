@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kBudget = 64;
 // Missing sums that are asked for at a time after a silence.
 constexpr int kProbes = 4;
+// Nobody answers a farewell, so that a lost one is made up for by another one.
+constexpr int kFarewells = 3;
 // How long the others may take to say that they have what this rank has.
 constexpr Nanos kLateWords = 10'000'000;
 
@@ -54,8 +56,8 @@ bool Engine::transmit(Nanos now) {
     ++staged;
   }
   if (staged != 0) heartbeat_.on_carried(consumer_.ack(), consumer_.credit());
-  const bool called = roll_call_.due(now) && send_heartbeat(true, now);
-  const bool beaten = called || (heartbeat_.due(now) && send_heartbeat(false, now));
+  const bool called = roll_call_.due(now) && send_heartbeat(Saying::kPlace, now);
+  const bool beaten = called || (heartbeat_.due(now) && send_heartbeat(Saying::kWindow, now));
   blocked_ = !port_->flush();
   stats_.in_flight.set(distance(window_.acked(), window_.next()));
   return staged != 0 || beaten;
@@ -164,15 +166,21 @@ void Engine::send(Seq seq, bool again, std::uint8_t* room) {
   stats_.bytes_sent.add(frame_bytes_);
 }
 
-bool Engine::send_heartbeat(bool call, Nanos now) {
+void Engine::leave(Nanos now) {
+  if (port_ == nullptr) return;
+  for (int i = 0; i < kFarewells; ++i) send_heartbeat(Saying::kLeaves, now);
+  port_->flush();
+}
+
+bool Engine::send_heartbeat(Saying saying, Nanos now) {
   std::uint8_t* const room = port_->stage();
   if (room == nullptr) return false;
   wire::Header header =
       frame_header(PacketType::kHB, config_.stream.gen, config_.rank, window_.next());
   set_window(header, consumer_.ack(), consumer_.credit());
-  if (call) {
+  if (saying != Saying::kWindow) {
     set(header, Flag::kRETX);
-    header.exp = static_cast<std::int8_t>(config_.rank);
+    header.exp = RollCall::word(config_.rank, saying == Saying::kLeaves);
     roll_call_.on_said(now);
   }
   wire::encode(header, room);

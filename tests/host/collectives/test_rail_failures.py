@@ -271,3 +271,42 @@ def probation(records: Sequence[tuple[int, int]]) -> list[int]:
 
 def test_a_rail_that_flaps_waits_longer_each_time_and_one_that_has_lasted_does_not() -> None:
     assert probation([(0, 10), (400, 500), (1200, 1300), (60_000, 60_100)]) == [300, 600, 1200, 300]
+
+
+MS = 10**6
+
+
+def found_after(took: int, slept: Callable[[int], int]) -> int:
+    """Milliseconds until a rail that never brings the round is late.
+
+    The round took `took` ms over another rail; the thread that looks does so every 2 ms, but sleeps through `slept(n)`
+    more before look n.
+    """
+    lateness, now = _machines.Lateness(), 0
+    lateness.start(now, took * MS)
+    for look in itertools.count():
+        over = slept(look)
+        now += (2 + over) * MS
+        lateness.excuse(over * MS)
+        if lateness.late(now):
+            return now // MS
+    raise AssertionError
+
+
+@pytest.mark.parametrize(("took", "patience"), [(1, 50), (12, 50), (50, 200), (5_000, 400)])
+def test_a_dead_rail_is_found_by_a_rank_that_is_hardly_ever_run(took: int, patience: int, rng: random.Random) -> None:
+    assert found_after(took, lambda look: 0) == patience
+    # One long sleep tells nothing about the rail. So far the rank excuses it; a pause of all threads is no failure.
+    assert found_after(took, lambda look: 3_000 if look == 1 else 0) <= 3_000 + 2 * patience
+    pauses = [rng.randrange(100, 800) for _ in range(1_000)]
+    assert found_after(took, pauses.__getitem__) <= 2 * patience + 800 + 2
+
+
+def test_a_rail_is_not_late_before_another_one_has_brought_the_round() -> None:
+    lateness = _machines.Lateness()
+    lateness.excuse(5 * MS)
+    assert not lateness.late(1 << 60)
+    lateness.start(0, 0)
+    lateness.excuse(40 * MS)
+    assert not lateness.late(89 * MS)
+    assert lateness.late(90 * MS)

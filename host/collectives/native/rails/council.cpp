@@ -15,11 +15,6 @@ constexpr Nanos kLookWhileOpen = 2 * kMillisecond;
 // waiting, further ones are twice as far apart each time, up to the second.
 constexpr Nanos kStalled = 15 * kMillisecond;
 constexpr Nanos kLongestGap = 100 * kMillisecond;
-// A rail that is so much later with a round than another one is broken; on a machine that is slow
-// to run its threads, so many times as long as the round took over the other one.
-constexpr Nanos kLate = 50 * kMillisecond;
-constexpr Nanos kLatest = kSecond;
-constexpr Nanos kTimesLate = 4;
 // Rank 0 asks so often while a rail is down.
 constexpr Nanos kReturnEvery = 100 * kMillisecond;
 constexpr Nanos kPoll = 300 * kMicrosecond;
@@ -68,12 +63,10 @@ void Council::run() {
   bool rung = true;  // the first round says that everybody is there
   while (!closing_.load()) {
     const Nanos now = monotonic_now();
-    // What this thread has slept through says nothing about rails.
     const Nanos slept = now - std::exchange(last_look_, now) - 2 * kLook;
     forget_done();
-    for (const auto& gathering : pending_) {
-      if (slept > 0 && gathering->others_at != 0) gathering->others_at += slept;
-    }
+    for (const auto& gathering : pending_) gathering->lateness.excuse(slept);
+    if (slept > 0) take_in_late_rounds(now);
     const bool down = health_.up() != (1U << controls_.size()) - 1;
     const bool returns = down && rank() == 0 && now - last_round_ >= kReturnEvery;
     const bool stalled = member_.stalled_for() >= kStalled;
@@ -102,10 +95,7 @@ void Council::round(Nanos now) {
   const std::shared_ptr<Gathering> first = first_of(started);
   if (!first) return;
   const Nanos done = monotonic_now();
-  for (const auto& gathering : started) {
-    gathering->others_at = done;
-    gathering->patience = std::clamp(kTimesLate * (done - now), kLate, kLatest);
-  }
+  for (const auto& gathering : started) gathering->lateness.start(done, done - now);
   const Verdict verdict = health_.learn(first->all);
   asked_ = verdict.asked;
   last_look_ = done;
@@ -136,7 +126,7 @@ std::shared_ptr<Council::Gathering> Council::first_of(
     bool waits = false;
     for (const auto& gathering : round) {
       const Operation& operation = *gathering->operation;
-      if (!controls_[gathering->rail]->wait(operation, kPoll)) {
+      if (!controls_[gathering->rail]->wait(operation, kPoll, false)) {
         waits = true;
       } else if (!operation.outcome.failure) {
         return gathering;
@@ -156,6 +146,15 @@ std::shared_ptr<Council::Gathering> Council::first_of(
   return nullptr;
 }
 
+// What has arrived while no thread of this rank was run is there to be taken.
+void Council::take_in_late_rounds(Nanos now) {
+  for (const auto& gathering : pending_) {
+    if (gathering->lateness.late(now))
+      controls_[gathering->rail]->wait(*gathering->operation, kPoll, false);
+  }
+  forget_done();
+}
+
 void Council::forget_done() {
   std::erase_if(pending_, [this](const std::shared_ptr<Gathering>& gathering) {
     const Operation& operation = *gathering->operation;
@@ -169,9 +168,8 @@ std::uint32_t Council::suspects(Nanos now) const {
   std::uint32_t bits = failed_;
   for (const auto& gathering : pending_) {
     if (gathering->operation->done.load()) continue;
-    const bool late =
-        gathering->others_at != 0 && now - gathering->others_at >= gathering->patience;
-    if (late || controls_[gathering->rail]->absent()) bits |= 1U << gathering->rail;
+    if (gathering->lateness.late(now) || controls_[gathering->rail]->absent())
+      bits |= 1U << gathering->rail;
   }
   return bits;
 }

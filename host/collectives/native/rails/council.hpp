@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "group.hpp"
+#include "lateness.hpp"
 #include "rail_health.hpp"
 
 namespace catchment::host::rails {
@@ -72,8 +73,7 @@ class Council {
     RoundRecord own;
     std::vector<RoundRecord> all;
     std::shared_ptr<Operation> operation;
-    Nanos others_at = 0;  // when the round had come over another rail
-    Nanos patience = 0;   // how much later this rail may be
+    Lateness lateness;
   };
 
   void run();
@@ -81,6 +81,7 @@ class Council {
   std::shared_ptr<Gathering> start(std::uint32_t rail, const RoundRecord& record);
   // The first gathering of a round that is done; none when the council closes.
   std::shared_ptr<Gathering> first_of(const std::vector<std::shared_ptr<Gathering>>& round);
+  void take_in_late_rounds(Nanos now);
   void forget_done();
   std::uint32_t suspects(Nanos now) const;
   std::uint32_t settled() const;

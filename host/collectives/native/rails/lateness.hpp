@@ -1,0 +1,44 @@
+// Whether a rail that has not brought a round, which another one has, is broken or only late.
+//
+// Pure: times are nanoseconds that the caller passes.
+#pragma once
+
+#include <algorithm>
+
+#include "catchment/common/clock.hpp"
+
+namespace catchment::host::rails {
+
+class Lateness {
+ public:
+  // The round has come over another rail at `now`, where it `took` so long.
+  void start(Nanos now, Nanos took) {
+    since_ = now;
+    patience_ = std::clamp(kTimes * took, kLeast, kMost);
+    excuse_ = patience_;
+  }
+
+  // The thread that looks has `slept` longer than it meant to, which says nothing about the rail.
+  // A thread that is hardly ever run has to decide as well, so the patience at most doubles.
+  void excuse(Nanos slept) {
+    if (since_ == kNever || slept <= 0) return;
+    const Nanos more = std::min(slept, excuse_);
+    since_ += more;
+    excuse_ -= more;
+  }
+
+  bool late(Nanos now) const { return since_ != kNever && now - since_ >= patience_; }
+
+ private:
+  // On a machine that is slow to run its threads a rail may be so many times later than the round
+  // took over the other one.
+  static constexpr Nanos kTimes = 4;
+  static constexpr Nanos kLeast = 50 * kMillisecond;
+  static constexpr Nanos kMost = 400 * kMillisecond;
+
+  Nanos since_ = kNever;
+  Nanos patience_ = 0;
+  Nanos excuse_ = 0;  // that is left
+};
+
+}  // namespace catchment::host::rails
