@@ -53,8 +53,11 @@ class Engine {
   bool cancel(Operation& operation);
   // Receives and sends what there is; true when anything came or went.
   bool turn(Nanos now);
-  // Tells the other ranks that this one goes, and sends nothing from here on.
+  // Tells the other ranks that this one goes, and sends nothing from here on.  One that has failed
+  // says nothing: the others would blame it for what has failed it.
   void leave(Nanos now);
+  // The others have been told.
+  bool has_left() const { return roll_call_.said_farewell(); }
   // Fails what is pending and everything that comes.
   void fail(CollectiveFailure failure, Nanos now);
   // Gives the port back; only for an engine that has failed.  No frame comes or goes after it.
@@ -181,6 +184,7 @@ class Engine {
   std::uint64_t heard_ = 0;
   std::uint64_t impossible_ = 0;  // acks that cannot be of this run, since the last one that can
   bool blocked_ = false;          // the port takes no more
+  bool leaving_ = false;
   std::optional<CollectiveFailure> failure_;
 };
 

@@ -11,6 +11,9 @@ namespace {
 
 // What a thread looks out for while a group closes: nothing but the port.
 const std::atomic<int> kNothing{0};
+// How long a group that closes waits until the switch has told the others, and says it again.
+constexpr Nanos kFarewell = kSecond / 2;
+constexpr Nanos kFarewellEvery = 5 * kMillisecond;
 
 }  // namespace
 
@@ -138,6 +141,20 @@ bool Group::move(Way& from, Way& to) {
   return true;
 }
 
+// The switch has to take the farewell before the port is given back.
+void Group::say_farewell(Nanos until) {
+  bool told = false;
+  for (Nanos now = monotonic_now(); !told && now < until; now = monotonic_now()) {
+    const std::shared_ptr<Hub> at = with_turn([&](Hub& hub) {
+      engine_->leave(now);
+      hub.turn(now);
+      told = engine_->has_left() || engine_->absent() || engine_->failure().has_value();
+      return hub.shared_from_this();
+    });
+    if (!told) at->sleep(std::min(until, now + kFarewellEvery), kNothing);
+  }
+}
+
 void Group::close(Nanos linger) {
   const std::scoped_lock closing(closing_);
   if (closed_) return;
@@ -155,11 +172,11 @@ void Group::close(Nanos linger) {
     if (settled) break;
     at->sleep(std::min(until, monotonic_now() + kMillisecond), kNothing);
   }
+  if (linger > 0) say_farewell(monotonic_now() + kFarewell);
   const std::scoped_lock moving(moving_);
   closed_ = true;
   const std::shared_ptr<Hub> at = hub();
   Hubs::leave(at, [&](Hub& hub) {
-    engine_->leave(monotonic_now());
     engine_->fail({.kind = "closed",
                    .message = "the communicator is closed",
                    .hint = "make a new one",

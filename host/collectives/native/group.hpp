@@ -60,6 +60,7 @@ class Group {
   const Layout& layout() const { return engine_->layout(); }
 
  private:
+  void say_farewell(Nanos until);
   std::shared_ptr<Hub> hub() const;
   // Calls `use` with the turn of the hub that runs the engine, and that hub.
   template <typename Use>

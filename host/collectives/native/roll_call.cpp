@@ -23,8 +23,9 @@ void RollCall::on_call(std::int8_t word, Seq next, Nanos now) {
   const auto rank = static_cast<std::uint32_t>(leaves ? -1 - word : word);
   if (rank >= seen_.size() || (left_ >> rank & 1U) != 0) return;
   seen_[rank] = {now, next};
-  if (rank == rank_) return;
-  if (leaves) {
+  if (rank == rank_) {
+    said_farewell_ = leaves;
+  } else if (leaves) {
     left_ |= std::uint64_t{1} << rank;
   } else {
     wanted_ = true;

@@ -40,6 +40,8 @@ class RollCall {
   std::uint64_t silent(Nanos since) const;
   // Ranks (bits) that have been heard since `since` and have not sent `seq`.
   std::uint64_t behind(Nanos since, Seq seq) const;
+  // The switch has carried this rank's own farewell back, and so to the others.
+  bool said_farewell() const { return said_farewell_; }
   // Ranks (bits) that have left.
   std::uint64_t left() const { return left_; }
   // Ranks (bits) that have left and never send `seq`.
@@ -64,6 +66,7 @@ class RollCall {
   std::uint32_t rank_;
   std::vector<Seen> seen_;
   std::uint64_t left_ = 0;  // ranks (bits)
+  bool said_farewell_ = false;
   bool wanted_ = false;
   Nanos said_at_ = 0;
   std::uint32_t unanswered_ = 0;  // calls in a row

@@ -97,12 +97,13 @@ std::optional<CollectiveFailure> Engine::deserted(Nanos now) const {
   const bool all = now - progressed_at_ >= kLastHelp;
   const std::uint64_t peers = all ? roll_call_.left() : roll_call_.left_before(consumer_.ack());
   if (peers == 0) return std::nullopt;
-  return CollectiveFailure{.kind = "missing",
-                           .message = ranks_in(peers) + " has left: its communicator is closed",
-                           .hint = "has it called fewer operations, or ended after an error?",
-                           .peers = peers,
-                           .seq = consumer_.ack(),
-                           .fatal = true};
+  return CollectiveFailure{
+      .kind = "missing",
+      .message = ranks_in(peers) + " has left: its communicator is closed",
+      .hint = "has it called fewer operations, or ended with an error of its own?",
+      .peers = peers,
+      .seq = consumer_.ack(),
+      .fatal = true};
 }
 
 Nanos Engine::away_for(Nanos now) const {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kBudget = 64;
 // Missing sums that are asked for at a time after a silence.
 constexpr int kProbes = 4;
-// Nobody answers a farewell, so that a lost one is made up for by another one.
+// Nobody answers a farewell, so a lost one is made up for by another one.
 constexpr int kFarewells = 3;
 // How long the others may take to say that they have what this rank has.
 constexpr Nanos kLateWords = 10'000'000;
@@ -40,7 +40,7 @@ bool Engine::transmit(Nanos now) {
     auto transmission = window_.take();
     if (!transmission) {
       // What a place holds is only known once everything T places before has come.
-      if (!window_.open()) break;
+      if (leaving_ || !window_.open()) break;
       auto place = schedule_.next();
       if (!place) break;
       window_.queue(1);
@@ -167,7 +167,8 @@ void Engine::send(Seq seq, bool again, std::uint8_t* room) {
 }
 
 void Engine::leave(Nanos now) {
-  if (port_ == nullptr) return;
+  if (port_ == nullptr || failure_) return;
+  leaving_ = true;
   for (int i = 0; i < kFarewells; ++i) send_heartbeat(Saying::kLeaves, now);
   port_->flush();
 }
