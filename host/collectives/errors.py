@@ -13,10 +13,10 @@ class CollectiveError(RuntimeError):
     Attributes:
         kind: ``mismatch`` the ranks called different operations, or the same with other sizes, types or order;
             ``missing`` no progress within the timeout because of `peers`, or `peers` have closed their communicators;
-            ``unreachable`` nothing was ever heard from the switch; ``used`` an earlier run has used the job's generation;
-            ``cancelled`` a rank cancelled the operation; ``argument`` the call itself is wrong; ``unsupported`` the
-            switch program cannot do it; ``closed`` the communicator was closed; ``forked`` it was made before fork(),
-            in the parent process; ``system`` the operating system refused.
+            ``unreachable`` nothing was ever heard from the switch; ``used`` an earlier run has used the job's
+            generation; ``cancelled`` a rank cancelled the operation; ``argument`` the call itself is wrong;
+            ``unsupported`` the switch program cannot do it; ``closed`` the communicator was closed; ``forked`` it was
+            made before fork(), in the parent process; ``system`` the operating system refused.
         operation: what was called here, as in ``all_reduce(1000 x fp32, sum)``.
         peer: the first rank that the error is about, None when it is about none in particular.
         peers: all of them.
