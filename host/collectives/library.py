@@ -9,7 +9,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 10
+_ABI = 11
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -34,6 +34,7 @@ class Config(ctypes.Structure):
         ("spin_ns", ctypes.c_int64),
         ("absent_ns", ctypes.c_int64),
         ("switch_name", ctypes.c_char_p),
+        ("way", ctypes.c_int32),
     )
 
 

@@ -15,6 +15,9 @@ from catchment.host.transport.stream import Stream
 REASON_BYTES = 512
 """Room for what the C library says when it cannot open."""
 
+WAYS = {"": 0, "tcp": 1, "mptcp": 2}
+"""catchment_way: a switch, or a ring of connections of a kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -35,8 +38,9 @@ def config_of(
     timing: Timing,
     window: int | None,
     switch_name: str = "",
+    way: int = 0,
 ) -> Config:
-    """The C library's configuration of a rank; `path` is its shared-memory port, None for UDP.
+    """The C library's configuration of a rank; `path` is its shared-memory port, None for UDP; `way` is of WAYS.
 
     Raises:
         CollectiveError: kind ``argument``.
@@ -72,6 +76,7 @@ def config_of(
         spin_ns=int(timing.spin * 1e9),
         absent_ns=0 if timing.absent is None else int(timing.absent * 1e9),
         switch_name=switch_name.encode() or None,
+        way=way,
     )
 
 

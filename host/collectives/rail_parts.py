@@ -13,10 +13,17 @@ from catchment.wire.rail_labels import control_label, spare_label
 
 @dataclass(frozen=True, slots=True)
 class RailPart:
-    """A part of the job that a rail's switch carries: its stream, and the own address for it, port 0 for any."""
+    """A part of the job that a rail carries.
+
+    Attributes:
+        stream: of the part.
+        local: own address for it, port 0 for any; in a ring, where the rank before connects to.
+        next: where the next rank of a ring listens for it; None over a switch.
+    """
 
     stream: Stream
     local: Address
+    next: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +33,8 @@ class Rail:
     Attributes:
         name: for messages; the same on all ranks.
         stream: of the job on this rail.
-        local: own address there, port 0 for any.
-        switch: the rail's switch.
+        local: own address there, as a `RailPart`'s.
+        switch: the rail's switch; of a ring, where the next rank listens.
         announced: ``shm:PATH`` where the control plane says that the switch shares memory with this host.
         port: ``auto``, ``udp`` or ``shm:PATH``, as `Communicator`'s.
         rate: nominal, in bits per second; 0: unknown. The same on all ranks.
@@ -35,6 +42,8 @@ class Rail:
         control: on which the ranks agree about rails that fail.
         spares: rail -> what carries the operations of that rail over this one's switch while that rail is broken. With
             `control` on every rail, and on each a spare for every other, a rail may fail; else that ends the set.
+        ring: ``tcp`` or ``mptcp`` where the ranks add up the vectors themselves, in a ring of such connections;
+            empty: a switch does.
     """
 
     name: str
@@ -47,6 +56,7 @@ class Rail:
     switch_name: str = ""
     control: RailPart | None = None
     spares: Mapping[str, RailPart] = field(default_factory=dict)
+    ring: str = ""
 
 
 def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -56,17 +66,21 @@ def names_rails(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def rails_of(parts: Mapping[str, Mapping[str, Any]]) -> list[Rail]:
     """What a rank needs of each of the rails that `parts` names."""
-    carried = {label: RailPart(Stream(**part["sums"]), tuple(part["local"])) for label, part in parts.items()}
+    carried = {
+        label: RailPart(Stream(**part["sums"]), tuple(part["local"]), tuple(part["next"]) if part.get("ring") else None)
+        for label, part in parts.items()
+    }
     names = names_rails(parts)
     return [
         Rail(
             name=name,
             stream=carried[name].stream,
             local=carried[name].local,
-            switch=tuple(parts[name]["switch"]),
+            switch=carried[name].next or tuple(parts[name]["switch"]),
             announced=parts[name].get("port", ""),
             rate=parts[name].get("rate", 0),
             switch_name=parts[name].get("switch_name", ""),
+            ring=parts[name].get("ring", ""),
             control=carried.get(control_label(name)),
             spares={other: carried[spare_label(name, other)] for other in names if spare_label(name, other) in carried},
         )

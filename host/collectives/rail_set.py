@@ -14,7 +14,7 @@ from catchment.host.collectives.calls import wrong
 from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
 from catchment.host.collectives.library import Config, RailShareWords, RailStateWords, RailWords, library
-from catchment.host.collectives.opening import REASON_BYTES, Timing, config_of
+from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
 from catchment.host.collectives.rail_split import MOST_RAILS, RailCost, RailPolicy, RailShare
@@ -103,14 +103,17 @@ class RailSet(Communicator):
         names = [rail.name for rail in rails]
         if not 1 <= len(rails) <= MOST_RAILS or len(set(names)) != len(names):
             raise wrong(f"rails {', '.join(names) or '(none)'}", f"give 1..{MOST_RAILS}, each with a name of its own")
+        for rail in rails:
+            if rail.rate < 0:
+                raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", "give bits per second, 0 for unknown")
+            if rail.ring not in WAYS:
+                raise wrong(f"rail {rail.name}: a ring over {rail.ring}", "give tcp or mptcp, or nothing for a switch")
         timing = Timing(timeout, spin, absent)
         words = (RailWords * len(rails))()
         for word, rail in zip(words, rails, strict=True):
-            if rail.rate < 0:
-                raise wrong(f"rail {rail.name}: a rate of {rail.rate} bit/s", "give bits per second, 0 for unknown")
             word.name = rail.name.encode()
             word.bytes_per_ms = min(rail.rate // _BITS_PER_BYTES_PER_MS, (1 << 32) - 1)
-            word.config = _config(rail, RailPart(rail.stream, rail.local), rank, timing)
+            word.config = _config(rail, RailPart(rail.stream, rail.local, rail.switch), rank, timing)
             spares = [other.spares.get(rail.name) for other in rails if other is not rail]
             if rail.control is None or None in spares:
                 continue
@@ -246,14 +249,15 @@ class RailSet(Communicator):
 
 
 def _config(rail: Rail, part: RailPart, rank: int, timing: Timing) -> Config:
-    """A stream of a rail's switch."""
+    """A stream of a rail's switch, or of its ring."""
     return config_of(
         part.stream,
         rank=rank,
         local=part.local,
-        switch=rail.switch,
-        path=chosen_path(rail.port, rank, rail.announced, rail.name),
+        switch=(part.next if rail.ring else None) or rail.switch,
+        path=None if rail.ring else chosen_path(rail.port, rank, rail.announced, rail.name),
         timing=timing,
         window=None,
         switch_name=rail.switch_name,
+        way=WAYS[rail.ring],
     )

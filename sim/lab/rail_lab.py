@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from catchment.host.collectives import RailSet
+from catchment.sim.lab.ring_rail import ring_parts
 from catchment.sim.lab.shm_lab import ShmLab
 from catchment.softswitch.admin import SwitchAdmin
 from catchment.wire.rail_labels import labels_beside
@@ -25,7 +26,13 @@ _numbers = itertools.count()
 
 @contextmanager
 def deployed(
-    labs: Mapping[str, ShmLab], hosts: Sequence[str], rates: Sequence[int], *, slots: int, may_fail: bool = True
+    labs: Mapping[str, ShmLab],
+    hosts: Sequence[str],
+    rates: Sequence[int],
+    *,
+    slots: int,
+    may_fail: bool = True,
+    rings: Mapping[str, dict[str, Any]] | None = None,
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """A job on the switch of each rail: what each host is told of the group. The jobs end with the context.
 
@@ -35,19 +42,24 @@ def deployed(
         rates: nominal, in bits per second, of each rail.
         slots: of the job on each rail.
         may_fail: with what it takes for a rail to fail.
+        rings: rails without a switch, by name: `lanes`, `rate` and perhaps `transport` of `ring_parts`.
     """
     jobs = []
+    rails = (*labs, *(rings or {}))
     parts: dict[str, dict[str, Any]] = {host: {} for host in hosts}
     for (rail, lab), rate in zip(labs.items(), rates, strict=True):
         labels: dict[str, int | None] = {rail: slots}
         if may_fail:
-            labels |= labels_beside(rail, tuple(labs))
+            labels |= labels_beside(rail, rails)
         for label, few in labels.items():
             job = lab.allreduce(hosts, slots=few or slots, name=f"job{next(_numbers)}")
             jobs.append((lab, job))
             for host in hosts:
                 where = {"rail": rail, "rate": rate, "port": f"shm:{lab.path(host)}"}
                 parts[host][label] = {**job.describe(host), **where}
+    for ring, options in (rings or {}).items():
+        for host, own in zip(hosts, ring_parts(ring, rails, len(hosts), slots=slots, **options), strict=True):
+            parts[host] |= own
     yield {host: {"job": "rails", "parts": parts[host]} for host in hosts}
     for lab, job in jobs:
         if lab.switch.is_alive():

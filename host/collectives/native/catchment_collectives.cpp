@@ -15,6 +15,7 @@
 #include "catchment/common/clock.hpp"
 #include "gathered_sums.hpp"
 #include "rails/rail_set.hpp"
+#include "ring/ring_port.hpp"
 #include "udp_port.hpp"
 
 using namespace catchment;
@@ -84,10 +85,25 @@ EngineConfig control_of(const catchment_group_config& config, std::shared_ptr<ra
   return engine;
 }
 
-std::unique_ptr<UdpPort> udp_port(const catchment_group_config& config,
-                                  const EngineConfig& engine) {
-  return std::make_unique<UdpPort>(local_of(config), peer_of(config), longest_frame(engine),
-                                   engine.stream.window);
+// A port of the stream's own, and the number that it is bound to.
+std::pair<std::unique_ptr<Port>, std::uint16_t> own_port(const catchment_group_config& config,
+                                                         const EngineConfig& engine) {
+  if (config.way == CATCHMENT_SWITCH) {
+    auto port = std::make_unique<UdpPort>(local_of(config), peer_of(config), longest_frame(engine),
+                                          engine.stream.window);
+    const std::uint16_t bound = port->local().port;
+    return {std::move(port), bound};
+  }
+  const auto transport =
+      config.way == CATCHMENT_MPTCP_RING ? ring::Transport::kMptcp : ring::Transport::kTcp;
+  auto port = std::make_unique<ring::RingPort>(local_of(config), peer_of(config), transport,
+                                               ring::Greeting{.gen = config.gen,
+                                                              .rank = config.rank,
+                                                              .ranks = config.ranks,
+                                                              .slots = config.slots,
+                                                              .lanes = config.lanes});
+  const std::uint16_t bound = port->port();
+  return {std::move(port), bound};
 }
 
 // How the stream of rail `own` goes over each rail.
@@ -100,7 +116,7 @@ std::vector<Way> ways_of(const catchment_rail& rail, std::size_t count, std::siz
             .local = local_of(config),
             .peer = peer_of(config),
             .port = nullptr};
-    if (way.path.empty() && at != own) way.port = udp_port(config, engine_of(config));
+    if (way.path.empty() && at != own) way.port = own_port(config, engine_of(config)).first;
     ways.push_back(std::move(way));
   }
   return ways;
@@ -116,8 +132,7 @@ std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(EngineConfig engine,
                                          config.attach_ns, config.spin_ns);
     return {std::move(group), local.port};
   }
-  auto port = udp_port(config, engine);
-  const std::uint16_t bound = port->local().port;
+  auto [port, bound] = own_port(config, engine);
   return {std::make_shared<Group>(std::move(engine), std::move(port), config.spin_ns), bound};
 }
 

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 10
+#define CATCHMENT_COLLECTIVES_ABI 11
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -62,6 +62,11 @@ enum catchment_scaling {
 
 /* What a rank must know to take part in a job; the control plane's description of the job has it.
  * Zeros are no defaults unless they are said to be. */
+/* Who adds up the vectors: a switch, or the ranks in a ring of TCP (or MPTCP) connections. There
+ * local_ip and local_port are where the rank before connects to, and switch_ip and switch_port
+ * where the next rank listens. */
+enum catchment_way { CATCHMENT_SWITCH = 0, CATCHMENT_TCP_RING = 1, CATCHMENT_MPTCP_RING = 2 };
+
 typedef struct catchment_group_config {
   uint32_t gen;          /* of the job's stream */
   uint32_t ranks;        /* of the job, this one among them */
@@ -81,6 +86,7 @@ typedef struct catchment_group_config {
   int64_t absent_ns; /* how long the switch may be gone (shared memory), or answer nothing (UDP),
                         while operations are pending; 0: as long as their timeout */
   const char* switch_name; /* for messages; NULL: its address alone */
+  int32_t way;             /* catchment_way */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */

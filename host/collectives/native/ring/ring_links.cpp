@@ -1,0 +1,217 @@
+#include "ring_links.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace catchment::host::ring {
+namespace {
+
+constexpr Nanos kConnectEvery = 10 * kMillisecond;
+// A neighbour that acknowledges nothing for so long has gone.
+constexpr int kUserTimeoutMs = 1000;
+constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::uint32_t kMagic = 0x72696e67;
+constexpr std::size_t kGreetingBytes = 6 * sizeof(std::uint32_t);
+
+[[noreturn]] void raise(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+void set_option(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof value);  // a kernel may lack it for MPTCP
+}
+
+sockaddr_in resolved(const UdpAddress& address) {
+  sockaddr_in result{};
+  result.sin_family = AF_INET;
+  result.sin_port = htons(address.port);
+  if (inet_pton(AF_INET, address.host.c_str(), &result.sin_addr) != 1) {
+    errno = EINVAL;
+    raise("inet_pton");
+  }
+  return result;
+}
+
+std::array<std::uint8_t, kGreetingBytes> words_of(const Greeting& greeting) {
+  const std::array<std::uint32_t, 6> words{kMagic,         greeting.gen,   greeting.rank,
+                                           greeting.ranks, greeting.slots, greeting.lanes};
+  std::array<std::uint8_t, kGreetingBytes> bytes{};
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::uint32_t word = htonl(words[at]);
+    std::memcpy(&bytes[at * sizeof word], &word, sizeof word);
+  }
+  return bytes;
+}
+
+bool is_passing(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == EINPROGRESS;
+}
+
+}  // namespace
+
+RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport transport,
+                     const Greeting& own)
+    : transport_(transport),
+      own_(own),
+      next_address_(resolved(next)),
+      events_(epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+      listener_(socket()) {
+  set_option(listener_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  const sockaddr_in address = resolved(local);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  if (bind(listener_.get(), generic, sizeof address) != 0) raise("bind");
+  if (listen(listener_.get(), 4) != 0) raise("listen");
+  watch(listener_, EPOLLIN, false);
+}
+
+FileDescriptor RingLinks::socket() const {
+  const int protocol = transport_ == Transport::kMptcp ? IPPROTO_MPTCP : IPPROTO_TCP;
+  return FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol),
+                        "socket");
+}
+
+void RingLinks::watch(const FileDescriptor& socket, std::uint32_t events, bool known) {
+  epoll_event event{};
+  event.events = events;
+  epoll_ctl(events_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket.get(), &event);
+}
+
+void RingLinks::keep(Nanos now) {
+  accept_previous();
+  if (!heard_ && previous_.valid()) greet_previous();
+  if (!sends_) connect_next(now);
+  was_joined_ = was_joined_ || joined();
+}
+
+void RingLinks::accept_previous() {
+  FileDescriptor come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!come.valid()) return;
+  set_option(come.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  drop_previous(0);
+  previous_ = std::move(come);
+  watch(previous_, EPOLLIN, false);
+}
+
+void RingLinks::greet_previous() {
+  std::array<std::uint8_t, kGreetingBytes> bytes{};
+  const std::size_t left = kGreetingBytes - greeting_.size();
+  const ssize_t size = recv(previous_.get(), bytes.data(), left, 0);
+  if (size <= 0) {
+    if (size == 0 || !is_passing(errno)) drop_previous(size == 0 ? ECONNRESET : errno);
+    return;
+  }
+  greeting_.insert(greeting_.end(), bytes.begin(), bytes.begin() + size);
+  if (greeting_.size() < kGreetingBytes) return;
+  Greeting expected = own_;
+  expected.rank = (own_.rank + own_.ranks - 1) % own_.ranks;
+  const auto words = words_of(expected);
+  if (!std::equal(words.begin(), words.end(), greeting_.begin())) {
+    drop_previous(EPROTO);  // of another ring, or another run
+    return;
+  }
+  heard_ = true;
+  restarted_ = true;
+}
+
+void RingLinks::connect_next(Nanos now) {
+  if (!next_.valid()) {
+    if (now < connect_at_) return;
+    connect_at_ = now + kConnectEvery;
+    next_ = socket();
+    set_option(next_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(next_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+    watch(next_, EPOLLOUT, false);
+  }
+  const auto* generic = reinterpret_cast<const sockaddr*>(&next_address_);
+  if (connect(next_.get(), generic, sizeof next_address_) != 0 && errno != EISCONN) {
+    if (errno == EALREADY || is_passing(errno)) return;
+    drop_next(errno);
+    return;
+  }
+  sends_ = true;
+  watch(next_, EPOLLIN, true);
+  awaits_ = false;
+  queue(words_of(own_));
+}
+
+void RingLinks::drop_next(int error) {
+  if (sends_) ++errors_;
+  last_error_ = error;
+  next_ = FileDescriptor();
+  sends_ = false;
+  out_.clear();
+  sent_ = 0;
+}
+
+void RingLinks::drop_previous(int error) {
+  if (heard_) ++errors_;
+  if (error != 0) last_error_ = error;
+  previous_ = FileDescriptor();
+  heard_ = false;
+  greeting_.clear();
+}
+
+void RingLinks::queue(std::span<const std::uint8_t> bytes) {
+  if (sends_) out_.insert(out_.end(), bytes.begin(), bytes.end());
+}
+
+void RingLinks::flush() {
+  while (sends_ && sent_ != out_.size()) {
+    const ssize_t size = send(next_.get(), &out_[sent_], out_.size() - sent_, MSG_NOSIGNAL);
+    if (size > 0) {
+      sent_ += static_cast<std::size_t>(size);
+    } else if (size < 0 && is_passing(errno)) {
+      break;
+    } else {
+      drop_next(errno);
+      return;
+    }
+  }
+  if (sent_ == out_.size()) {
+    out_.clear();
+    sent_ = 0;
+  } else if (sent_ > kReadBytes) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(sent_));
+    sent_ = 0;
+  }
+  const bool awaits = !out_.empty();
+  if (sends_ && awaits != awaits_) watch(next_, awaits ? EPOLLIN | EPOLLOUT : EPOLLIN, true);
+  awaits_ = awaits;
+}
+
+bool RingLinks::read(std::vector<std::uint8_t>& bytes) {
+  if (std::exchange(restarted_, false)) bytes.clear();
+  // The next rank says nothing: what comes from there is the end.
+  std::uint8_t nothing = 0;
+  if (sends_) {
+    const ssize_t size = recv(next_.get(), &nothing, 1, 0);
+    if (size == 0 || (size < 0 && !is_passing(errno))) drop_next(size == 0 ? ECONNRESET : errno);
+  }
+  if (!heard_) return false;
+  const std::size_t before = bytes.size();
+  bytes.resize(before + kReadBytes);
+  const ssize_t size = recv(previous_.get(), &bytes[before], kReadBytes, 0);
+  bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  if (size == 0 || (size < 0 && !is_passing(errno))) drop_previous(size == 0 ? ECONNRESET : errno);
+  return size == static_cast<ssize_t>(kReadBytes);
+}
+
+std::uint16_t RingLinks::port() const {
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  if (getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+    raise("getsockname");
+  }
+  return ntohs(own.sin_port);
+}
+
+}  // namespace catchment::host::ring

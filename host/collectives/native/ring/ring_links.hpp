@@ -1,0 +1,88 @@
+// The two TCP connections of a rank in a ring: from the rank before it, and to the next one.  Each
+// is made again when it is lost; what was under way is lost then.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "catchment/common/clock.hpp"
+#include "catchment/common/file_descriptor.hpp"
+#include "udp_address.hpp"
+
+namespace catchment::host::ring {
+
+enum class Transport : std::uint8_t { kTcp, kMptcp };
+
+// What two neighbours must agree about.
+struct Greeting {
+  std::uint32_t gen = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t slots = 0;
+  std::uint32_t lanes = 0;
+
+  friend bool operator==(const Greeting&, const Greeting&) = default;
+};
+
+class RingLinks {
+ public:
+  // Listens at `local` and connects to `next`.  Throws std::system_error; a kernel without MPTCP
+  // refuses kMptcp so.
+  RingLinks(const UdpAddress& local, const UdpAddress& next, Transport transport,
+            const Greeting& own);
+
+  // Accepts and connects where a connection is missing.
+  void keep(Nanos now);
+  // Both connections are there.
+  bool joined() const { return sends_ && heard_; }
+  // They were there once, and are not now.
+  bool lost() const { return was_joined_ && !joined(); }
+
+  // Queues bytes for the next rank, and drops them while there is no connection.
+  void queue(std::span<const std::uint8_t> bytes);
+  std::size_t backlog() const { return out_.size() - sent_; }
+  void flush();
+  // Appends what has come to `bytes`; true when there may be more.  What came before a new
+  // connection is dropped from them.
+  bool read(std::vector<std::uint8_t>& bytes);
+
+  // Readable when a connection, or bytes, have come, or queued ones can leave.
+  int descriptor() const { return events_.get(); }
+  std::uint64_t errors() const { return errors_; }
+  int last_error() const { return last_error_; }
+  std::uint16_t port() const;
+
+ private:
+  FileDescriptor socket() const;
+  void watch(const FileDescriptor& socket, std::uint32_t events, bool known);
+  void accept_previous();
+  void greet_previous();
+  void connect_next(Nanos now);
+  void drop_next(int error);
+  void drop_previous(int error);
+
+  Transport transport_;
+  Greeting own_;
+  sockaddr_in next_address_{};
+  FileDescriptor events_;
+  FileDescriptor listener_;
+  FileDescriptor previous_;
+  FileDescriptor next_;
+  bool heard_ = false;   // the rank before has greeted
+  bool sends_ = false;   // the connection to the next rank stands
+  bool awaits_ = false;  // room to send is watched for
+  bool was_joined_ = false;
+  Nanos connect_at_ = 0;
+  std::vector<std::uint8_t> greeting_;  // of the rank before, so far
+  std::vector<std::uint8_t> out_;
+  std::size_t sent_ = 0;
+  bool restarted_ = false;
+  std::uint64_t errors_ = 0;
+  int last_error_ = 0;
+};
+
+}  // namespace catchment::host::ring
