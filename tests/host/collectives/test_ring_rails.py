@@ -115,6 +115,17 @@ def exact(ranks: list[RailSet], rng: random.Random, elements: int) -> None:
     assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
 
 
+def used_at_last(ranks: list[RailSet], rng: random.Random) -> None:
+    """Operations are exact, and go over all rails, except while a machine that is slow to run one has it in doubt."""
+    before = [state.bytes for state in ranks[0].rails()]
+
+    def used() -> bool:
+        exact(ranks, rng, rng.randrange(100_000, 200_000))
+        return all(state.bytes > bytes_ for state, bytes_ in zip(ranks[0].rails(), before, strict=True))
+
+    until(used, "a rail is not used")
+
+
 @pytest.fixture
 def labs() -> Iterator[dict[str, ShmLab]]:
     with ShmLab(NAMES, lanes=LANES, slots=1024) as lab:
@@ -135,7 +146,7 @@ def test_two_rings_do_all_that_a_switch_does(rng: random.Random) -> None:
         sent = [words.copy() if rank == 2 else np.zeros_like(words) for rank in range(RANKS)]
         assert together(ranks, lambda rank: rank.broadcast(sent[rank.rank], 2).wait()) == [None] * RANKS
         assert all(np.array_equal(array, words) for array in sent)
-        assert all(state.bytes > 0 and state.incidents == 0 for state in ranks[0].rails()[:1])
+        used_at_last(ranks, rng)
 
 
 @pytest.mark.parametrize("transport", ["tcp", "mptcp"])
@@ -148,9 +159,7 @@ def test_a_switch_and_a_ring_carry_parts_of_one_operation(
         except OSError as error:
             pytest.skip(f"this kernel has no MPTCP: {error}")
     with ranks_over(labs, {"t": {**RING, "transport": transport}}) as ranks:
-        for _ in range(3):
-            exact(ranks, rng, rng.randrange(100_000, 300_000))
-        assert all(state.bytes > 0 for state in ranks[0].rails())
+        used_at_last(ranks, rng)
 
 
 def test_a_ring_whose_link_is_cut_is_a_rail_that_fails_and_returns(labs: dict[str, ShmLab], rng: random.Random) -> None:
@@ -168,9 +177,7 @@ def test_a_ring_whose_link_is_cut_is_a_rail_that_fails_and_returns(labs: dict[st
         for cable in cables["t"]:
             cable.mend()
         until(lambda: all(rank.rails()[1].health is RailHealth.UP for rank in ranks), "the ring does not return")
-        before = ranks[0].rails()[1].bytes
-        exact(ranks, rng, 100_000)
-        assert ranks[0].rails()[1].bytes > before
+        used_at_last(ranks, rng)
 
 
 def test_a_switch_that_dies_is_replaced_by_the_ring(labs: dict[str, ShmLab], rng: random.Random) -> None:

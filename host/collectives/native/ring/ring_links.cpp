@@ -73,6 +73,13 @@ RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport 
   watch(listener_, EPOLLIN, false);
 }
 
+RingLinks::~RingLinks() {
+  if (process_.in_child()) return;
+  for (const FileDescriptor* link : {&previous_, &next_}) {
+    if (link->valid()) shutdown(link->get(), SHUT_RDWR);
+  }
+}
+
 FileDescriptor RingLinks::socket() const {
   const int protocol = transport_ == Transport::kMptcp ? IPPROTO_MPTCP : IPPROTO_TCP;
   return FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol),

@@ -4,8 +4,8 @@
 
 #include <netinet/in.h>
 
+#include <catchment/shm/fork_guard.hpp>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -34,6 +34,10 @@ class RingLinks {
   // refuses kMptcp so.
   RingLinks(const UdpAddress& local, const UdpAddress& next, Transport transport,
             const Greeting& own);
+  RingLinks(const RingLinks&) = delete;
+  RingLinks& operator=(const RingLinks&) = delete;
+  // Ends the connections, which forked children may have, too.
+  ~RingLinks();
 
   // Accepts and connects where a connection is missing.
   void keep(Nanos now);
@@ -72,6 +76,7 @@ class RingLinks {
   FileDescriptor listener_;
   FileDescriptor previous_;
   FileDescriptor next_;
+  shm::ForkGuard process_;
   bool heard_ = false;   // the rank before has greeted
   bool sends_ = false;   // the connection to the next rank stands
   bool awaits_ = false;  // room to send is watched for

@@ -2,7 +2,6 @@
 // connections (docs/explanation/rails.md, "Rings").  An engine sees what a switch would say.
 #pragma once
 
-#include <catchment/shm/fork_guard.hpp>
 #include <vector>
 
 #include "port.hpp"
