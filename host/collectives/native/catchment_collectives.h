@@ -60,13 +60,17 @@ enum catchment_scaling {
   CATCHMENT_WHOLE = 4    /* negotiated, one for all vectors */
 };
 
-/* What a rank must know to take part in a job; the control plane's description of the job has it.
- * Zeros are no defaults unless they are said to be. */
 /* Who adds up the vectors: a switch, or the ranks in a ring of TCP (or MPTCP) connections. There
  * local_ip and local_port are where the rank before connects to, and switch_ip and switch_port
  * where the next rank listens. */
-enum catchment_way { CATCHMENT_SWITCH = 0, CATCHMENT_TCP_RING = 1, CATCHMENT_MPTCP_RING = 2 };
+enum catchment_way {
+  CATCHMENT_SWITCH = 0,    /* at switch_ip and switch_port, or behind shm_path */
+  CATCHMENT_TCP_RING = 1,  /* TCP */
+  CATCHMENT_MPTCP_RING = 2 /* Multipath TCP, where the kernel has it */
+};
 
+/* What a rank must know to take part in a job; the control plane's description of the job has it.
+ * Zeros are no defaults unless they are said to be. */
 typedef struct catchment_group_config {
   uint32_t gen;          /* of the job's stream */
   uint32_t ranks;        /* of the job, this one among them */
