@@ -70,7 +70,8 @@ def check_ring(devices: int, seed: int, faults: bool) -> None:
         ring.faults()
         ring.run(4 * latency + 50)
         bad = [counted(ring, register) for register in (sync_regs.DAMAGED, sync_regs.REWINDS, sync_regs.RESENT)]
-        assert all(bad) if faults else not any(bad), bad
+        # All damaged flits may have been idle; an entry that is missed is sent again.
+        assert bool(bad[0]) == faults and bool(bad[1]) == bool(bad[2]) and (faults or not bad[1]), bad
         for register in (sync_regs.BROKEN, sync_regs.REFUSED, sync_regs.MEMORY_ERRORS, sync_regs.REGISTER_ERRORS):
             assert counted(ring, register) == 0, register.name
 
