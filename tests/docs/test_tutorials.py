@@ -106,7 +106,7 @@ def test_a_page_that_is_wrong_is_noticed(block: str, says: str | None, tmp_path:
             page_script.run(page, tmp_path / "folder", 60)
 
 
-@pytest.mark.parametrize("last", ["$ echo done\n", "$ exit 1\n", "$ while :; do sleep 0.1; done\n"])
+@pytest.mark.parametrize("last", ["$ echo done\n", "$ exit 1\n", "$ sleep 60\n"])
 def test_nothing_of_a_page_goes_on(last: str, tmp_path: Path) -> None:
     page = _write(tmp_path, f"```console\n$ exec 9> held\n$ sleep 1000 &\n$ exec 9>&-\n{last}```\n")
     os.mkfifo(tmp_path / "folder" / "held")
