@@ -26,9 +26,11 @@ module fp32_add (
   wire        a_large = a[30:0] >= b[30:0];
   wire [31:0] x = a_large ? a : b;
   wire [31:0] z = a_large ? b : a;
-  wire [7:0]  x_exponent = x[30:23] == 8'd0 ? 8'd1 : x[30:23];
-  wire [7:0]  z_exponent = z[30:23] == 8'd0 ? 8'd1 : z[30:23];
-  wire [7:0]  distance = x_exponent - z_exponent;
+  wire [7:0]  a_exponent = a[30:23] == 8'd0 ? 8'd1 : a[30:23];
+  wire [7:0]  b_exponent = b[30:23] == 8'd0 ? 8'd1 : b[30:23];
+  // Of a and b, not of x and z: the bits that differ are the same in both pairs, and synthesis that shares them would make
+  // the comparison depend on its own result.
+  wire [7:0]  distance = a_large ? a_exponent - b_exponent : b_exponent - a_exponent;
   // x has the larger exponent, so one that is not finite is there if any is.
   wire        not_finite = &x[30:23];
   wire        is_nan = not_finite && (x[22:0] != 23'd0 || (&z[30:23] && (z[22:0] != 23'd0 || x[31] != z[31])));
@@ -37,7 +39,7 @@ module fp32_add (
   always_ff @(posedge clk) begin
     if (enable) begin
       first_reg <= '{
-          special: not_finite, value: is_nan ? Nan : x, sign: x[31], subtract: x[31] != z[31], exponent: x_exponent,
+          special: not_finite, value: is_nan ? Nan : x, sign: x[31], subtract: x[31] != z[31], exponent: a_large ? a_exponent : b_exponent,
           upper: {x[30:23] != 8'd0, x[22:0]}, lower: {z[30:23] != 8'd0, z[22:0]},
           distance: distance > 8'd31 ? 5'd31 : distance[4:0]
       };
@@ -64,7 +66,7 @@ module fp32_add (
       second_reg <= '{
           special: first_reg.special, value: first_reg.value,
           // a difference of nothing is +0
-          sign: first_reg.sign && !(first_reg.subtract && sum == 28'd0), exponent: first_reg.exponent, sum: sum
+          sign: first_reg.sign && !(first_reg.subtract && upper[26:0] == lower), exponent: first_reg.exponent, sum: sum
       };
     end
   end
