@@ -209,6 +209,7 @@ def test_a_bad_request_moves_nothing_and_the_next_one_is_served(name: str, pull:
 
 def test_a_full_queue_refuses_and_counts(rng: random.Random) -> None:
     memory = noise(rng)
+    memory[RECORDS : RECORDS + 32 * 40] = 0xFF  # noise may look like a record that says OK
     pulls = [
         step(VIRTUAL + 64 * i, 64, VIRTUAL + RECORDS + 32 * i, dtype=DataType.BYTES, pull=True, tag=i, force=True)
         for i in range(40)
