@@ -146,6 +146,7 @@ def test_groups_of_some_ranks_go_through_the_switches(controlled: ControlledLab,
         check_cases(run_on(controlled, commands, {host: access(controlled, token, host) for host in hosts}), MESH)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MICS)  # each with a job of its own, since parts end with their job
 def test_a_sharded_model_has_jobs_that_the_controller_makes(
     controlled: ControlledLab, case: str, tmp_path: Path
