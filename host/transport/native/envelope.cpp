@@ -1,14 +1,11 @@
 #include "envelope.hpp"
 
-#include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "catchment/common/big_endian.hpp"
 #include "catchment/common/internet_checksum.hpp"
@@ -26,9 +23,8 @@ constexpr std::uint8_t kTimeToLive = 64;
 constexpr std::array<std::uint8_t, 2> kMacPrefix = {0x02, 0x00};
 
 void put_address(const UdpAddress& address, std::uint8_t* at) {
-  if (inet_pton(AF_INET, address.host.c_str(), at) != 1) {
-    throw std::system_error(EINVAL, std::generic_category(), address.host);
-  }
+  const in_addr host = resolved(address).sin_addr;
+  std::memcpy(at, &host, sizeof host);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "udp_port.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 
@@ -19,17 +18,6 @@ constexpr std::size_t kMostBytes = 65535 - kIpUdpBytes;
 
 [[noreturn]] void raise(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
-}
-
-sockaddr_in resolved(const UdpAddress& address) {
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(address.port);
-  if (inet_pton(AF_INET, address.host.c_str(), &result.sin_addr) != 1) {
-    errno = EINVAL;
-    raise("inet_pton");
-  }
-  return result;
 }
 
 void set_option(int socket, int level, int option, int value) {

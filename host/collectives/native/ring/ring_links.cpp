@@ -1,14 +1,11 @@
 #include "ring_links.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -19,8 +16,6 @@ constexpr Nanos kConnectEvery = 10 * kMillisecond;
 // A neighbour that acknowledges nothing for so long has gone.
 constexpr int kUserTimeoutMs = 1000;
 constexpr std::size_t kReadBytes = 256 * 1024;
-constexpr std::uint32_t kMagic = 0x72696e67;
-constexpr std::size_t kGreetingBytes = 6 * sizeof(std::uint32_t);
 
 [[noreturn]] void raise(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
@@ -30,26 +25,11 @@ void set_option(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof value);  // a kernel may lack it for MPTCP
 }
 
-sockaddr_in resolved(const UdpAddress& address) {
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(address.port);
-  if (inet_pton(AF_INET, address.host.c_str(), &result.sin_addr) != 1) {
-    errno = EINVAL;
-    raise("inet_pton");
-  }
+// Of the rank before the one that greets with `own`.
+Greeting before(const Greeting& own) {
+  Greeting result = own;
+  result.rank = (own.rank + own.ranks - 1) % own.ranks;
   return result;
-}
-
-std::array<std::uint8_t, kGreetingBytes> words_of(const Greeting& greeting) {
-  const std::array<std::uint32_t, 6> words{kMagic,         greeting.gen,   greeting.rank,
-                                           greeting.ranks, greeting.slots, greeting.lanes};
-  std::array<std::uint8_t, kGreetingBytes> bytes{};
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::uint32_t word = htonl(words[at]);
-    std::memcpy(&bytes[at * sizeof word], &word, sizeof word);
-  }
-  return bytes;
 }
 
 bool is_passing(int error) {
@@ -64,12 +44,13 @@ RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport 
       own_(own),
       next_address_(resolved(next)),
       events_(epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
-      listener_(socket()) {
+      listener_(socket()),
+      coming_(before(own)) {
   set_option(listener_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   const sockaddr_in address = resolved(local);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (bind(listener_.get(), generic, sizeof address) != 0) raise("bind");
-  if (listen(listener_.get(), 4) != 0) raise("listen");
+  if (listen(listener_.get(), Greetings::kMost) != 0) raise("listen");
   watch(listener_, EPOLLIN, false);
 }
 
@@ -94,38 +75,24 @@ void RingLinks::watch(const FileDescriptor& socket, std::uint32_t events, bool k
 
 void RingLinks::keep(Nanos now) {
   accept_previous();
-  if (!heard_ && previous_.valid()) greet_previous();
   if (!sends_) connect_next(now);
   was_joined_ = was_joined_ || joined();
 }
 
 void RingLinks::accept_previous() {
-  FileDescriptor come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!come.valid()) return;
-  set_option(come.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  for (std::size_t taken = 0; taken < Greetings::kMost; ++taken) {
+    FileDescriptor come(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!come.valid()) break;
+    set_option(come.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+    watch(come, EPOLLIN, false);
+    coming_.add(std::move(come));
+  }
+  const std::uint64_t refused = coming_.refused();
+  FileDescriptor greeted = coming_.take();
+  if (coming_.refused() != refused && !previous_.valid()) last_error_ = EPROTO;
+  if (!greeted.valid()) return;
   drop_previous(0);
-  previous_ = std::move(come);
-  watch(previous_, EPOLLIN, false);
-}
-
-void RingLinks::greet_previous() {
-  std::array<std::uint8_t, kGreetingBytes> bytes{};
-  const std::size_t left = kGreetingBytes - greeting_.size();
-  const ssize_t size = recv(previous_.get(), bytes.data(), left, 0);
-  if (size <= 0) {
-    if (size == 0 || !is_passing(errno)) drop_previous(size == 0 ? ECONNRESET : errno);
-    return;
-  }
-  greeting_.insert(greeting_.end(), bytes.begin(), bytes.begin() + size);
-  if (greeting_.size() < kGreetingBytes) return;
-  Greeting expected = own_;
-  expected.rank = (own_.rank + own_.ranks - 1) % own_.ranks;
-  const auto words = words_of(expected);
-  if (!std::equal(words.begin(), words.end(), greeting_.begin())) {
-    drop_previous(EPROTO);  // of another ring, or another run
-    return;
-  }
-  heard_ = true;
+  previous_ = std::move(greeted);
   restarted_ = true;
 }
 
@@ -147,7 +114,7 @@ void RingLinks::connect_next(Nanos now) {
   sends_ = true;
   watch(next_, EPOLLIN, true);
   awaits_ = false;
-  queue(words_of(own_));
+  queue(own_.bytes());
 }
 
 void RingLinks::drop_next(int error) {
@@ -160,11 +127,9 @@ void RingLinks::drop_next(int error) {
 }
 
 void RingLinks::drop_previous(int error) {
-  if (heard_) ++errors_;
+  if (previous_.valid()) ++errors_;
   if (error != 0) last_error_ = error;
   previous_ = FileDescriptor();
-  heard_ = false;
-  greeting_.clear();
 }
 
 void RingLinks::queue(std::span<const std::uint8_t> bytes) {
@@ -203,7 +168,7 @@ bool RingLinks::read(std::vector<std::uint8_t>& bytes) {
     const ssize_t size = recv(next_.get(), &nothing, 1, 0);
     if (size == 0 || (size < 0 && !is_passing(errno))) drop_next(size == 0 ? ECONNRESET : errno);
   }
-  if (!heard_) return false;
+  if (!previous_.valid()) return false;
   const std::size_t before = bytes.size();
   bytes.resize(before + kReadBytes);
   const ssize_t size = recv(previous_.get(), &bytes[before], kReadBytes, 0);

@@ -11,22 +11,12 @@
 
 #include "catchment/common/clock.hpp"
 #include "catchment/common/file_descriptor.hpp"
+#include "greetings.hpp"
 #include "udp_address.hpp"
 
 namespace catchment::host::ring {
 
 enum class Transport : std::uint8_t { kTcp, kMptcp };
-
-// What two neighbours must agree about.
-struct Greeting {
-  std::uint32_t gen = 0;
-  std::uint32_t rank = 0;
-  std::uint32_t ranks = 0;
-  std::uint32_t slots = 0;
-  std::uint32_t lanes = 0;
-
-  friend bool operator==(const Greeting&, const Greeting&) = default;
-};
 
 class RingLinks {
  public:
@@ -42,7 +32,7 @@ class RingLinks {
   // Accepts and connects where a connection is missing.
   void keep(Nanos now);
   // Both connections are there.
-  bool joined() const { return sends_ && heard_; }
+  bool joined() const { return sends_ && previous_.valid(); }
   // They were there once, and are not now.
   bool lost() const { return was_joined_ && !joined(); }
 
@@ -64,7 +54,6 @@ class RingLinks {
   FileDescriptor socket() const;
   void watch(const FileDescriptor& socket, std::uint32_t events, bool known);
   void accept_previous();
-  void greet_previous();
   void connect_next(Nanos now);
   void drop_next(int error);
   void drop_previous(int error);
@@ -74,15 +63,14 @@ class RingLinks {
   sockaddr_in next_address_{};
   FileDescriptor events_;
   FileDescriptor listener_;
+  Greetings coming_;  // may become the connection from the rank before
   FileDescriptor previous_;
   FileDescriptor next_;
   shm::ForkGuard process_;
-  bool heard_ = false;   // the rank before has greeted
   bool sends_ = false;   // the connection to the next rank stands
   bool awaits_ = false;  // room to send is watched for
   bool was_joined_ = false;
   Nanos connect_at_ = 0;
-  std::vector<std::uint8_t> greeting_;  // of the rank before, so far
   std::vector<std::uint8_t> out_;
   std::size_t sent_ = 0;
   bool restarted_ = false;
