@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf import text_format
+from google.protobuf.message import DecodeError
 
 from catchment.controlplane.client.errors import SwitchError
 from catchment.wire.generated import p4info_pb2
+
+BINARY: Final = ".bin"
 
 
 class P4Info:
@@ -39,22 +42,26 @@ class P4Info:
 
     @classmethod
     def load(cls, path: Path) -> P4Info:
-        """Read a P4Info text file.
+        """Read a P4Info file: binary where its name ends in ``.bin``, otherwise text.
 
         Raises:
-            SwitchError: the file is missing or is not P4Info text.
+            SwitchError: the file is missing or is not P4Info.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
         except OSError as error:
             raise SwitchError(
                 f"cannot read P4Info {path}: {error.strerror}; compile the program first with `catchment p4 compile`"
             ) from None
         message = p4info_pb2.P4Info()
         try:
-            text_format.Parse(text, message, allow_unknown_field=True)
-        except text_format.ParseError as error:
-            raise SwitchError(f"{path}: not P4Info text: {error}") from None
+            if path.suffix == BINARY:
+                message.ParseFromString(content)
+            else:
+                text_format.Parse(content, message, allow_unknown_field=True)
+        except (text_format.ParseError, DecodeError, UnicodeDecodeError) as error:
+            kind = "binary P4Info" if path.suffix == BINARY else "P4Info text"
+            raise SwitchError(f"{path}: not {kind}: {error}") from None
         return cls(message, str(path))
 
     def actions_of(self, table: Any) -> dict[str, Any]:

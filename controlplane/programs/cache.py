@@ -13,9 +13,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from catchment.checkout import INSTALLED, ROOT, build_folder
+from catchment.controlplane.client.p4info import BINARY, P4Info
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
@@ -41,12 +43,24 @@ def cache_folder() -> Path:
 
 
 def program_for(switch: Switch) -> PipelineConfig:
-    """The compiled program of a switch, built for its lanes and slots.
+    """The compiled program of a switch, built for its lanes and slots; its P4Info in binary.
 
     Raises:
         CompileError: the compiler is missing or refuses the program.
     """
-    return compile_for(switch.target, switch.program, _defines(switch))
+    compiled = compile_for(switch.target, switch.program, _defines(switch))
+    return replace(compiled, p4info=_in_binary(compiled.p4info))
+
+
+def _in_binary(text: Path) -> Path:
+    """P4Info that a process reads a hundred times faster, beside the text that people and other tools read."""
+    binary = text.with_suffix(BINARY)
+    if not binary.exists():
+        content = P4Info.load(text).message.SerializeToString(deterministic=True)
+        part = binary.with_suffix(f".{os.getpid()}")
+        part.write_bytes(content)
+        part.replace(binary)  # two commands may write it at a time
+    return binary
 
 
 def programs_of(topology: Topology) -> dict[str, PipelineConfig]:

@@ -12,7 +12,7 @@ class PipelineConfig:
     """A compiled program.
 
     Attributes:
-        p4info: P4Info text file.
+        p4info: P4Info file, text or (``.bin``) binary.
         device_config: what the target loads: the embedded switch's shared object, BMv2's JSON.
     """
 

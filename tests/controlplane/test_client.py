@@ -380,6 +380,13 @@ def test_pipeline_files_that_are_missing_or_wrong(client: SwitchClient, tmp_path
     info.write_text("tables { preamble {")
     with pytest.raises(SwitchError, match="not P4Info text"):
         client.push_pipeline(PipelineConfig(info, config))
+    binary = tmp_path / "p.p4info.bin"
+    binary.write_bytes(b"tables { preamble {")
+    with pytest.raises(SwitchError, match=r"p\.p4info\.bin: not binary P4Info"):
+        client.push_pipeline(PipelineConfig(binary, config))
+    info.write_bytes(b"\xff\xfe")
+    with pytest.raises(SwitchError, match="not P4Info text"):
+        client.push_pipeline(PipelineConfig(info, config))
     info.write_text(text_format.MessageToString(fake_p4info()))
     with pytest.raises(SwitchError, match="no compiled program"):
         client.push_pipeline(PipelineConfig(info, config))

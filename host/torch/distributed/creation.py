@@ -17,7 +17,6 @@ from catchment.host.collectives import CollectiveError
 from catchment.host.torch.distributed import local_seat, shared_host
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.companion import Companion
-from catchment.host.torch.distributed.controller_seat import ControllerSeat
 from catchment.host.torch.distributed.file_seat import FileSeat, RailChoice
 from catchment.host.torch.distributed.native_group import in_native
 from catchment.host.torch.distributed.process_group import SwitchProcessGroup
@@ -119,6 +118,8 @@ def _open(
 
 def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
+        from catchment.host.torch.distributed.controller_seat import ControllerSeat  # noqa: PLC0415  it needs gRPC
+
         return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
     if settings.job is not None:
         seat = FileSeat.of(

@@ -207,17 +207,30 @@ class SwitchProcessGroup(dist.ProcessGroup):
     @_refused_by_all
     def reduce_scatter(self, outputs: Tensors, input_lists: list[list[torch.Tensor]], opts: Any = None) -> Any:
         """See dist.reduce_scatter."""
+        alike = True
         for output, parts in zip(outputs, input_lists, strict=True):
-            if len(parts) != self.size() or any(
-                part.numel() != output.numel() or part.dtype != output.dtype for part in parts
-            ):
+            sizes = [part.numel() for part in parts]
+            fits = len(parts) == self.size() and all(part.dtype == output.dtype for part in parts)
+            if not fits or sizes[self.rank()] != output.numel():
                 raise CollectiveError(
-                    f"reduce_scatter of {[part.numel() for part in parts]} elements into {output.numel()}",
+                    f"reduce_scatter of {sizes} elements into {output.numel()}",
                     kind="argument",
-                    hint=f"give {self.size()} tensors, one for each rank, like the output",
+                    hint=f"give {self.size()} tensors, one for each rank, this rank's like the output",
                 )
+            alike &= len(set(sizes)) == 1
         inputs = [torch.cat([part.reshape(-1) for part in parts]) for parts in input_lists]
-        return self._scattered(outputs, inputs, opts)
+        if alike:
+            return self._scattered(outputs, inputs, opts)
+        opts = opts or dist.ReduceScatterOptions()
+        begins = [sum(part.numel() for part in parts[: self.rank()]) for parts in input_lists]
+        work = self._reduced(
+            inputs, opts, lambda switch, op: switch.reduce_and_take(outputs, inputs, begins, op, opts.timeout)
+        )
+        if work is not None:
+            return work
+        flat = [_flattened(output, parts[self.rank()])[0] for output, parts in zip(outputs, input_lists, strict=True)]
+        lists = [[part.reshape(-1) for part in parts] for parts in input_lists]
+        return self._beside("reduce_scatter", inputs, opts, lambda gloo: gloo.reduce_scatter(flat, lists, opts))
 
     def barrier(self, opts: Any = None) -> Any:
         """See dist.barrier."""

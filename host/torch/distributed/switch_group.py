@@ -194,6 +194,20 @@ class SwitchGroup:
             after += back
         return self._several("reduce_scatter", pairs, list(outputs), after, timeout, op=operation)
 
+    def reduce_and_take(
+        self, outputs: Tensors, inputs: Tensors, begins: Sequence[int], operation: str, timeout: timedelta
+    ) -> SwitchWork:
+        """Reduce the flat inputs, which this changes; this rank takes its part of each, from an element on, for parts
+        of different sizes.
+        """
+
+        def take() -> None:
+            for output, source, begin in zip(outputs, inputs, begins, strict=True):
+                output.detach().copy_(source[begin : begin + output.numel()].view(output.shape))
+
+        flats = [(source,) for source in inputs]
+        return self._several("all_reduce", flats, list(outputs), [take], timeout, op=operation)
+
     def barrier(self, timeout: timedelta) -> SwitchWork:
         """Done when every rank has called it."""
         return self._work([self._run(self._communicator.barrier, timeout=_seconds(timeout))], [], [])

@@ -197,6 +197,22 @@ def case_reduce_scatter(rank: int, size: int) -> None:
     check_sum(out, stacked(size, torch.float32, size, 10)[:, rank], divisor=size)
 
 
+def case_reduce_scatter_of_parts_of_different_sizes(rank: int, size: int) -> None:
+    """As gloo does it, whatever the type."""
+    sizes = [7, 2, 1300][:size]
+    for dtype in (torch.float32, torch.bfloat16, torch.int32, torch.float64):
+        given = data(rank, dtype, sum(sizes))
+        exact = stacked(size, dtype, sum(sizes)).split(sizes, dim=1)[rank]
+        out = torch.zeros(sizes[rank], dtype=dtype)
+        dist.reduce_scatter(out, list(given.split(sizes)))
+        check_sum(out, exact)
+    out = torch.zeros(sizes[rank] // 2, 2).t()  # in another order of memory
+    parts = [part[: part.numel() // 2 * 2].view(2, -1) for part in data(rank, torch.float32, sum(sizes)).split(sizes)]
+    dist.reduce_scatter(out, parts)
+    exact = stacked(size, torch.float32, sum(sizes)).split(sizes, dim=1)[rank]
+    check_sum(out, exact[:, : out.numel()].reshape(size, *out.shape))
+
+
 def case_barrier_holds_everybody(rank: int, size: int) -> None:
     store = dist.distributed_c10d._get_default_store()
     for turn in range(size):

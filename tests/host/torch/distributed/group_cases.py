@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -41,6 +42,11 @@ def total(group: dist.ProcessGroup | None, value: float, elements: int = 3000) -
     dist.all_reduce(tensor, group=group)
     assert torch.equal(tensor, tensor[:1].expand(elements))
     return tensor[0].item()
+
+
+def case_a_rank_of_one_machine_does_not_wait_for_grpc(rank: int, size: int) -> None:
+    assert switch_of(dist.group.WORLD) is not None
+    assert "grpc" not in sys.modules  # a quarter of a second of every first group
 
 
 def case_a_mesh_starts_no_process(rank: int, size: int) -> None:
