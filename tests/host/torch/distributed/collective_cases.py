@@ -414,6 +414,20 @@ def case_a_rank_that_does_not_come_is_named(rank: int, size: int) -> None:
     dist.destroy_process_group(group)
 
 
+def case_a_rank_that_leaves_in_order_is_named_by_those_that_wait_for_it(rank: int, size: int) -> None:
+    """Long before the timeout: farewells tell it, not the clock."""
+    group = dist.new_group(timeout=timedelta(minutes=30))
+    everybody = torch.full((5,), float(rank))
+    dist.all_reduce(everybody, group=group)
+    assert everybody.tolist() == [3.0] * 5
+    if rank != 1:
+        with pytest.raises(CollectiveError, match="rank 1 has left") as caught:
+            dist.all_reduce(torch.zeros(10), group=group)
+        assert (caught.value.kind, caught.value.peers) == ("missing", (1,))
+    dist.destroy_process_group(group)
+    dist.barrier()
+
+
 def case_waiting_has_a_timeout(rank: int, size: int) -> None:
     group = dist.new_group()
     tensor = torch.ones(10)
