@@ -105,6 +105,10 @@ $(VENV)/mutation/.installed: tests/mutation/requirements.txt
 	@$(VENV)/mutation/bin/python -m pip install -q --disable-pip-version-check -r tests/mutation/requirements.txt
 	@touch $@
 
+.PHONY: planted
+planted: setup ## plant the listed bugs, and print the share that each tier of tests notices (COUNT=40 of them, K=part of a path)
+	@$(ROOT) $(BIN)/python tests/planted/shares.py $(if $(COUNT),-n $(COUNT)) $(if $(K),-k "$(K)")
+
 MUTANTS ?= 40
 .PHONY: mutants
 mutants: native $(VENV)/mutation/.installed ## mutate the pure modules, and say what their tests do not notice (MUTANTS=40 of each, K=part of a path)

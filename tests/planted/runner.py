@@ -1,7 +1,8 @@
-"""Plants a bug in one file and runs the test that must fail over it.
+"""Plants a bug in one file and runs the test that must fail over it, whatever language it is in.
 
 The changed file is laid over its original in a mount namespace of the test's own, so that nobody else sees it and every
-path stays what it is. A bug in C++ is built first, in a copy of the build folder that lies over the original likewise.
+path stays what it is. A bug in C++ is built first, in a copy of the build folder that lies over the original likewise;
+one in SystemVerilog is built by its test, in an empty folder of models. P4 is compiled by its test and kept by content.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from pathlib import Path
 from catchment.checkout import NATIVE, ROOT
 
 NATIVE_SOURCES = {".cpp", ".hpp", ".h"}
+HARDWARE_SOURCES = {".sv", ".svh"}
+MODELS = ROOT / "build" / "rtl"
+"""What Verilator built; cocotb's part of it is kept by dates, which a laid-over file upsets."""
+DOES_NOT_BUILD = {".sv": "RtlError: ", ".svh": "RtlError: ", ".p4": "CompileError: "}
+"""What a test says whose hardware or P4 program cannot be built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,16 @@ class Bug:
         """Whether it must be built before it shows."""
         return Path(self.file).suffix in NATIVE_SOURCES
 
+    @property
+    def is_hardware(self) -> bool:
+        """Whether its test verilates it."""
+        return Path(self.file).suffix in HARDWARE_SOURCES
+
+    @property
+    def test_file(self) -> str:
+        """The file of its test, below tests/."""
+        return self.test.partition("::")[0]
+
     def planted(self) -> str:
         """The text of the file with the bug in it."""
         text = (ROOT / self.file).read_text("utf-8")
@@ -64,8 +80,13 @@ def can_plant() -> bool:
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
-def run_planted(bug: Bug, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the bug's test with the bug in place; `folder` takes the changed file and, for C++, the build."""
+def run_planted(bug: Bug, folder: Path, marks: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the bug's test with the bug in place.
+
+    Args:
+        folder: takes the changed file and what is built of it.
+        marks: pytest's expression for those of the test's cases that run; all if empty.
+    """
     changed = folder / Path(bug.file).name
     changed.write_text(bug.planted(), "utf-8")
     shutil.copymode(ROOT / bug.file, changed)
@@ -75,7 +96,12 @@ def run_planted(bug: Bug, folder: Path) -> subprocess.CompletedProcess[str]:
         shutil.copytree(NATIVE, build, symlinks=True)
         cmake = Path(sys.executable).with_name("cmake")
         steps += [_over(build, NATIVE), f"{shlex.quote(str(cmake))} --build {shlex.quote(str(NATIVE))} || exit 99"]
-    test = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{bug.test}"]
+    if bug.is_hardware:
+        models = folder / "models"
+        models.mkdir()
+        MODELS.mkdir(parents=True, exist_ok=True)
+        steps.append(_over(models, MODELS))
+    test = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marks, f"tests/{bug.test}"]
     steps.append(f"exec {shlex.join(test)}")
     return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", "set -e\n" + "\n".join(steps)],
@@ -87,13 +113,22 @@ def run_planted(bug: Bug, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def check(bug: Bug, folder: Path) -> None:
-    """Fail unless the bug's test fails over it, as a test and not because nothing builds or imports."""
-    result = run_planted(bug, folder)
+def complaint(bug: Bug, folder: Path, marks: str = "") -> str:
+    """Plant the bug: nothing if its test fails over it, as a test and not because nothing builds or imports."""
+    result = run_planted(bug, folder, marks)
     said = result.stdout + result.stderr
-    assert result.returncode != 99, f"it does not build, which is no test:\n{said}"
-    assert result.returncode == 1, f"{bug.test} did not notice the bug:\n{said}"
-    assert "1 failed" in result.stdout, f"no test failed:\n{said}"
+    unbuilt = DOES_NOT_BUILD.get(Path(bug.file).suffix)
+    if result.returncode == 99 or (unbuilt is not None and unbuilt in said):
+        return f"it does not build, which is no test:\n{said}"
+    if result.returncode != 1:
+        return f"{bug.test} did not notice the bug:\n{said}"
+    return "" if "1 failed" in result.stdout else f"no test failed:\n{said}"
+
+
+def check(bug: Bug, folder: Path) -> None:
+    """Fail unless the bug's test fails over it."""
+    said = complaint(bug, folder)
+    assert not said, said
 
 
 def _over(upper: Path, lower: Path) -> str:

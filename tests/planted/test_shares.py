@@ -1,0 +1,65 @@
+"""The shares of planted bugs that tiers notice are counted from the quickest tier on, and nobody's are named."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from runner import Bug
+from shares import TIERS, first_tier, is_case, shares
+
+from catchment.checkout import ROOT
+
+BUG = Bug("host/a.py", "a", "b", "host/test_a.py::test_it")
+ALL = {tier: [BUG.test] for tier in TIERS}
+
+
+@pytest.mark.parametrize(
+    ("noticing", "tiers", "tier"),
+    [
+        (set(TIERS.values()), ALL, "check"),
+        ({"not slow", ""}, ALL, "test"),
+        ({""}, ALL, "test-full"),
+        (set(TIERS.values()), {**ALL, "check": []}, "test"),
+        (set(), ALL, "nobody"),
+        (set(TIERS.values()), {tier: [] for tier in TIERS}, "nobody"),
+    ],
+)
+def test_a_bug_is_noticed_by_the_quickest_tier_that_has_a_failing_case(
+    noticing: set[str], tiers: dict[str, list[str]], tier: str
+) -> None:
+    found, said = first_tier(BUG, tiers, lambda bug, marks: "" if marks in noticing else "passed")
+    assert found == tier
+    assert bool(said) == (tier == "nobody")
+
+
+def test_a_tier_has_what_quicker_ones_notice() -> None:
+    lines = shares(Counter({"check": 1, "test": 2, "nobody": 1}))
+    assert [line.split()[1:5] for line in lines] == [
+        ["check", "1", "of", "4"], ["test", "3", "of", "4"], ["test-full", "3", "of", "4"],
+    ]  # fmt: skip
+    assert [line.split()[-2] for line in lines] == ["25", "75", "75"]
+
+
+@pytest.mark.parametrize(
+    ("case", "is_one"),
+    [
+        ("host/test_a.py::test_it", True),
+        ("host/test_a.py::test_it[1-2]", True),
+        ("host/test_a.py::test_it_not", False),
+        ("host/test_b.py::test_it", False),
+    ],
+)
+def test_cases_belong_to_the_test_that_they_are_of(case: str, is_one: bool) -> None:
+    assert is_case(case, BUG.test) == is_one
+    assert is_case(case, BUG.test_file) == case.startswith("host/test_a.py")
+
+
+def test_the_tiers_are_those_of_the_makefile() -> None:
+    commands = (ROOT / "Makefile").read_text("utf-8")
+    assert all(f'-m "{marks}"' in commands for marks in TIERS.values() if marks)
