@@ -158,30 +158,33 @@ class Assembly:
                 self._changed.notify_all()
 
     def _take(self, channel: Channel, hello: dict[str, Any]) -> None:
-        role, number = hello.get("role"), hello.get("number")
-        if role == "client" and isinstance(number, int):
-            channel.peer = f"client {number}"
-            if not 0 <= number < self._group.clients:
-                raise ProxyError(f"client {number} of {self._group.clients}: they count from 0")
+        group, role = self._group, hello.get("role")
+        if role not in ("client", "proxy", "ring"):
+            raise ProxyError(f"a process says that it is {role!r}: run the same release everywhere")
+        number = _number(hello, "number", group.clients if role == "client" else len(group.addresses))
+        channel.peer = f"client {number}" if role == "client" else group.name(number)
+        if role == "client":
             with self._changed:
                 self._compare(number, hello)
             self._add(self._found.clients, number, channel)
-        elif role == "proxy" and isinstance(number, int):
-            channel.peer = self._group.name(number)
+        elif role == "proxy":
             self._add(self._found.peers, number, channel)
-        elif role == "ring" and isinstance(number, int):
-            channel.peer = self._group.name(number)
-            self._add(self._found.before, int(hello.get("group", 0)), channel)
         else:
-            raise ProxyError(f"a process says that it is {role!r}: run the same release everywhere")
+            each = _number(hello, "group", group.groups)
+            if number != (before := group.neighbours(self._number, each)[2]):
+                raise ProxyError(f"{channel.peer} is not before proxy {self._number} in group {each}: {before} is")
+            self._add(self._found.before, each, channel)
 
     def _compare(self, client: int, hello: dict[str, Any]) -> None:
         """Whether a client says what the first one said."""
         table, found = TensorTable.from_facts(hello.get("table")), self._found
-        routes = tuple(hello.get("routes", ()))
-        if len(routes) != len(table.shards) or any(proxy not in range(len(self._group.addresses)) for proxy in routes):
-            raise ProxyError(f"client {client} routes {len(table.shards)} shards to {sorted(set(routes))}: give each "
-                             f"of them one of {len(self._group.addresses)} proxies")  # fmt: skip
+        routes = tuple(told) if isinstance(told := hello.get("routes"), list) else ()
+        proxies = len(self._group.addresses)
+        if len(routes) != len(table.shards) or any(proxy not in range(proxies) for proxy in routes):
+            raise ProxyError(
+                f"client {client} routes {len(table.shards)} shards to {sorted(map(str, routes))}: give each of them "
+                f"one of {proxies} proxies"
+            )
         if found.table is None:
             found.table = table
         elif difference := table.difference(found.table):
@@ -198,3 +201,10 @@ class Assembly:
                 raise ProxyError(f"{channel.peer} is there twice: each number is one process's")
             among[number] = channel
             self._changed.notify_all()
+
+
+def _number(hello: dict[str, Any], key: str, count: int) -> int:
+    number = hello.get(key)
+    if type(number) is not int or not 0 <= number < count:
+        raise ProxyError(f"{hello['role']} with {key} {number!r} of {count}: they count from 0")
+    return number

@@ -9,7 +9,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
@@ -161,6 +162,17 @@ class Channel:
         except ProxyError:
             return
 
+    @contextmanager
+    def ended_after(self, seconds: float) -> Iterator[None]:
+        """Shut the channel if the block takes longer: whoever waits in it for the other end sees that end."""
+        timer = threading.Timer(seconds, self.shut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     def shut(self) -> None:
         """End both directions: a thread that receives notices."""
         self._shut(socket.SHUT_RDWR)
@@ -220,15 +232,16 @@ def admit(channel: Channel, secret: bytes, timeout: float) -> dict[str, Any]:
     """
     connection = channel._connection
     try:
-        deliver_challenge(connection, secret)
-        if not connection.poll(timeout):
-            raise ProxyError(f"{channel.peer} says nothing")
-        answer_challenge(connection, secret)
+        with channel.ended_after(timeout):
+            deliver_challenge(connection, secret)
+            answer_challenge(connection, secret)
+            hello = channel.receive()
+            facts = channel.facts() if hello.kind is Kind.HELLO else None
     except (AuthenticationError, EOFError, OSError) as error:
-        raise ProxyError(f"{channel.peer} does not know the group's secret") from error
-    if channel.receive().kind is not Kind.HELLO:
+        raise ProxyError(f"{channel.peer} does not know the group's secret, or says nothing") from error
+    if facts is None:
         raise ProxyError(f"{channel.peer} does not say who it is")
-    return channel.facts()
+    return facts
 
 
 def connect(  # noqa: PLR0917
@@ -260,12 +273,13 @@ def connect(  # noqa: PLR0917
     connection = _prepared(raw, timeout)
     channel = Channel(connection, peer)
     try:
-        answer_challenge(connection, secret)
-        deliver_challenge(connection, secret)
+        with channel.ended_after(timeout):
+            answer_challenge(connection, secret)
+            deliver_challenge(connection, secret)
     except (AuthenticationError, EOFError, OSError) as error:
         channel.close()
         check()
-        raise ProxyError(f"{peer} at {address} knows another secret, or is gone") from error
+        raise ProxyError(f"{peer} at {address} knows another secret, says nothing, or is gone") from error
     channel.say(Kind.HELLO, hello)
     return channel
 

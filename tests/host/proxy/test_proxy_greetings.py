@@ -1,0 +1,55 @@
+"""Who connects to a proxy and says nothing, or what cannot be: refused by name, and nobody waits for it."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from proxy_group import LIMIT, group_of
+
+from catchment.host.proxy import Proxy, ProxyError
+from catchment.host.proxy.channel import accept, admit, connect, listen
+
+SECRET = b"known to this test"
+
+
+def test_neither_end_waits_for_one_that_says_nothing() -> None:
+    with group_of(1, 1) as group, listen(group.addresses[0]) as server, ThreadPoolExecutor(1) as threads:
+        with socket.socket(socket.AF_UNIX) as mute:
+            mute.connect(group.addresses[0])
+            asked = threads.submit(admit, accept(server, LIMIT), SECRET, 0.2)
+            with pytest.raises(ProxyError, match="or says nothing"):
+                asked.result(LIMIT)
+        reached = threads.submit(connect, group.addresses[0], "a proxy", SECRET, {}, 0.2, lambda: None)
+        with pytest.raises(ProxyError, match=r"a proxy at .* says nothing"):
+            reached.result(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("hello", "said"),
+    [
+        ({"role": "client", "number": 1}, "client with number 1 of 1"),
+        ({"role": "client", "number": True}, "client with number True of 1"),
+        ({"role": "client"}, "client with number None of 1"),
+        ({"role": "client", "number": 0, "table": 3}, "a table that is none"),
+        ({"role": "client", "number": 0, "table": {"tensors": [["w", 9, None]], "shard_bytes": 64}, "routes": 1},
+         "client 0 routes 1 shards to"),
+        ({"role": "proxy", "number": 3}, "proxy with number 3 of 3"),
+        ({"role": "proxy", "number": -1}, "proxy with number -1 of 3"),
+        ({"role": "ring", "number": 2, "group": "first"}, "ring with group 'first' of 1"),
+        ({"role": "ring", "number": 1, "group": 0}, "proxy 1 at .* is not before proxy 0 in group 0: 2 is"),
+        ({"role": "root", "number": 0}, "says that it is 'root'"),
+        ({"role": ["client"], "number": 0}, "says that it is"),
+    ],
+)  # fmt: skip
+def test_who_says_what_cannot_be_is_named(hello: dict[str, Any], said: str) -> None:
+    with group_of(3, 1) as group, Proxy(group, 0) as proxy, ThreadPoolExecutor(1) as threads:
+        runs = threads.submit(proxy.run)
+        channel = connect(group.addresses[0], "the proxy", SECRET, hello, LIMIT, lambda: None)
+        with pytest.raises(ProxyError, match=said):
+            runs.result(LIMIT)
+        with pytest.raises(ProxyError, match=said):
+            channel.receive()
+        channel.close()
