@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +58,13 @@ def _in_binary(text: Path) -> Path:
     binary = text.with_suffix(BINARY)
     if not binary.exists():
         content = P4Info.load(text).message.SerializeToString(deterministic=True)
-        part = binary.with_suffix(f".{os.getpid()}")
-        part.write_bytes(content)
-        part.replace(binary)  # two commands may write it at a time
+        try:
+            with tempfile.NamedTemporaryFile(dir=binary.parent, delete=False) as part:
+                part.write(content)
+                os.fchmod(part.fileno(), text.stat().st_mode)
+            Path(part.name).replace(binary)  # several may write it at a time
+        except OSError as error:
+            raise CompileError(f"{binary}: P4Info is not written: {error.strerror}") from None
     return binary
 
 
