@@ -2,7 +2,7 @@
 #ifndef CATCHMENT_CONFIG_P4
 #define CATCHMENT_CONFIG_P4
 
-// 32-bit values in a vector: 8, 64 or 256
+// 32-bit values in a vector: 8, 64, 256 or 1024
 #ifndef LANES
 #define LANES 64
 #endif
