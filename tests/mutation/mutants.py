@@ -1,13 +1,16 @@
-"""Prints mutants of one module as JSON: `python mutants.py FILE COUNT SEED`, in the environment that has cosmic-ray.
+"""Prints mutants of one module as JSON: `python mutants.py FILE COUNT SEED`, in the environment of requirements.txt.
 
-A mutant that differs in annotations alone is left out: nothing evaluates them.
+cosmic-ray makes those of Python, universalmutator those of C++. A mutant that differs in annotations, comments or
+spaces alone is left out: nothing evaluates them.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,9 @@ from pathlib import Path
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
+from universalmutator.mutator import mutants_regexp
 
+CPP_RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
 # They need arguments that name variables.
 LEFT_OUT = {"core/VariableReplacer", "core/VariableInserter"}
 
@@ -69,6 +74,28 @@ def mutants(source: str, count: int, seed: int) -> Iterator[dict[str, object]]:
             yield {"operator": name.partition("/")[2], "line": line, "source": mutated}
 
 
+def without_comments(line: str) -> str:
+    """A line of C++ as the compiler sees it."""
+    return re.sub(r"\s+", "", line.partition("//")[0])
+
+
+def mutants_of_cpp(source: str, count: int, seed: int) -> Iterator[dict[str, object]]:
+    """The same for C++; some do not compile. Lines that decide nothing, includes and closing braces, stay."""
+    lines = source.splitlines(keepends=True)
+    with contextlib.redirect_stdout(sys.stderr):
+        found = mutants_regexp(lines, CPP_RULES, ignorePatterns=[r"^\s*#", r"^\s*}?\s*$"], ignoreStringOnly=True)
+    random.Random(seed).shuffle(found)
+    seen = {(number, without_comments(line)) for number, line in enumerate(lines, 1)}
+    left = count
+    for number, line, rule, _ in found:
+        if left and (number, without_comments(line)) not in seen:
+            left -= 1
+            seen.add((number, without_comments(line)))
+            changed = "".join([*lines[: number - 1], line, *lines[number:]])
+            yield {"operator": rule[0], "line": number, "source": changed}
+
+
 if __name__ == "__main__":
     path, count, seed = sys.argv[1:]
-    json.dump(list(mutants(Path(path).read_text("utf-8"), int(count), int(seed))), sys.stdout)
+    make = mutants if path.endswith(".py") else mutants_of_cpp
+    json.dump(list(make(Path(path).read_text("utf-8"), int(count), int(seed))), sys.stdout)

@@ -1,7 +1,8 @@
 """Mutates the pure modules and says what their tests do not notice: `make mutants [K=path] [MUTANTS=40]`.
 
-cosmic-ray makes the mutants (mutants.py); each is tried by the tests that modules.toml names (verdict.py). A mutant
-that does what its module does is listed there with the reason, and is not tried.
+cosmic-ray and universalmutator make the mutants (mutants.py); each is tried by the tests that modules.toml names: one
+of Python in a forked process (verdict.py), one of C++ in a build of its own (native.py). A mutant that does what its
+module does is listed there with the reason, and is not tried.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from native import MutationError, try_native
 from rich.progress import Progress
 from verdict import Verdict, try_source
 
@@ -29,10 +31,6 @@ _SLOWER = 5  # a mutant that takes so many times the module's own time is endles
 _START = 20.0  # seconds that a loaded machine may add
 
 
-class MutationError(Exception):
-    """The mutants could not be tried: why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Module:
     """A row of modules.toml.
@@ -40,11 +38,13 @@ class Module:
     Attributes:
         file: below the root. tests: files or tests that must notice, below the root.
         same: line, what it becomes, why that is the same; lines without the spaces around them.
+        targets: of CMake, that the tests need, where the module is C++.
     """
 
     file: str
     tests: tuple[str, ...]
     same: tuple[tuple[str, str, str], ...] = ()
+    targets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,10 @@ def read_modules(path: Path = LIST) -> list[Module]:
     """The rows of the list."""
     return [
         Module(
-            row["file"], tuple(row["tests"]), tuple((s["line"], s["becomes"], s["why"]) for s in row.get("same", ()))
+            row["file"],
+            tuple(row["tests"]),
+            tuple((s["line"], s["becomes"], s["why"]) for s in row.get("same", ())),
+            tuple(row.get("targets", ())),
         )
         for row in tomllib.loads(path.read_text("utf-8"))["module"]
     ]
@@ -114,6 +117,9 @@ def try_module(module: Module, sources: list[str]) -> Iterator[tuple[str, Verdic
     Raises:
         MutationError: the tests fail on the module as it is.
     """
+    if module.targets:
+        yield from try_native(module.file, module.tests, module.targets, sources)
+        return
     file, tests = ROOT / module.file, [str(ROOT / test) for test in module.tests]
     began = time.monotonic()
     as_it_is = try_source(file, file.read_text("utf-8"), tests, 600)
@@ -150,8 +156,9 @@ def main(
         for module in modules:
             sources = mutants(module, count, seed)
             trials = progress.track(try_module(module, sources), len(sources), description=module.file)
-            left = [change(module, source) for source, said in trials if said is Verdict.SURVIVED]
-            scores.append(Score(module.file, len(sources), left))
+            built = [(source, said) for source, said in trials if said is not Verdict.UNBUILT]
+            left = [change(module, source) for source, said in built if said is Verdict.SURVIVED]
+            scores.append(Score(module.file, len(built), left))
     if as_json:
         print(json.dumps({"seed": seed, "modules": [asdict(score) for score in scores]}))
     else:

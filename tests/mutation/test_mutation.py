@@ -10,7 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import native
 from run import Module, change, read_modules
+from verdict import Verdict
 
 from catchment.checkout import ROOT
 
@@ -43,6 +45,40 @@ def test_a_verdict_is_what_the_tests_say_of_the_mutant(source: str, verdict: str
     assert (tmp_path / "twice.py").read_text("utf-8") == MODULE
 
 
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (0, Verdict.SURVIVED),
+        (1, Verdict.NOTICED),
+        (99, Verdict.UNBUILT),
+        (124, Verdict.ENDLESS),
+        (139, Verdict.NOTICED),
+    ],
+)
+def test_a_mutant_of_cpp_is_judged_by_how_its_build_and_tests_end(
+    code: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def run_changed(file: str, text: str, *_: object, **__: object) -> subprocess.CompletedProcess[str]:
+        asked.append(text)
+        return subprocess.CompletedProcess([], code if text == "a mutant" else 0, "", "")
+
+    monkeypatch.setattr(native, "run_changed", run_changed)
+    monkeypatch.setattr(native, "can_plant", lambda: True)
+    file = "host/transport/native/sender_window.cpp"
+    assert list(native.try_native(file, [], [], ["a mutant"])) == [("a mutant", verdict)]
+    assert asked == [(ROOT / file).read_text("utf-8"), "a mutant"]
+
+
+def test_cpp_whose_tests_fail_as_it_is_has_no_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "1 failed", "")
+    monkeypatch.setattr(native, "run_changed", lambda *_, **__: failed)
+    monkeypatch.setattr(native, "can_plant", lambda: True)
+    with pytest.raises(native.MutationError, match="fail on it as it is"):
+        list(native.try_native("host/transport/native/sender_window.cpp", [], [], ["a mutant"]))
+
+
 def test_a_survivor_names_its_line() -> None:
     module = read_modules()[0]
     lines = (ROOT / module.file).read_text("utf-8").splitlines()
@@ -56,7 +92,8 @@ def test_a_survivor_names_its_line() -> None:
 @pytest.mark.parametrize("module", read_modules(), ids=lambda module: module.file)
 def test_the_list_names_what_is_there(module: Module) -> None:
     lines = {line.strip() for line in (ROOT / module.file).read_text("utf-8").splitlines()}
-    assert all((ROOT / test).exists() for test in module.tests)
+    assert all((ROOT / test.partition("::")[0]).exists() for test in module.tests)
+    assert module.file.endswith(".py") != bool(module.targets)
     assert all(line in lines and becomes not in lines and why for line, becomes, why in module.same)
 
 

@@ -26,6 +26,7 @@ class Verdict(StrEnum):
     NOTICED = "noticed"
     ENDLESS = "noticed, by its time"
     SURVIVED = "survived"
+    UNBUILT = "not built, and not counted"
 
 
 @dataclass(frozen=True, slots=True)

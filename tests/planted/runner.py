@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,8 @@ NATIVE_SOURCES = {".cpp", ".hpp", ".h"}
 HARDWARE_SOURCES = {".sv", ".svh"}
 MODELS = ROOT / "build" / "rtl"
 """What Verilator built; cocotb's part of it is kept by dates, which a laid-over file upsets."""
+DOES_NOT_COMPILE, ENDLESS = 99, 124
+"""Return codes of a run besides pytest's: C++ that does not build, and tests that took too long."""
 DOES_NOT_BUILD = {".sv": "RtlError: ", ".svh": "RtlError: ", ".p4": "CompileError: "}
 """What a test says whose hardware or P4 program cannot be built."""
 
@@ -44,16 +46,6 @@ class Bug:
 
     def __str__(self) -> str:
         return f"{self.file}: {' '.join(self.old.split())[:40]}"
-
-    @property
-    def is_native(self) -> bool:
-        """Whether it must be built before it shows."""
-        return Path(self.file).suffix in NATIVE_SOURCES
-
-    @property
-    def is_hardware(self) -> bool:
-        """Whether its test verilates it."""
-        return Path(self.file).suffix in HARDWARE_SOURCES
 
     @property
     def test_file(self) -> str:
@@ -80,29 +72,54 @@ def can_plant() -> bool:
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
-def run_planted(bug: Bug, folder: Path, marks: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the bug's test with the bug in place.
+def run_changed(
+    file: str,
+    text: str,
+    tests: Sequence[str],
+    folder: Path,
+    *,
+    marks: str = "",
+    targets: Sequence[str] = (),
+    seconds: int = 0,
+) -> subprocess.CompletedProcess[str]:
+    """Run tests with another text in the place of a file; the return code is pytest's, or one of those above.
 
     Args:
+        file: below the root.
+        tests: below the root.
         folder: takes the changed file and what is built of it.
-        marks: pytest's expression for those of the test's cases that run; all if empty.
+        marks: pytest's expression for those of the tests' cases that run; all if empty.
+        targets: of CMake, that a change of C++ builds, all if empty.
+        seconds: after which the tests are ended; 0: no limit.
     """
-    changed = folder / Path(bug.file).name
-    changed.write_text(bug.planted(), "utf-8")
-    shutil.copymode(ROOT / bug.file, changed)
-    steps = [_over(changed, ROOT / bug.file)]
-    if bug.is_native:
+    changed, suffix = folder / Path(file).name, Path(file).suffix
+    changed.write_text(text, "utf-8")
+    shutil.copymode(ROOT / file, changed)
+    steps = [_over(changed, ROOT / file)]
+    if suffix in NATIVE_SOURCES:
         build = folder / "native"
         shutil.copytree(NATIVE, build, symlinks=True)
-        cmake = Path(sys.executable).with_name("cmake")
-        steps += [_over(build, NATIVE), f"{shlex.quote(str(cmake))} --build {shlex.quote(str(NATIVE))} || exit 99"]
-    if bug.is_hardware:
+        cmake = [str(Path(sys.executable).with_name("cmake")), "--build", str(NATIVE)]
+        command = shlex.join([*cmake, *(["--target", *targets] if targets else [])])
+        steps += [_over(build, NATIVE), f"{command} || exit {DOES_NOT_COMPILE}"]
+    if suffix in HARDWARE_SOURCES:
         models = folder / "models"
         models.mkdir()
         MODELS.mkdir(parents=True, exist_ok=True)
         steps.append(_over(models, MODELS))
-    test = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", marks, f"tests/{bug.test}"]
-    steps.append(f"exec {shlex.join(test)}")
+    run = [
+        "timeout",
+        "--kill-after=10",
+        str(seconds),
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+    ]
+    steps.append(f"exec {shlex.join([*run, '-m', marks, *tests])}")
     return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", "set -e\n" + "\n".join(steps)],
         cwd=ROOT,
@@ -115,10 +132,10 @@ def run_planted(bug: Bug, folder: Path, marks: str = "") -> subprocess.Completed
 
 def complaint(bug: Bug, folder: Path, marks: str = "") -> str:
     """Plant the bug: nothing if its test fails over it, as a test and not because nothing builds or imports."""
-    result = run_planted(bug, folder, marks)
+    result = run_changed(bug.file, bug.planted(), [f"tests/{bug.test}"], folder, marks=marks)
     said = result.stdout + result.stderr
     unbuilt = DOES_NOT_BUILD.get(Path(bug.file).suffix)
-    if result.returncode == 99 or (unbuilt is not None and unbuilt in said):
+    if result.returncode == DOES_NOT_COMPILE or (unbuilt is not None and unbuilt in said):
         return f"it does not build, which is no test:\n{said}"
     if result.returncode != 1:
         return f"{bug.test} did not notice the bug:\n{said}"
