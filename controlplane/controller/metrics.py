@@ -10,6 +10,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
 from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.door import Door
 from catchment.controlplane.controller.roster import Presence
 from catchment.controlplane.controller.switches import SwitchState
 from catchment.controlplane.metrics import definitions as d
@@ -21,10 +22,12 @@ class ControllerCollector(Collector):
 
     Args:
         controller: that runs.
+        door: of its TCP addresses, if it has any.
     """
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, door: Door | None = None) -> None:
         self._controller = controller
+        self._door = door
 
     def describe(self) -> Iterable[Family]:
         """The metrics without values."""
@@ -51,5 +54,8 @@ class ControllerCollector(Collector):
             present = Counter(seat.presence for seat in watch.roster.seats.values())
             for presence in Presence:
                 found[d.MEMBERS].add_metric([name, str(presence)], present[presence])
+        if self._door is not None:
+            for how, count in list(self._door.ended.items()):
+                found[d.REFUSED_CONNECTIONS].add_metric([str(how)], count)
         found[d.FILE_BEHIND].add_metric([], 1 if self._controller.store.trouble else 0)
         yield from found.values()

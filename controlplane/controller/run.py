@@ -6,22 +6,22 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 from collections.abc import Callable
 from typing import Any
 
 from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.door import Door
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.members import Members
 from catchment.controlplane.controller.metrics import ControllerCollector
 from catchment.controlplane.controller.presence import PresenceFile
-from catchment.controlplane.controller.service import Service, start_server
+from catchment.controlplane.controller.service import Service, serving
 from catchment.controlplane.controller.settings import Settings
 from catchment.controlplane.controller.trust import Trust
 from catchment.controlplane.metrics.exporter import serve as serve_metrics
 from catchment.wire.socket_folder import LONGEST_SOCKET_PATH
-
-_GRACE = 0.2
 
 Started = Callable[[list[str]], None]
 
@@ -44,10 +44,10 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
     with PresenceFile(settings.folder, settings.topology.name) as presence:
         async with Controller(settings) as controller, contextlib.AsyncExitStack() as exits:
             members = Members(controller)
+            service = Service(controller, members, trust)
+            addresses = await exits.enter_async_context(serving(service, settings.listen))
             if settings.prometheus is not None:
-                exits.callback(_serve_metrics(controller, *settings.prometheus))
-            server, addresses = await start_server(Service(controller, members, trust), settings.listen)
-            exits.push_async_callback(server.stop, _GRACE)
+                exits.callback(_serve_metrics(controller, service.door, *settings.prometheus))
             losses = asyncio.create_task(members.look_for_losses(), name="losses")
             presence.announce(tuple(addresses), settings.certificates)
             started(addresses)
@@ -61,10 +61,10 @@ async def serve(settings: Settings, started: Started, stop: asyncio.Event) -> No
                     task.result()  # none of them ends by itself but by a fault of ours
 
 
-def _serve_metrics(controller: Controller, address: str, port: int) -> Callable[[], None]:
+def _serve_metrics(controller: Controller, door: Door | None, address: str, port: int) -> Callable[[], None]:
     """Answer Prometheus; returns what ends that."""
     try:
-        return serve_metrics(ControllerCollector(controller), address, port).end
+        return serve_metrics(ControllerCollector(controller, door), address, port).end
     except OSError as error:
         raise ControllerError(f"cannot answer Prometheus at {address}:{port}: {error.strerror}") from None
 
@@ -76,6 +76,8 @@ def run(settings: Settings, started: Started) -> None:
         ControlPlaneError: it cannot start.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection takes three
 
     async def main() -> None:
         stop = asyncio.Event()

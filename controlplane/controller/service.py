@@ -7,12 +7,14 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import grpc
 
 from catchment.controlplane.controller import messages
 from catchment.controlplane.controller.core import Controller
+from catchment.controlplane.controller.door import Door
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
 from catchment.controlplane.controller.identity import require_host, require_operator
 from catchment.controlplane.controller.members import Members
@@ -23,6 +25,7 @@ from catchment.controlplane.jobs import Choice, JobRequest, SplitCall
 from catchment.controlplane.jobs.kind import kind_of
 from catchment.wire.generated import controller_pb2 as pb
 from catchment.wire.generated import controller_pb2_grpc as pb_grpc
+from catchment.wire.socket_folder import socket_folder
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +37,7 @@ _MAX_STALLS = 16
 _MAX_SPLITS = 256
 _MAX_WAIT_SECONDS = 600.0
 _FIRST_BEAT_SECONDS = 5.0
+_GRACE_SECONDS = 0.2
 _OPTIONS = (
     ("grpc.so_reuseport", 0),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -49,6 +53,7 @@ def _answers(method: Method) -> Method:
 
     @wraps(method)
     async def answer(self: Any, request: Any, context: Any) -> Any:
+        self.peer(context)
         try:
             self.trust.check(context)
             reply = await method(self, request, context)
@@ -87,6 +92,12 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         self._controller = controller
         self._members = members
         self.trust = trust
+        self.door: Door | None = None
+
+    def peer(self, context: Any) -> str:
+        """The address of a caller, whose connection has made a request with that."""
+        seen: str = context.peer()
+        return seen if self.door is None else self.door.peer(seen)
 
     def note(self, method: str, request: Any, context: Any, outcome: str = "ok") -> None:
         """Put a request into the audit log: those that change something, and whatever was refused."""
@@ -94,7 +105,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
             return
         told = [getattr(request, name, "") for name in ("name", "job", "host", "switch")]
         subject = " ".join(text[:_MAX_TEXT] for text in told if text)
-        self._controller.audit.note(self.trust.peer(context), method, subject, outcome, peer=context.peer())
+        self._controller.audit.note(self.trust.peer(context), method, subject, outcome, peer=self.peer(context))
 
     # Operators
 
@@ -164,6 +175,7 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         try:
             async with asyncio.timeout(_FIRST_BEAT_SECONDS):
                 first = await anext(requests)
+            self.peer(context)
             self.trust.check(context)
             watch, seat = self._members.find(_short(first.session, "the session"))
             require_host(context, seat.host)
@@ -246,24 +258,30 @@ class Service(pb_grpc.ControllerServicer):  # type: ignore[misc]
         return pb.Empty()
 
 
-async def start_server(service: Service, listen: tuple[str, ...]) -> tuple[Any, list[str]]:
-    """Start a server that accepts only callers with a certificate of our authority.
+@contextlib.asynccontextmanager
+async def serving(service: Service, listen: tuple[str, ...]) -> AsyncIterator[list[str]]:
+    """Have a server that accepts only callers with a certificate of our authority, until the context ends.
 
-    Returns:
-        The server, and the addresses it listens on (port 0 is replaced by the port it got).
+    TCP connections come in through `service.door`.
+
+    Yields:
+        The addresses it listens on (port 0 is replaced by the port it got).
 
     Raises:
         ControllerError: an address cannot be listened on.
     """
     server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=_MAX_CALLS)
     pb_grpc.add_ControllerServicer_to_server(service, server)
-    bound = []
-    for address in listen:
-        try:
-            # gRPC reads the first certificate once for each credentials object: every address needs its own.
-            port = server.add_secure_port(address, service.trust.server_credentials())
-        except RuntimeError as error:
-            raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
-        bound.append(address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{port}")
-    await server.start()
-    return server, bound
+    async with contextlib.AsyncExitStack() as exits:
+        inside = Path(exits.enter_context(socket_folder())) / "controller.sock"
+        service.door = Door(str(inside))
+        for address in (f"unix:{inside}", *(each for each in listen if each.startswith("unix:"))):
+            try:
+                # gRPC reads the first certificate once for each credentials object: every address needs its own.
+                server.add_secure_port(address, service.trust.server_credentials())
+            except RuntimeError as error:
+                raise ControllerError(f"cannot listen on {address}: {error}; is another controller there?") from None
+        exits.push_async_callback(service.door.close)
+        await server.start()
+        exits.push_async_callback(server.stop, _GRACE_SECONDS)
+        yield [each if each.startswith("unix:") else await service.door.listen(each) for each in listen]

@@ -126,6 +126,9 @@ MEMBERS = Metric("catchment_controller_members", "Members of a job by what is kn
                  "short", "Members of jobs", "{{job}} {{state}}")  # fmt: skip
 FILE_BEHIND = Metric("catchment_controller_job_file_behind", "1 while the job file cannot be written.", (), GAUGE,
                      "bool_on_off", "Job file behind", "job file")  # fmt: skip
+REFUSED_CONNECTIONS = Metric("catchment_controller_refused_connections", "TCP connections with a controller that "
+                             "ended without a request: `handshake`, `silent`, `full` or `left`.", ("how",), COUNTER,
+                             "short", "Connections without a request", "{{how}}")  # fmt: skip
 
 _ENDPOINT = ("job", "host")
 _MEMBER = "{{job}} {{host}}"
@@ -158,7 +161,7 @@ METRICS = (
 """What `catchment stats --prometheus` has."""
 CONTROLLER_METRICS = (
     SWITCH_KEPT, RESTORES, RESTORE_SECONDS, COMPARISONS, REPAIRS, RESTORE_TIMES, COMPARE_TIMES, EPOCH_TIMES, EPOCH,
-    MEMBERS, FILE_BEHIND,
+    MEMBERS, FILE_BEHIND, REFUSED_CONNECTIONS,
 )  # fmt: skip
 """What `catchment controller run --prometheus` has."""
 RAIL_METRICS = (RAIL_UP, RAIL_BYTES, RAIL_RATE, RAIL_START, RAIL_INCIDENTS, RAIL_LAST)
