@@ -11,8 +11,8 @@
 //                                            `------> the rest: l2 --------->+-----------+
 //                                                \--> drops
 //
-//   rounds:  PA   slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)   -> FA
-//            ACK  slot tag (asked) -> ack tag -> ack workers                                 -> CNF
+//   rounds:  PA   heartbeats -> slot tag -> slot workers -> next exponent, flags, lanes (lane0 .. laneN)   -> FA
+//            ACK  heartbeats -> slot tag (asked) -> ack tag -> ack workers                                 -> CNF
 //
 // P4SGD, Algorithm 2, with full round numbers (docs/explanation/protocol.md): nothing is cleared on completion, and duplicates are
 // answered to the sender alone.  docs/explanation/p4-p4sgd.md has the tables' meaning; what is shared with luwu.p4 is in include/.
@@ -45,6 +45,8 @@
 #include "include/jobs.p4"
 #include "include/slot.p4"
 #include "include/exponent.p4"
+#include "include/heartbeat.p4"
+#include "../wire/generated/workers.p4"
 #include "include/rounds.p4"
 #include "include/answers.p4"
 #include "include/receivers.p4"

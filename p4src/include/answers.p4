@@ -59,6 +59,11 @@ control Answers(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.catchment.flags = hdr.catchment.flags & ~FLAG_ACKV;
         hdr.catchment.ack = 0;
         hdr.catchment.credit = 0;
+        // A leaf lacks the oldest sum that any of its workers lacks, once all have said which that is.
+        if (meta.event == Event.FULL && meta.job.mode == Mode.LEAF && meta.hb.complete == 1) {
+            hdr.catchment.flags = hdr.catchment.flags | FLAG_ACKV;
+            hdr.catchment.ack = meta.hb.min_ack;
+        }
         answers.apply();
     }
 }

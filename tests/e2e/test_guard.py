@@ -233,7 +233,7 @@ from pathlib import Path
 from catchment.sim.lab.traffic.frames import Sender
 from catchment.sim.lab.traffic.raw_port import RawPort
 told, rng = json.loads(Path(sys.argv[1]).read_text()), random.Random(int(sys.argv[2]))
-stream = told["gradients"]
+stream = told["gradients" if "gradients" in told else "sums"]
 sent = 0
 with RawPort() as port:
     sender = Sender.of(told, port.mac, port.resolve(told["switch"][0], told["local"][0]))
@@ -261,3 +261,19 @@ def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random)
         all_exact({host: member.result() for host, member in members.items()})
         sent += play(lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
         assert sent // 2 <= (lab.drops() - before)["BEYOND_WINDOW"] <= sent
+
+
+def test_rounds_far_ahead_change_and_stop_nothing(slots_lab: Lab, rng: random.Random) -> None:
+    """The same for p4sgd.p4: the workers' first words give every slot back."""
+    with slots_lab.deployed(slots_job(slots_lab, ["w0", "w1"])) as job:
+        far = slots_lab.write(job.describe("w1"))
+        before = slots_lab.drops()
+        assert play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 29) > 0
+        assert slots_lab.drops() == before
+        members = slots_lab.start(job, seed=rng.randrange(1 << 32), sizes=[400] * 8)
+        for member in members.values():
+            member.wait_started()
+        sent = play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 30)
+        all_exact({host: member.result() for host, member in members.items()})
+        sent += play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
+        assert sent // 2 <= (slots_lab.drops() - before)["BEYOND_WINDOW"] <= sent

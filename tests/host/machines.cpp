@@ -290,6 +290,7 @@ PYBIND11_MODULE(_machines, module) {
                                  Nanos now) { return name_of(ring.on_confirmation(seq, now)); })
       .def("take_retry", &take_retry)
       .def("awaits_sum", &SlotRing::awaits_sum)
+      .def_property_readonly("lacks", &SlotRing::lacks)
       .def_property_readonly("deadline", &SlotRing::deadline)
       .def_property_readonly("open", &SlotRing::open)
       .def_property_readonly("idle", &SlotRing::idle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from catchment.sim.golden.switch_core import Drop
 from catchment.sim.golden.switch_frames import PAYLOAD_OFFSET
 from catchment.sim.golden.switch_tables import Receiver, Root, Worker
 from catchment.sim.world import Faults, Line, World
-from catchment.wire.generated.constants import HEADER_OFFSET, Flag, Header, Mode, PacketType
+from catchment.wire.generated.constants import HEADER_OFFSET, DropReason, Flag, Header, Mode, PacketType
 
 M32 = 1 << 32
 GEN = 5
@@ -43,10 +44,15 @@ def total(workers: int, seq: int) -> bytes:
 
 @dataclass
 class Member:
-    """A worker: the machine, the line to its switch, and what it has taken so far."""
+    """A worker: the machine, the line to its switch, and what it has taken so far.
+
+    `enter` takes a frame of it into the switch at once; `neighbours` are the workers of that switch.
+    """
 
     ring: object
     up: Line
+    enter: Callable[[bytes], None]
+    neighbours: int
     taken: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -55,9 +61,10 @@ class Network:
 
     def __init__(
         self, rng: random.Random, faults: Faults, *, shape: Shape, rounds: int, slots: int, first: int,
-        restart: float = 0.0,
+        restart: float = 0.0, forge: float = 0.0,
     ) -> None:  # fmt: skip
         self.rng, self.restart, self.rounds, self.first, self.slots = rng, restart, rounds, first, slots
+        self.forge, self.drops = forge, Counter[DropReason]()
         self.world = World(rng.getrandbits(64))
         self.switches: list[SlotModel] = []
         self.lines: list[Line] = []
@@ -82,7 +89,8 @@ class Network:
                 out = switch.job_frame(
                     switch.tables.jobs[(GEN, port)], port, Header.unpack(frame, HEADER_OFFSET), frame
                 )
-            except Drop:
+            except Drop as drop:
+                self.drops[drop.reason] += 1
                 return
             for to, sent in out:
                 (upwards if to == count else downwards[to]).send(sent)
@@ -97,14 +105,15 @@ class Network:
                 take(port, frame)
 
             if isinstance(shape, int):
-                downwards.append(self._line(self._member(self._line(enter))))
+                downwards.append(self._line(self._member(enter, count)))
             else:
                 downwards.append(self._line(self._switch(shape[port], enter, port)))
         return lambda frame: take(count, frame)
 
-    def _member(self, up: Line) -> Callable[[bytes], None]:
+    def _member(self, enter: Callable[[bytes], None], neighbours: int) -> Callable[[bytes], None]:
         wid, window = len(self.members), self.rng.randrange(1, self.slots + 1)
-        self.members.append(Member(_machines.SlotRing(self.first, window, self.slots, *TIMES, wid), up))
+        ring = _machines.SlotRing(self.first, window, self.slots, *TIMES, wid)
+        self.members.append(Member(ring, self._line(enter), enter, neighbours))
         return lambda frame: self.into_worker(wid, frame)
 
     def _line(self, arrive: Callable[[bytes], None]) -> Line:
@@ -128,15 +137,32 @@ class Network:
 
     def send(self, wid: int, seq: int, kind: PacketType, again: bool) -> None:
         payload = vector(wid, seq) if kind == PacketType.PA else b""
-        flags = Flag.RETX if again else Flag(0)
-        header = Header(type=kind, gen=GEN, seq=seq, lanes=len(payload) // 4, flags=flags)
+        flags = Flag.ACKV | (Flag.RETX if again else Flag(0))
+        lacks: int = self.members[wid].ring.lacks  # type: ignore[attr-defined]
+        header = Header(type=kind, gen=GEN, seq=seq, lanes=len(payload) // 4, flags=flags, ack=lacks)
         self.members[wid].up.send(FRONT + header.pack() + payload)
+
+    def send_forged(self) -> None:
+        """Garbage in a worker's name, of a round that no worker has begun nor may begin next.
+
+        It may also say that the worker is that far, where other workers of its switch say what they lack.
+        """
+        begun = max((member.ring.next - self.first) % M32 for member in self.members)  # type: ignore[attr-defined]
+        seq = (self.first + begun + self.slots + self.rng.randrange(1 << 29)) % M32
+        kind = self.rng.choice([PacketType.PA, PacketType.ACK])
+        payload = self.rng.randbytes(4 * LANES) if kind == PacketType.PA else b""
+        flags = self.rng.choice([Flag(0), Flag.ACKV]) if self.members[0].neighbours > 1 else Flag(0)
+        header = Header(type=kind, gen=GEN, seq=seq, lanes=len(payload) // 4, flags=flags, ack=seq)
+        self.members[0].enter(FRONT + header.pack() + payload)
 
     def into_worker(self, wid: int, frame: bytes) -> None:
         member, header = self.members[wid], Header.unpack(frame, HEADER_OFFSET)
         ring = member.ring
         if header.type == PacketType.CNF:
-            assert ring.on_confirmation(header.seq, self.now) != "impossible"  # type: ignore[attr-defined]
+            event = ring.on_confirmation(header.seq, self.now)  # type: ignore[attr-defined]
+            # Before a bound is known, a forged acknowledgement of a far round may be confirmed to its sender's address.
+            begun = (header.seq - self.first) % M32 < (ring.next - self.first) % M32  # type: ignore[attr-defined]
+            assert event != "impossible" if begun or not self.forge else event == "impossible"
         else:
             assert header.type == PacketType.FA
             event = ring.on_sum(header.seq, self.now)  # type: ignore[attr-defined]
@@ -168,6 +194,8 @@ class Network:
     def chaos(self) -> None:
         if self.rng.random() < self.restart:
             self.rng.choice(self.switches).restart()
+        if self.rng.random() < self.forge:
+            self.send_forged()
         self.at(20, self.chaos)
 
     def done(self) -> bool:

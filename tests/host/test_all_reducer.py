@@ -19,7 +19,7 @@ from slot_relay import SlotRelay
 
 from catchment.host import AllReducer, EndpointError, Stream
 from catchment.sim.golden import formats
-from catchment.wire.generated.constants import DataType, Flag, Header, PacketType
+from catchment.wire.generated.constants import DataType, DropReason, Flag, Header, PacketType
 
 LOCAL = ("127.0.0.1", 0)
 GEN = 9
@@ -87,6 +87,21 @@ def test_integers(workers: int, faults: dict[str, float], spin: float, seed: int
 
     with job(workers, spin=spin, seed=seed & 0xFFFF, **faults) as (_, members):
         together(members, work)
+
+
+def test_frames_far_ahead_change_no_sum(seed: int) -> None:
+    """Another program sends garbage of far rounds from a member's address, from the first frame on."""
+
+    def work(wid: int, member: AllReducer) -> None:
+        for turn in range(12):
+            own = integers(seed, wid, turn, 40)
+            member.all_reduce(own)
+            want = sum(integers(seed, w, turn, 40).astype(np.int64) for w in range(3))
+            assert np.array_equal(own, np.asarray(want).astype(np.int32)), f"turn {turn}"
+
+    with job(3, seed=seed & 0xFFFF, forge=True) as (relay, members):
+        together(members, work)
+        assert relay.model.drops[DropReason.BEYOND_WINDOW] > 0
 
 
 @pytest.mark.parametrize("dtype", [DataType.FP32, DataType.FP16, DataType.BF16])

@@ -10,6 +10,7 @@ from faulty_lines import line_faults, some_line_faults
 from slot_network import M32, TIMES, Network, Shape
 
 from catchment.host import _machines
+from catchment.wire.generated.constants import DropReason
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -32,6 +33,48 @@ def test_every_sum_once_and_right_on_trees(rng: random.Random, shape: Shape, slo
         first = rng.choice([rng.randrange(M32), M32 - 20])
         restart = rng.choice([0, 0.01])
         Network(rng, some_line_faults(rng), shape=shape, rounds=30, slots=slots, first=first, restart=restart).run()
+
+
+FORGED: dict[str, Shape] = {"2": 2, "3": 3, "8": 8, "two racks": [2, 1], "alone in its rack": [[1, 2], [2]]}
+
+
+@pytest.mark.parametrize("shape", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize("slots", [1, 2, 8])
+def test_frames_far_ahead_stop_no_worker(rng: random.Random, shape: Shape, slots: int) -> None:
+    """Another program sends them from the first worker's address, also before the switches know of any worker."""
+    for restart in (0, 0.01):
+        net = Network(
+            rng, some_line_faults(rng), shape=shape, rounds=40, slots=slots, first=rng.randrange(M32),
+            restart=restart, forge=0.3,
+        )  # fmt: skip
+        net.send_forged()
+        net.run()
+        before = net.drops[DropReason.BEYOND_WINDOW]
+        net.send_forged()
+        assert restart or net.drops[DropReason.BEYOND_WINDOW] == before + 1, "every worker was heard"
+
+
+@pytest.mark.parametrize("shape", [3, [2, [1]]], ids=["one switch", "tree"])
+@pytest.mark.parametrize("window", [1, 4])
+def test_no_worker_is_beyond_its_bound(rng: random.Random, shape: Shape, window: int) -> None:
+    for faults in (line_faults(), line_faults(loss=0.1), line_faults(duplicate=0.2, tail=10)):
+        net = Network(rng, faults, shape=shape, rounds=60, slots=window, first=M32 - 30)
+        net.run()
+        assert net.drops[DropReason.BEYOND_WINDOW] == 0
+
+
+def test_a_worker_lacks_its_oldest_missing_sum() -> None:
+    slots = ring(3)
+    for _ in range(3):
+        slots.begin(0)
+    slots.on_sum(1, 1)
+    assert slots.lacks == 0
+    slots.on_sum(0, 2)
+    assert slots.lacks == 2
+    slots.on_confirmation(0, 3)
+    slots.begin(4)
+    slots.on_sum(2, 5)
+    assert slots.lacks == 3
 
 
 @pytest.mark.parametrize("shape", [3, [2, [1]]], ids=["one switch", "tree"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catchment.sim.golden.slot_model import SlotModel
 from catchment.sim.golden.switch_core import SwitchCore
-from catchment.sim.golden.switch_jobs import Slot, Window
+from catchment.sim.golden.switch_jobs import HeartbeatTable, Slot, Window
 from catchment.sim.golden.switch_model import SwitchModel
 from catchment.wire.generated.constants import Flag
 
@@ -38,6 +38,7 @@ def slot_register_view(model: SlotModel) -> dict[str, list[int]]:
         **_sums(model, "slot_workers.bitmap", "slot_tag.tag"),
         "ack_tag.tag": [acks.gen << 32 | acks.seq for acks in model.acks],
         "ack_workers.bitmap": [acks.workers for acks in model.acks],
+        **_heartbeats(model.heartbeats, model),
     }
 
 
@@ -46,7 +47,14 @@ def register_view(model: SwitchModel) -> dict[str, list[int]]:
     last = [_window(model.heartbeats.last.get(job, Window())) for job in range(model.job_rows)]
     acked = [gen << 32 | ack for gen, ack in (model.acked.get(job, (0, 0)) for job in range(model.job_rows))]
     view = {**_sums(model, "bitmap", "tag"), "last": last, "acked": acked}
-    for worker in range(model.max_workers):
-        said = (model.heartbeats.heard.get((job, 1 << worker), Window()) for job in range(model.job_rows))
-        view[f"worker{worker}.heartbeat"] = [_window(window) for window in said]
-    return view
+    return {**view, **_heartbeats(model.heartbeats, model)}
+
+
+def _heartbeats(table: HeartbeatTable, model: SwitchCore) -> dict[str, list[int]]:
+    """What each worker has said last."""
+    return {
+        f"worker{worker}.heartbeat": [
+            _window(table.heard.get((job, 1 << worker), Window())) for job in range(model.job_rows)
+        ]
+        for worker in range(model.max_workers)
+    }

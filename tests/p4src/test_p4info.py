@@ -26,9 +26,10 @@ CONTRACT = {
 }
 
 
+BOTH = {"next_exp", "slot_flags", f"worker{MAX_WORKERS - 1}.heartbeat"}
 PROGRAMS = {
-    "luwu": {"tag", "bitmap", "last", "acked", "next_exp", "slot_flags", f"worker{MAX_WORKERS - 1}.heartbeat"},
-    "p4sgd": {"slot_tag.tag", "slot_workers.bitmap", "ack_tag.tag", "ack_workers.bitmap", "next_exp", "slot_flags"},
+    "luwu": {"tag", "bitmap", "last", "acked"} | BOTH,
+    "p4sgd": {"slot_tag.tag", "slot_workers.bitmap", "ack_tag.tag", "ack_workers.bitmap"} | BOTH,
 }
 every_build = pytest.mark.parametrize(("program", "lanes"), [(p, n) for p in PROGRAMS for n in (8, 64, 256)])
 

@@ -17,7 +17,7 @@ namespace {
 using wire::Flag;
 using wire::PacketType;
 
-constexpr std::size_t kFlagsByte = 1;
+constexpr Seq kNoCredit = 0;  // slots bound a worker, not credit
 // A flood must not keep the timers from their turn.
 constexpr int kMostBatches = 16;
 // A round trip through a switch on the same machine is far below a millisecond; through BMv2 on a
@@ -244,6 +244,7 @@ void AllReducer::prepare(Seq seq, Reduction& reduction, std::uint32_t index) {
   header.lanes = static_cast<std::uint16_t>(per_frame);
   if (cut.saturated != 0) set(header, Flag::kSAT);
   if (index + 1 == vectors(reduction)) set(header, Flag::kLAST);
+  set_window(header, ring_.lacks(), kNoCredit);
   wire::encode(header, frame);
   reduction.outcome.saturated += cut.saturated;
   reduction.outcome.nonfinite += cut.nonfinite;
@@ -256,7 +257,10 @@ bool AllReducer::send_vector(Seq seq, bool again) {
   if (room == nullptr) return false;
   std::memcpy(room, frame_of(seq), frame_bytes_);
   if (again) {
-    room[kFlagsByte] |= static_cast<std::uint8_t>(Flag::kRETX);
+    wire::Header header = wire::decode(room);
+    set(header, Flag::kRETX);
+    header.ack = ring_.lacks();
+    wire::encode(header, room);
     stats_.retransmissions.add();
   }
   port_->commit(frame_bytes_);
@@ -268,7 +272,9 @@ bool AllReducer::send_vector(Seq seq, bool again) {
 bool AllReducer::send_ack(Seq seq) {
   std::uint8_t* const room = port_->stage();
   if (room == nullptr) return false;
-  wire::encode(frame_header(PacketType::kACK, config_.stream.gen, config_.wid, seq), room);
+  wire::Header header = frame_header(PacketType::kACK, config_.stream.gen, config_.wid, seq);
+  set_window(header, ring_.lacks(), kNoCredit);
+  wire::encode(header, room);
   port_->commit(wire::kHeaderBytes);
   stats_.frames_sent.add();
   stats_.bytes_sent.add(wire::kHeaderBytes);

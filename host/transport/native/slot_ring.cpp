@@ -11,6 +11,7 @@ SlotRing::SlotRing(Seq base, std::uint32_t window, std::uint32_t slots, Retransm
       job_slots_(slots),
       mask_(std::bit_ceil(window) - 1),
       oldest_(base),
+      lacks_(base),
       next_(base),
       timer_(limits, jitter_seed),
       slots_(mask_ + 1),
@@ -46,11 +47,8 @@ RoundEvent SlotRing::on_sum(Seq seq, Nanos now) {
   if (slot.state != State::kAwaitsSum) return RoundEvent::kRepeated;
   answered(slot, now);
   start(slot, State::kAwaitsConfirmation, now);
-  for (Seq next = oldest_; next != next_; ++next) {
-    if (!awaits_sum(next)) continue;
-    revive(slots_[place(next)], now);
-    break;
-  }
+  while (lacks_ != next_ && !awaits_sum(lacks_)) ++lacks_;
+  if (lacks_ != next_) revive(slots_[place(lacks_)], now);
   return RoundEvent::kTaken;
 }
 

@@ -61,6 +61,8 @@ class SlotRing {
   Nanos deadline() const;
 
   Seq oldest() const { return oldest_; }
+  // The oldest round whose sum is missing: the sums of all before it are here.
+  Seq lacks() const { return lacks_; }
   Seq next() const { return next_; }
   bool idle() const { return oldest_ == next_; }
   bool awaits_sum(Seq seq) const;
@@ -106,6 +108,7 @@ class SlotRing {
   std::uint32_t job_slots_;
   std::uint32_t mask_;
   Seq oldest_;
+  Seq lacks_;  // from oldest_ to next_
   Seq next_;
   RoundTimer timer_;
   std::vector<Slot> slots_;
