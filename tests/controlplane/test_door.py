@@ -17,6 +17,7 @@ import pytest
 
 from catchment.controlplane.controller import certificates, door
 from catchment.controlplane.controller.door import Door, Ended
+from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.controller.metrics import ControllerCollector
 from catchment.controlplane.controller.trust import Trust
 from catchment.wire.service import CONTROLLER_NAME, OPERATOR_NAME
@@ -174,7 +175,7 @@ def test_the_oldest_without_a_request_makes_room(tmp_path: Path, monkeypatch: py
 def test_an_address_that_is_taken_is_said(tmp_path: Path) -> None:
     async def body() -> None:
         async with opened(tmp_path, LONG) as (front, address):
-            with pytest.raises(door.ControllerError, match=f"cannot listen on {address}"):
+            with pytest.raises(ControllerError, match=f"cannot listen on {address}"):
                 await front.listen(address)
 
     trying(body)
