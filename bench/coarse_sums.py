@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 
 import numpy as np
@@ -74,10 +75,13 @@ class _RingCable:
 def by_ring(proxies: int) -> Sums:
     """Sums on a ring; each proxy's link is a port that sends and one that receives."""
     out, into = [f"out{at}" for at in range(proxies)], [f"in{at}" for at in range(proxies)]
-    faults = [_limit(1 + at, "in") for at in range(proxies)] + [
+    limits = [_limit(1 + at, "in") for at in range(proxies)] + [
         _limit(1 + proxies + at, "out") for at in range(proxies)
     ]
-    with ShmLab([*out, *into], lanes=LANES, slots=SLOTS * proxies, extra=_words(faults)) as lab, ExitStack() as exits:
+    with (
+        ShmLab([*out, *into], lanes=LANES, slots=SLOTS * proxies, extra=tuple(chain(*limits))) as lab,
+        ExitStack() as exits,
+    ):
         onward, before = [], []
         for at in range(proxies):
             job = lab.luwu([out[at]], root=into[at], slots=SLOTS, name=f"ring{at}")  # into[at] is of the next proxy
@@ -94,8 +98,8 @@ def by_ring(proxies: int) -> Sums:
 def by_switch(proxies: int) -> Sums:
     """Sums through the switch; each proxy's link is one port."""
     hosts = [f"x{at}" for at in range(proxies)]
-    faults = [_limit(1 + at, way) for at in range(proxies) for way in ("in", "out")]
-    with ShmLab(hosts, lanes=LANES, slots=SLOTS, extra=_words(faults)) as lab, ExitStack() as exits:
+    limits = [_limit(1 + at, "in", "out") for at in range(proxies)]
+    with ShmLab(hosts, lanes=LANES, slots=SLOTS, extra=tuple(chain(*limits))) as lab, ExitStack() as exits:
         job = lab.allreduce(hosts, slots=SLOTS)
         ports = [exits.enter_context(lab.endpoint(job, host, timeout=60.0)) for host in hosts]
         ways = [SwitchSynchronizer(port) for port in ports]
@@ -142,13 +146,6 @@ def _sent(senders: Sequence[Endpoint]) -> int:
     return sum(int(sender.stats()["bytes_sent"]) for sender in senders)
 
 
-def _limit(port: int, way: str) -> str:
-    return f"{port}:{way}.rate={RATE // 1000}kbit,{way}.queue=1m"
-
-
-def _words(faults: Sequence[str]) -> tuple[str, ...]:
-    by_port: dict[str, list[str]] = {}
-    for fault in faults:
-        port, _, what = fault.partition(":")
-        by_port.setdefault(port, []).append(what)
-    return tuple(word for port, what in by_port.items() for word in ("--fault", f"{port}:{','.join(what)}"))
+def _limit(port: int, *ways: str) -> tuple[str, str]:
+    """The option that limits a port's rate in the ways named, `in` or `out`."""
+    return "--fault", f"{port}:" + ",".join(f"{way}.rate={RATE // 1000}kbit,{way}.queue=1m" for way in ways)

@@ -7,21 +7,18 @@ limit (gloo's) to the other rank of its node. Of ours, the links are ports of a 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, final
+from typing import Any
 
-from bench.limited_hosts import LIMITED, limited_hosts
+from bench.limited_hosts import limited_hosts
 from bench.mics_member import BELOW_UDP, Order, crosses_nodes
+from bench.rank_processes import RankProcesses
 from bench.report import Figure
-from catchment.checkout import ROOT
 from catchment.host.torch.partition import layers_of
 from catchment.host.torch.sharded.groups import Groups
 from catchment.host.torch.sharded.layout import ShardLayout
@@ -86,49 +83,16 @@ def framed(payload: float) -> float:
     return payload * (vector + BELOW_UDP + HEADER_BYTES) / vector
 
 
-@final
-class Members:
-    """The processes of all ranks, which take orders."""
+def members(backend: str, folder: Path, places: Sequence[Sequence[str]]) -> RankProcesses:
+    """Start the ranks of one backend, which take orders; `places`: what runs a command at the place of each rank."""
+    rendezvous = str(folder / "rendezvous")
+    tasks = [{"backend": backend, "rank": rank, "ranks": WORLD, "rendezvous": rendezvous} for rank in range(WORLD)]
+    return RankProcesses("bench.mics_member", [[json.dumps(task)] for task in tasks], places)
 
-    def __init__(self, backend: str, folder: Path, prefixes: Sequence[Sequence[str]]) -> None:
-        """`prefixes`: what runs a command at the place of each rank."""
-        self._processes = []
-        environment = {**os.environ, "GLOO_SOCKET_IFNAME": LIMITED, "OMP_NUM_THREADS": "1"}
-        for rank, prefix in enumerate(prefixes):
-            task = {"backend": backend, "rank": rank, "ranks": WORLD, "rendezvous": str(folder / "rendezvous")}
-            self._processes.append(
-                subprocess.Popen(
-                    [*prefix, sys.executable, "-m", "bench.mics_member", json.dumps(task)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    cwd=ROOT,
-                    env=environment,
-                )
-            )
-        for rank in range(WORLD):
-            self._line(rank)
 
-    def run(self, orders: Sequence[Order]) -> list[dict[str, Any]]:
-        """Give each rank its order; what they answer."""
-        for process, order in zip(self._processes, orders, strict=True):
-            assert process.stdin is not None
-            print(json.dumps(asdict(order)), file=process.stdin, flush=True)
-        return [json.loads(self._line(rank)) for rank in range(WORLD)]
-
-    def _line(self, rank: int) -> str:
-        output = self._processes[rank].stdout
-        assert output is not None
-        line = output.readline()
-        if not line:
-            raise SystemExit(f"rank {rank} failed")
-        return line
-
-    def close(self) -> None:
-        """End them."""
-        for process in self._processes:
-            process.kill()
-            process.communicate()
+def answers_to(ranks: RankProcesses, orders: Sequence[Order]) -> list[dict[str, Any]]:
+    """Give each rank its order; return what they answer."""
+    return [json.loads(line) for line in ranks.run([asdict(order) for order in orders])]
 
 
 @contextmanager
@@ -177,15 +141,15 @@ def measured(name: str, rate: int, settings: Sequence[tuple[int, bool, bool]] = 
     found = []
     with ExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
-        ours = Members("catchment", folder, [[]] * WORLD)
+        ours = members("catchment", folder, [[]] * WORLD)
         exits.callback(ours.close)
-        theirs = Members("gloo", folder, exits.enter_context(limited_hosts(WORLD, NODE, rate)))
+        theirs = members("gloo", folder, exits.enter_context(limited_hosts(WORLD, NODE, rate)))
         exits.callback(theirs.close)
         for size, hierarchical, two_hop in settings:
             order = Order(asdict(shape), (WORLD, size, NODE), hierarchical, two_hop, MICRO_STEPS, STEPS, {})
             with jobs(order, rate) as orders:
-                answers = ours.run(orders)
-            peers = seconds_of(theirs.run([order] * WORLD))
+                answers = answers_to(ours, orders)
+            peers = seconds_of(answers_to(theirs, [order] * WORLD))
             own, wanted = seconds_of(answers), volume(shape, order)
             formula = framed(wanted.total) * 8 / rate / MICRO_STEPS
             words = f"{name}, p = {size}, {'two stages' if hierarchical else 'one stage'}, {1 + two_hop} hops"

@@ -6,7 +6,6 @@ python -m bench.mics_rings RANK RANKS NODE_SIZE RENDEZVOUS    # a rank; gathers 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,8 +16,8 @@ import torch
 import torch.distributed as dist
 
 from bench.limited_hosts import LIMITED, limited_hosts
+from bench.rank_processes import RankProcesses
 from bench.report import Figure
-from catchment.checkout import ROOT
 from catchment.host.torch.sharded.groups import Groups
 
 RANKS, NODE, ELEMENTS = 16, 8, 1 << 23
@@ -70,44 +69,22 @@ def counted() -> Figure:
     with ExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         places = exits.enter_context(limited_hosts(RANKS, NODE, RATE))
-        environment = {**os.environ, "GLOO_SOCKET_IFNAME": LIMITED, "OMP_NUM_THREADS": "1"}
-        processes = []
-        for rank, place in enumerate(places):
-            arguments = [str(value) for value in (rank, RANKS, NODE, folder / "rendezvous")]
-            command = [*place, sys.executable, "-W", "ignore", "-m", "bench.mics_rings", *arguments]
-            processes.append(
-                subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
-                )
-            )
-            exits.callback(_end, processes[-1])
-
-        def told() -> None:
-            for rank, process in enumerate(processes):
-                if process.stdout is None or not process.stdout.readline():
-                    raise SystemExit(f"rank {rank} of the rings failed")
+        arguments = [[str(value) for value in (rank, RANKS, NODE, folder / "rendezvous")] for rank in range(RANKS)]
+        processes = RankProcesses("bench.mics_rings", arguments, places)
+        exits.callback(processes.close)
 
         def sent() -> int:
             return sum(int(subprocess.check_output([*place, "cat", _COUNTER])) for place in places[:NODE])
 
-        told()
         volumes = []
         for staged in (False, True):
             before = sent()
-            for process in processes:
-                assert process.stdin is not None
-                print(json.dumps(staged), file=process.stdin, flush=True)
-            told()
+            processes.run([staged] * RANKS)
             volumes.append(sent() - before)
     flat, staged_bytes = volumes
     wanted = 100 * (1 - (RANKS - NODE) / (RANKS - 1))
     name = f"gloo's rings, p = {RANKS}, counted: two stages less"
     return Figure(name, 100 * (1 - staged_bytes / flat), "%", "formula", wanted, 1.0)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
 
 
 if __name__ == "__main__":
