@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from itertools import groupby
 
 from catchment.softswitch.compiler import ir
+from catchment.softswitch.compiler.backend.effects import nodes
 from catchment.softswitch.compiler.backend.errors import unsupported
 from catchment.softswitch.compiler.backend.expression_writer import ExpressionWriter
 from catchment.softswitch.compiler.types import (
@@ -58,27 +61,45 @@ def leaves(ex: ExpressionWriter, data: ir.Expr) -> list[tuple[Type, str]]:
     return list(_parts(data.type, ex.value(data), ex))
 
 
+def _header(ex: ExpressionWriter, data: ir.Expr) -> str:
+    """The place of the header that `data` is a field of, where naming it computes nothing; otherwise empty."""
+    if isinstance(data, ir.FieldRef) and is_header_field(data):
+        steps = (node for node in nodes(data.base) if isinstance(node, ir.Expr))
+        if all(isinstance(step, ir.VarRef | ir.FieldRef) for step in steps):
+            return ex.value(data.base)
+    return ""
+
+
 def _put(ex: ExpressionWriter, data: ir.Expr, name: str) -> None:
     """Appends `data`; the fields of an invalid header are left out, as BMv2 does."""
-    out = ex.scope.out
-    if isinstance(data, ir.Aggregate) and not isinstance(data.type, HeaderType):
-        for member in data.members:
-            _put(ex, member, name)
+    if not isinstance(data, ir.Aggregate) or isinstance(data.type, HeaderType):
+        base = data.base if isinstance(data, ir.FieldRef) and is_header_field(data) else data
+        lines = list(_lines(ex, data, name))
+        _write(ex, lines, ex.value(base) if isinstance(base.type, HeaderType) else "")
         return
-    base = data.base if isinstance(data, ir.FieldRef) and is_header_field(data) else data
-    lines = []
+    # One condition for all neighbours of one header: the C++ compiler then knows the place of each within the string.
+    for header, members in groupby(data.members, lambda member: _header(ex, member)):
+        if header:
+            _write(ex, [line for member in members for line in _lines(ex, member, name)], header)
+        else:
+            for member in members:
+                _put(ex, member, name)
+
+
+def _lines(ex: ExpressionWriter, data: ir.Expr, name: str) -> Iterator[str]:
     for t, text in _parts(data.type, ex.value(data), ex):
         if isinstance(t, VarbitType):
-            lines.append(f"{name}.put({text});")
+            yield f"{name}.put({text});"
         elif isinstance(t, FieldsType) or ex.width(t) < 0:
             raise unsupported(data.loc, f"a hash or checksum over {t}")
         else:
-            lines.append(f"{name}.put<{ex.width(t)}>({as_bits(t, text)});")
-    if isinstance(base.type, HeaderType):
-        with out.block(f"if ({ex.value(base)}.valid)"):
-            for line in lines:
-                out.line(line)
-    else:
+            yield f"{name}.put<{ex.width(t)}>({as_bits(t, text)});"
+
+
+def _write(ex: ExpressionWriter, lines: Iterable[str], header: str) -> None:
+    """Writes the lines, under the condition that `header` is valid unless it is empty."""
+    out = ex.scope.out
+    with out.block(f"if ({header}.valid)") if header else nullcontext():
         for line in lines:
             out.line(line)
 

@@ -87,3 +87,38 @@ def test_checksums_verify_and_update(tmp_path: Path, rng: random.Random) -> None
             out = target.inject(0, head + found.to_bytes(2, "big") + b"\0\0" + payload)
             sums = _csum16(changed).to_bytes(2, "big") + _csum16(changed + payload).to_bytes(2, "big")
             assert out == [(port, changed + sums + payload)]
+
+
+def test_fields_of_invalid_headers_are_left_out(tmp_path: Path, rng: random.Random) -> None:
+    target = switch(
+        tmp_path,
+        "mixed",
+        declarations="header h_t { bit<4> a; bit<12> b; } header o_t { bit<32> all; }",
+        headers="h_t x; h_t y; o_t o;",
+        parser="""
+        state start { transition select(sm.ingress_port) { 1: x_first; 2: y_first; 3: x_first; default: accept; } }
+        state x_first { packet.extract(hdr.x); transition select(sm.ingress_port) { 3: y_first; default: accept; } }
+        state y_first { packet.extract(hdr.y); transition accept; }
+        """,
+        ingress="""
+        sm.egress_spec = 1;
+        hdr.o.setValid();
+        hash(hdr.o.all, HashAlgorithm.crc32, 32w0, { hdr.x.a, hdr.x.b, 16w0x1234, hdr.y.a, hdr.y.b, hdr.x.b, hdr.y.a },
+             33w0x100000000);
+        """,
+        deparser="packet.emit(hdr.o);",
+    )
+    for _ in range(20):
+        words = rng.randbytes(4)
+        x, y = f"{int.from_bytes(words[:2], 'big'):016b}", f"{int.from_bytes(words[2:], 'big'):016b}"
+        constant = f"{0x1234:016b}"
+        for port, frame, bits in (
+            (1, words[:2], x + constant + x[4:]),
+            (2, words[2:], constant + y + y[:4]),
+            (3, words, x + constant + y + x[4:] + y[:4]),
+            (4, b"", constant),
+        ):
+            size = -(-len(bits) // 8)
+            hashed = int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
+            ((_, out),) = target.inject(port, frame)
+            assert int.from_bytes(out, "big") == binascii.crc32(hashed)
