@@ -59,7 +59,7 @@ class Point:
 
     @property
     def ratio(self) -> float:
-        """Above 1 is better."""
+        """The peer's time over ours; ours is the faster one above 1."""
         return self.other / self.seconds
 
     def figure(self) -> Figure:

@@ -11,7 +11,8 @@
 
 namespace catchment::bench {
 
-/// At least one frame. Throws runtime_error: the file cannot be read, is cut short, or has none.
+/// Reads at least one frame. Throws runtime_error: the file cannot be read, is cut short, or has
+/// none.
 inline std::vector<std::string> read_frames(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<std::string> frames;

@@ -38,10 +38,10 @@ CREATE TABLE members (
 ) STRICT;
 """
 _KEPT = "CREATE TABLE kept (switch TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT"
-"""Since version 2; since version 3 the settings have `generation_key`."""
+"""Held by databases since version 2; since version 3 the settings have `generation_key`."""
 _FOREIGN = "CREATE TABLE foreign_jobs (switch TEXT PRIMARY KEY, holdings TEXT NOT NULL) STRICT"
-"""Since version 4, as the setting `owner`; since version 5 a plan is that of a group, since version 6 its splits
-say among which workers."""
+"""Held by databases since version 4, as the setting `owner`; since version 5 a plan is that of a group, since version
+6 its splits say among which workers."""
 
 
 class DamagedError(JobError):

@@ -98,7 +98,7 @@ class InNetwork:
 
     @contextmanager
     def accumulate(self) -> Iterator[None]:
-        """Within it gradients stay in `parameter.grad`, as in DDP's `no_sync`; the next step outside pushes the sum.
+        """Keep gradients in `parameter.grad` inside, as in DDP's `no_sync`; the next step outside pushes the sum.
 
         The optimizer node runs these passes as `Pass.ACCUMULATE`. This worker then holds gradients of the whole model.
         """

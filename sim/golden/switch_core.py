@@ -131,7 +131,7 @@ class SwitchCore(ABC):
             raise Drop(DropReason.OTHER_SWITCH)
 
     def _leave(self, ports: list[int], frame: bytes) -> Output:
-        """Out of `ports` unchanged, past the faults."""
+        """Give a copy of the frame to each of `ports`, unchanged, past the faults."""
         out: Output = []
         for port in ports:
             try:

@@ -91,7 +91,7 @@ class TableState:
         return any(f.kind in ("ternary", "range", "optional") for f in self.fields)
 
     def lookup(self, values: Sequence[int]) -> Row | None:
-        """Among the entries that match: the largest priority, else the longest prefix; of equals the oldest."""
+        """Find the entry that matches: the largest priority, else the longest prefix; of equals the oldest."""
         best: Row | None = None
         for row in self.rows:
             fits = all(want.fits(value) for want, value in zip(row.wants, values, strict=True))

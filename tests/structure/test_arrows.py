@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from floors import (
+    PAGE,
     Arrow,
     climbs,
     cmake_arrows,
@@ -74,6 +75,15 @@ def test_every_folder_has_a_floor() -> None:
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")} - outside
     assert folders == set(floors()) & folders
     assert {path.name for path in (ROOT / "sim").iterdir() if (path / "__init__.py").exists()} <= set(rooms_of_sim())
+
+
+def test_the_page_names_every_room() -> None:
+    """The page of the house, or the page that it gives a floor's rooms to, names each folder of the second level."""
+    pages = PAGE.read_text("utf-8") + (PAGE.parent / "control-plane.md").read_text("utf-8")
+    rooms = {tuple(name.split("/")[:2]) for name in tracked() if name.count("/") > 1}
+    above = {floor for floor, height in floors().items() if height > 6} | {"catchment"}
+    unnamed = ["/".join(room) for room in sorted(rooms) if room[0] not in above and f"{room[1]}/`" not in pages]
+    assert not unnamed, f"{PAGE} says nothing of {', '.join(unnamed)}"
 
 
 def test_the_import_name_has_every_folder_of_python_and_nothing_is_imported_past_it() -> None:

@@ -17,9 +17,14 @@ from catchment.checkout import ROOT
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 _ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \|([^|]*)\|$", re.MULTILINE)
 PREPOSITIONS = {
-    "after", "as", "at", "before", "behind", "beside", "between", "by", "for", "from", "in", "into", "of", "on", "over",
-    "through", "to", "under", "until", "when", "where", "while", "with", "without",
+    "above", "across", "after", "against", "along", "among", "around", "as", "at", "because", "before", "behind",
+    "below", "beneath", "beside", "between", "beyond", "by", "despite", "during", "except", "for", "from", "if", "in",
+    "inside", "into", "near", "of", "off", "on", "once", "onto", "out", "outside", "over", "per", "since", "through",
+    "throughout", "to", "toward", "towards", "under", "unless", "until", "up", "upon", "via", "when", "whereas",
+    "where", "while", "with", "within", "without",
 }  # fmt: skip
+"""Words that leave a sentence without a subject where it begins with them."""
+_DOCUMENTED = re.compile(r"^[ \t]*///[ \t]*(\w*).*", re.MULTILINE)
 
 
 def glossary() -> dict[str, list[str]]:
@@ -71,6 +76,32 @@ def badly_begun(source: str) -> list[tuple[int, str]]:
         for line, text in docstrings(ast.parse(source))
         if text and re.split(r"\W", text, maxsplit=1)[0].lower() in PREPOSITIONS
     ]
+
+
+def badly_begun_in_cpp(source: str) -> list[tuple[int, str]]:
+    """The comments (`///`) of a C++ file whose first line begins with a preposition: line and text."""
+    found = []
+    end = -2
+    for match in _DOCUMENTED.finditer(source):
+        begins, end = match.start() != end + 1, match.end()
+        if begins and match[1].lower() in PREPOSITIONS:
+            found.append((source.count("\n", 0, match.start()) + 1, match[0].strip()))
+    return found
+
+
+def test_documented_comments_begin_with_a_verb_or_a_noun() -> None:
+    found = [
+        f"{name}:{line}: {text}"
+        for name in tracked("*.hpp", "*.h", "*.cpp")
+        if not name.startswith(("tests/", "wire/generated/", "rtl/generated/"))
+        for line, text in badly_begun_in_cpp((ROOT / name).read_text("utf-8"))
+    ]
+    assert not found, "begin these with a verb or a noun:\n" + "\n".join(found)
+
+
+def test_a_documented_comment_without_a_subject_is_found() -> None:
+    source = "/// Of all.\nint a;\n  /// Good,\n  /// (so)\n  /// of these.\nint b;\n/// Outside: zero.\nint c;\n"
+    assert [line for line, _ in badly_begun_in_cpp(source)] == [1, 7]
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:

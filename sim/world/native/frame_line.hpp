@@ -16,8 +16,8 @@ class FrameLine : public Line {
  public:
   using Line::Line;
 
-  /// As Line::send(); deliver(frame, copy) hears of each copy that arrives, at once and not at its
-  /// time.
+  /// Sends as Line::send() does; deliver(frame, copy) hears of each copy that arrives, at once and
+  /// not at its time.
   template <typename Deliver>
   Transit carry(const Frame& frame, std::size_t bytes, std::uint8_t kind, Picos ready,
                 Picos complete, Deliver&& deliver) {

@@ -66,7 +66,7 @@ class Line {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] const LineTiming& timing() const { return timing_; }
   [[nodiscard]] const LineCounts& counts() const { return counts_; }
-  /// When the last frame that was sent, and the gap behind it, are through.
+  /// The time when the last frame that was sent, and the gap behind it, are through.
   [[nodiscard]] Picos free_at() const { return free_at_; }
   /// Bytes that wait at `now`.
   [[nodiscard]] std::size_t backlog(Picos now) const {
@@ -98,7 +98,7 @@ class Line {
     return send_on_wire(bytes, wire_bytes(bytes), kGap, kind, ready, complete);
   }
 
-  /// As send(), of bytes without Ethernet around them.
+  /// Sends, as send() does, bytes without Ethernet around them.
   Transit send_bare(std::size_t bytes, Picos ready) {
     return send_on_wire(bytes, bytes, 0, 0, ready, ready);
   }

@@ -84,8 +84,8 @@ py::list to_list(const std::vector<std::string>& frames) {
   return out;
 }
 
-/// When frames of these lengths leave a lane, in nanoseconds, that arrive at these times, which
-/// rise; -1 for those dropped. No clock: the time is what is said here.
+/// The nanoseconds at which frames of these lengths leave a lane, by the times at which they
+/// arrive, which rise; -1 for those dropped. No clock is asked: the times are all that counts.
 std::vector<std::int64_t> fault_times(const std::string& spec,
                                       const std::vector<std::size_t>& lengths,
                                       const std::vector<std::int64_t>& arrivals) {

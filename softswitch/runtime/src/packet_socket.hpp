@@ -30,7 +30,7 @@ class PacketSocket {
   [[nodiscard]] bool outgrown(const std::string& interface) const;
   [[nodiscard]] ReceiveRing& ring() { return ring_; }
 
-  /// Up to kBatch of the frames.
+  /// Sends up to kBatch of the frames.
   Sent send(std::span<const rt::OutFrame> frames);
   /// Whether the kernel lets super-packets pass; any thread.
   [[nodiscard]] bool passes_super_packets() const { return noted_ && !batch_->refused(); }

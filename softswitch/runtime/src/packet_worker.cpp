@@ -407,8 +407,8 @@ void PacketWorker::watch(int fd, std::uint32_t events, std::uint64_t tag, int op
   watch_at(epoll_.get(), fd, events, tag, operation);
 }
 
-/// After a port may have a new descriptor, perhaps of the old number; a closed one left epoll by
-/// itself, and one that is there already stays.
+/// Watches a port that may have a new descriptor, perhaps of the old number; a closed one left
+/// epoll by itself, and one that is there already stays.
 void PacketWorker::rewatch(SwitchPort& port) {
   port.watched = port.device->descriptor();
   port.waits_for_room = false;

@@ -26,7 +26,7 @@ class PacketWorker {
   /// the worker of the index that it is given.
   PacketWorker(Switchboard& board, std::size_t index, std::function<void(std::size_t)> wake_owner);
 
-  /// In a Change: the port is this worker's from now on, or no more; or it has faults now.
+  /// The port is this worker's from now on, or no more; or it has faults now. Called in a Change.
   void adopt(SwitchPort& port);
   void forget(SwitchPort& port);
   void refresh();

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::size_t kRingBytes = 8 << 20;
 constexpr std::size_t kCacheLine = 64;
-/// Before each frame: room to put back a VLAN tag that the kernel took out.
+/// The room before each frame to put back a VLAN tag that the kernel took out.
 constexpr std::size_t kVlanRoom = 4;
 constexpr std::size_t kMacAddresses = 12;
-/// Before the frame, the entry holds the kernel's header, the sender's address and padding.
+/// The bytes of an entry before its frame: the kernel's header, the sender's address and padding.
 constexpr std::size_t kEntryHead = TPACKET_ALIGN(TPACKET2_HDRLEN) + 2 * TPACKET_ALIGNMENT;
-/// With a note before the frame: room that aligns what UDP carries, as it is without one.
+/// The room that aligns what UDP carries where a note stands before the frame, as without one.
 constexpr std::size_t kNotedRoom = TPACKET_ALIGNMENT - sizeof(FrameNote);
 static_assert(kNotedRoom >= kVlanRoom);
 

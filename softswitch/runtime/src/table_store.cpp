@@ -108,7 +108,7 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
   return {};
 }
 
-/// Into the index, the order and the map. Of two equal ranks the older wins.
+/// Puts an entry into the index, the order and the map. Of two equal ranks the older wins.
 void TableStore::link(std::unique_ptr<Stored> stored) {
   stored->row.ranges = stored->key.ranges.data();
   const std::uint64_t rank =

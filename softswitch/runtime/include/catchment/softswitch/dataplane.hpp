@@ -74,7 +74,7 @@ class Dataplane {
   Dataplane(const Dataplane&) = delete;
   Dataplane& operator=(const Dataplane&) = delete;
 
-  /// While it lives no packet is worked on, and only the thread that made it may call the
+  /// No packet is worked on while a Pause lives, and only the thread that made it may call the
   /// Dataplane: what that thread writes meanwhile, packets see as one change. Not to be nested.
   class Pause {
    public:

@@ -19,7 +19,7 @@ struct Register {
   std::uint64_t size = 0;
   std::uint64_t stride = sizeof(bits<W>);
 
-  /// Outside the array: zero.
+  /// The cell at `index`; zero outside the array.
   [[gnu::always_inline]] bits<W> read(std::uint64_t index) const {
     bits<W> value{};
     if (index < size) {
@@ -27,7 +27,7 @@ struct Register {
     }
     return value;
   }
-  /// Outside the array: ignored.
+  /// Changes the cell at `index`; nothing outside the array.
   [[gnu::always_inline]] void write(std::uint64_t index, const bits<W>& value) const {
     if (index < size) {
       std::memcpy(base + index * stride, &value, sizeof value);
@@ -108,7 +108,7 @@ struct Meter {
   std::uint64_t size = 0;
   bool by_bytes = false;
 
-  /// Outside the array: `before`, unchanged.
+  /// The color of the packet; `before` where `index` is outside the array.
   std::uint32_t execute(std::uint64_t index, std::uint64_t now_us, std::uint64_t length,
                         std::uint32_t before) const {
     return index < size ? cells[index].execute(now_us, by_bytes ? length : 1, length) : before;
