@@ -10,7 +10,7 @@ from typing import Any
 from catchment.wire.rail_labels import labels_beside
 
 _FIRST_PORT = 20_000
-"""Below the ports that the kernel gives to others."""
+"""A range below the ports that the kernel gives to others."""
 _rings = itertools.count()
 
 
