@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,16 @@ def compile_program(build: Build, directory: Path) -> tuple[Path, Path]:
         text=True,
     )
     return json_path, info_path
+
+
+def fence_frames() -> list[tuple[int, bytes]]:
+    """(port, frame): an ARP request for the switch through each of BMv2's egress threads."""
+    return [(port, arp(1, port=port & 0xFF, target_ip=SWITCH_IP)) for port in FENCE_PORTS]
+
+
+def with_fence(tables: Tables) -> Tables:
+    """The same tables with the fence's ports bound, so that they may send where strangers may not."""
+    return replace(tables, bindings=tables.bindings | dict.fromkeys(FENCE_PORTS))
 
 
 class Bmv2Target:
@@ -132,7 +143,7 @@ class Bmv2Target:
             for instance, port in enumerate(ports, start=1):
                 entry.replicas.add(egress_port=port, instance=instance)
             updates.append(update)
-        for row in rows(tables):
+        for row in rows(with_fence(tables)):
             kind = p4runtime_pb2.Update.INSERT if row.match else p4runtime_pb2.Update.MODIFY
             update = p4runtime_pb2.Update(type=kind)
             update.entity.table_entry.CopyFrom(self.names.entry(row))
@@ -157,8 +168,8 @@ class Bmv2Target:
 
     def _fence(self) -> None:
         """Wait until everything before has left or is counted: one ARP answer through each of BMv2's egress threads."""
-        for port in FENCE_PORTS:
-            self._packets.send(port, arp(1, port=port & 0xFF, target_ip=SWITCH_IP))
+        for port, frame in fence_frames():
+            self._packets.send(port, frame)
         answers = [self._packets.receive(timeout=60)[0] for _ in FENCE_PORTS]
         assert sorted(answers) == list(FENCE_PORTS), f"frames that nobody expected left ports {answers}"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import pytest
+from bmv2_target import fence_frames, with_fence
 from scenarios import Build, Traffic, base_tables, random_tables
 
 from catchment.sim.golden.switch_frames import packet_type
@@ -65,3 +67,14 @@ def test_every_answer_is_reached() -> None:
         (None, 0),
     }
     assert expected <= {key for key, count in seen.items() if count >= 3}, seen
+
+
+@pytest.mark.parametrize("strangers", [False, True])
+def test_the_fence_of_bmv2_is_answered_whoever_may_send(rng: random.Random, strangers: bool) -> None:
+    build = Build()
+    model = build.model(dice=lambda: 0)
+    tables = random_tables(rng)
+    tables.strangers = strangers
+    model.tables = with_fence(tables)
+    for port, frame in fence_frames():
+        assert [out for out, _ in model.inject(port, frame)] == [port]
