@@ -178,7 +178,7 @@ class SwitchAgent:
 
         def note() -> None:
             with contextlib.suppress(RuntimeError):  # the loop may be closed by now
-                loop.call_soon_threadsafe(lost.set)
+                loop.call_soon_threadsafe(self._lose, lost)
 
         client.call_when_lost(note)
         client.call_when_demoted(self._compare_soon)
@@ -189,6 +189,12 @@ class SwitchAgent:
             self._samples.clear()
             async with self.lock:  # a task that still writes through the client fails by itself
                 await asyncio.to_thread(client.close)
+
+    def _lose(self, lost: asyncio.Event) -> None:
+        """It is down at once, even if a call waits for an answer that does not come."""
+        lost.set()
+        if self._lost is lost:
+            self._set(SwitchState.DOWN, f"switch {self.name} ended its control stream")
 
     async def _bring_up(self, client: SwitchClient) -> None:
         async with self.lock:
@@ -205,7 +211,8 @@ class SwitchAgent:
                 "switch %s is up after %.3f s: %s, %s", self.name, seconds,
                 "program loaded" if loaded else "program was there", differences or "everything was there",
             )  # fmt: skip
-        self._set(SwitchState.UP, "")
+        if not self._lost.is_set():
+            self._set(SwitchState.UP, "")
 
     def _restore(self, client: SwitchClient) -> tuple[bool, Differences]:
         self._compared_term = None
@@ -248,6 +255,8 @@ class SwitchAgent:
                     raise
                 self._set(SwitchState.DOWN, str(error))  # it hangs, but the connection stands
             else:
+                if self._lost.is_set():
+                    return
                 self._samples.append((time.monotonic(), counts))
                 self._set(SwitchState.UP, "")
                 await self._look_for_drift(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from running_controller import LISTENING, SWITCHES, Place, request, until
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.certificates import load
 from catchment.controlplane.controller.errors import ControllerError, RefusedError
+from catchment.controlplane.controller.switches import SwitchAgent
 from catchment.controlplane.jobs import JobRequest
 from catchment.host import EndpointError
 from catchment.host.membership import Membership, MembershipError
@@ -57,6 +59,22 @@ def test_a_switch_that_restarts_gets_everything_back(place: Place) -> None:
             place.restart_switch(name)
             until(lambda name=name: {s.name: s.restores for s in operator.switches()}[name] == 2, f"{name} is restored")
             assert place.all_contents() == before
+
+
+def test_a_switch_that_dies_under_a_look_that_never_ends_is_down(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = threading.Event()
+
+    async def look(agent: SwitchAgent, _: SwitchClient) -> None:
+        if agent.name == "r1":
+            looking.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(SwitchAgent, "_look_for_drift", look)
+    assert looking.wait(120)
+    with place.controller.operator() as operator:
+        assert [switch.state for switch in operator.switches()][1] == "up"
+        place.fakes["r1"].stop()
+        until(lambda: operator.switches()[1].state == "down", "the loss is noticed")
 
 
 def test_a_job_that_is_removed_while_a_switch_is_down_does_not_come_back(place: Place) -> None:
