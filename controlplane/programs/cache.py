@@ -18,7 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from catchment.checkout import INSTALLED, ROOT, build_folder
-from catchment.controlplane.client.p4info import BINARY, P4Info
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
@@ -55,6 +54,8 @@ def program_for(switch: Switch) -> PipelineConfig:
 
 def _in_binary(text: Path) -> Path:
     """P4Info that a process reads a hundred times faster, beside the text that people and other tools read."""
+    from catchment.controlplane.client.p4info import BINARY, P4Info  # noqa: PLC0415  it needs gRPC
+
     binary = text.with_suffix(BINARY)
     if not binary.exists():
         content = P4Info.load(text).message.SerializeToString(deterministic=True)

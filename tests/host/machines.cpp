@@ -20,6 +20,7 @@
 #include "rails/lateness.hpp"
 #include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
+#include "ring/ring_links.hpp"
 #include "sender_window.hpp"
 #include "silence_timer.hpp"
 #include "slot_ring.hpp"
@@ -198,9 +199,28 @@ std::vector<py::bytes> receive_frames(UdpPort& port) {
   return frames;
 }
 
+py::bytes read_ring(ring::RingLinks& links) {
+  std::vector<std::uint8_t> bytes;
+  links.read(bytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_machines, module) {
+  py::class_<ring::RingLinks>(module, "RingLinks")
+      .def(py::init([](std::uint16_t next, std::uint32_t gen, std::uint32_t rank,
+                       std::uint32_t ranks, std::uint32_t slots, std::uint32_t lanes) {
+        return std::make_unique<ring::RingLinks>(
+            UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", next}, ring::Transport::kTcp,
+            ring::Greeting{gen, rank, ranks, slots, lanes});
+      }))
+      .def("keep", [](ring::RingLinks& links) { links.keep(monotonic_now()); })
+      .def("flush", &ring::RingLinks::flush)
+      .def("read", &read_ring)
+      .def_property_readonly("joined", &ring::RingLinks::joined)
+      .def_property_readonly("errors", &ring::RingLinks::errors)
+      .def_property_readonly("port", &ring::RingLinks::port);
   py::class_<UdpPort>(module, "UdpPort")
       .def(py::init([](std::uint16_t peer, std::size_t frame_bytes) {
         return std::make_unique<UdpPort>(UdpAddress{"127.0.0.1", 0}, UdpAddress{"127.0.0.1", peer},

@@ -23,6 +23,7 @@ TESTS = [
     "collectives/test_collective_sums.py",
     "collectives/test_collective_spoilt.py",
     "collectives/test_exponent_guess.py",
+    "collectives/test_ring_links.py",
     "optimizer/test_native.py",
     "glm/test_glm_encoding.py",
     "glm/test_glm_equals_golden.py",
