@@ -43,7 +43,7 @@ class Ended(StrEnum):
 
 _WORDS = {
     Ended.HANDSHAKE: "failed the TLS handshake",
-    Ended.SILENT: f"made no request in {FIRST_REQUEST_SECONDS:g} s",
+    Ended.SILENT: "made no request in {seconds:g} s",
     Ended.FULL: f"was the oldest of {MOST_SILENT} connections without a request",
     Ended.LEFT: "left without a request",
 }
@@ -183,7 +183,7 @@ class Door:
         self._lines = self._lines + 1 if second == self._second else 1
         self._second = second
         if self._lines <= _LINES_PER_SECOND:
-            _log.warning("refused: %s %s", connection.peer, _WORDS[connection.why])
+            _log.warning("refused: %s %s", connection.peer, _WORDS[connection.why].format(seconds=self._first_request))
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

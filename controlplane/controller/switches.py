@@ -157,7 +157,7 @@ class SwitchAgent:
                 async with self._connection() as client:
                     await self._bring_up(client)
                     await self._watch(client)
-                self._set(SwitchState.DOWN, f"switch {self.name} ended its control stream")
+                self._note_end()
             except SwitchError as error:
                 self._set(SwitchState.DOWN, str(error))
                 await asyncio.sleep(_PROBE_SECONDS)
@@ -194,7 +194,10 @@ class SwitchAgent:
         """It is down at once, even if a call waits for an answer that does not come."""
         lost.set()
         if self._lost is lost:
-            self._set(SwitchState.DOWN, f"switch {self.name} ended its control stream")
+            self._note_end()
+
+    def _note_end(self) -> None:
+        self._set(SwitchState.DOWN, f"switch {self.name} ended its control stream")
 
     async def _bring_up(self, client: SwitchClient) -> None:
         async with self.lock:

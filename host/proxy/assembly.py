@@ -182,8 +182,8 @@ class Assembly:
         proxies = len(self._group.addresses)
         if len(routes) != len(table.shards) or any(proxy not in range(proxies) for proxy in routes):
             raise ProxyError(
-                f"client {client} routes {len(table.shards)} shards to {sorted(map(str, routes))}: give each of them "
-                f"one of {proxies} proxies"
+                f"client {client} routes {len(table.shards)} shards to {sorted({*map(str, routes)})}: give each of "
+                f"them one of {proxies} proxies"
             )
         if found.table is None:
             found.table = table

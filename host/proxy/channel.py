@@ -228,7 +228,7 @@ def admit(channel: Channel, secret: bytes, timeout: float) -> dict[str, Any]:
     """Both ends prove that they know the secret; gives what HELLO says.
 
     Raises:
-        ProxyError: the other end does not know it, or says nothing for `timeout` seconds.
+        ProxyError: the other end does not know it, or has not said who it is within `timeout` seconds.
     """
     connection = channel._connection
     try:

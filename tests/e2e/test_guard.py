@@ -14,6 +14,7 @@ from test_slots import slots_job
 from test_sums import luwu, some_sizes
 
 from catchment.controlplane.diagnosis.doctor import examine
+from catchment.controlplane.jobs import JobPlan
 from catchment.sim.lab.traffic.attack_kind import AttackKind
 
 POISON = """
@@ -246,34 +247,27 @@ print(sent)
 """
 
 
-def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random) -> None:
+def far_ahead_change_nothing(lab: Lab, job: JobPlan, sizes: list[int], rng: random.Random) -> None:
     """Frames come from a member's own address and port, for every slot, before the job begins and while it runs."""
+    far = lab.write(job.describe("w1"))
+    before = lab.drops()
+    # Nobody has said anything yet: these take every slot, and the receivers' first words give them back.
+    assert play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 29) > 0
+    assert lab.drops() == before
+    members = lab.start(job, seed=rng.randrange(1 << 32), sizes=sizes)
+    for member in members.values():
+        member.wait_started()
+    sent = play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 30)
+    all_exact({host: member.result() for host, member in members.items()})
+    sent += play(lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
+    assert sent // 2 <= (lab.drops() - before)["BEYOND_WINDOW"] <= sent
+
+
+def test_vectors_far_ahead_change_and_stop_nothing(lab: Lab, rng: random.Random) -> None:
     with lab.deployed(luwu(lab, ["w0", "w1", "w2"])) as job:
-        far = lab.write(job.describe("w1"))
-        before = lab.drops()
-        # Nobody has said anything yet: these take every slot, and the root's first word gives them back.
-        assert play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 29) > 0
-        assert lab.drops() == before
-        members = lab.start(job, seed=rng.randrange(1 << 32), sizes=some_sizes(rng, lab) * 2)
-        for member in members.values():
-            member.wait_started()
-        sent = play(lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 30)
-        all_exact({host: member.result() for host, member in members.items()})
-        sent += play(lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
-        assert sent // 2 <= (lab.drops() - before)["BEYOND_WINDOW"] <= sent
+        far_ahead_change_nothing(lab, job, some_sizes(rng, lab) * 2, rng)
 
 
 def test_rounds_far_ahead_change_and_stop_nothing(slots_lab: Lab, rng: random.Random) -> None:
-    """The same for p4sgd.p4: the workers' first words give every slot back."""
     with slots_lab.deployed(slots_job(slots_lab, ["w0", "w1"])) as job:
-        far = slots_lab.write(job.describe("w1"))
-        before = slots_lab.drops()
-        assert play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 29) > 0
-        assert slots_lab.drops() == before
-        members = slots_lab.start(job, seed=rng.randrange(1 << 32), sizes=[400] * 8)
-        for member in members.values():
-            member.wait_started()
-        sent = play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), 1 << 30)
-        all_exact({host: member.result() for host, member in members.items()})
-        sent += play(slots_lab, "w1", FAR, far, rng.randrange(1 << 32), (1 << 31) - 1)
-        assert sent // 2 <= (slots_lab.drops() - before)["BEYOND_WINDOW"] <= sent
+        far_ahead_change_nothing(slots_lab, job, [400] * 8, rng)

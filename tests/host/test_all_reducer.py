@@ -67,6 +67,11 @@ def integers(seed: int, wid: int, turn: int, size: int) -> NDArray[np.int32]:
     return np.random.default_rng((seed, wid, turn)).integers(-(1 << 31), 1 << 31, size).astype(np.int32)
 
 
+def integer_sum(seed: int, workers: int, turn: int, size: int) -> NDArray[np.int32]:
+    """What the integers of all workers add up to, modulo 2^32."""
+    return np.asarray(sum(integers(seed, w, turn, size).astype(np.int64) for w in range(workers))).astype(np.int32)
+
+
 @pytest.mark.parametrize("spin", [0.0, 0.001])
 @pytest.mark.parametrize("faults", [{}, WILD], ids=["clean", "wild"])
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])
@@ -81,8 +86,7 @@ def test_integers(workers: int, faults: dict[str, float], spin: float, seed: int
             kept = own.copy()
             out = own if turn % 2 else np.zeros_like(own)
             member.all_reduce(own, out=out)
-            want = sum(integers(seed, w, turn, size).astype(np.int64) for w in range(workers))
-            assert np.array_equal(out, np.asarray(want).astype(np.int32)), f"turn {turn}"
+            assert np.array_equal(out, integer_sum(seed, workers, turn, size)), f"turn {turn}"
             assert turn % 2 or np.array_equal(own, kept)
 
     with job(workers, spin=spin, seed=seed & 0xFFFF, **faults) as (_, members):
@@ -96,8 +100,7 @@ def test_frames_far_ahead_change_no_sum(seed: int) -> None:
         for turn in range(12):
             own = integers(seed, wid, turn, 40)
             member.all_reduce(own)
-            want = sum(integers(seed, w, turn, 40).astype(np.int64) for w in range(3))
-            assert np.array_equal(own, np.asarray(want).astype(np.int32)), f"turn {turn}"
+            assert np.array_equal(own, integer_sum(seed, 3, turn, 40)), f"turn {turn}"
 
     with job(3, seed=seed & 0xFFFF, forge=True) as (relay, members):
         together(members, work)
@@ -147,8 +150,7 @@ def test_several_in_flight(seed: int) -> None:
         for turn in order:
             running[turn].wait(120)
         for turn, array in enumerate(arrays):
-            want = sum(integers(seed, w, turn, 20).astype(np.int64) for w in range(3))
-            assert np.array_equal(array, np.asarray(want).astype(np.int32))
+            assert np.array_equal(array, integer_sum(seed, 3, turn, 20))
 
     with job(3, seed=2, **WILD) as (_, members):
         together(members, work)
@@ -161,8 +163,7 @@ def test_a_switch_that_forgets_everything(seed: int) -> None:
         for turn in range(60):
             array = integers(seed, wid, turn, 8)
             member.all_reduce(array)
-            want = sum(integers(seed, w, turn, 8).astype(np.int64) for w in range(3))
-            assert np.array_equal(array, np.asarray(want).astype(np.int32))
+            assert np.array_equal(array, integer_sum(seed, 3, turn, 8))
             if wid == 0 and turn % 10 == 5:
                 relay.model.restart()
 

@@ -21,7 +21,7 @@ inline sockaddr_in resolved(const UdpAddress& address) {
   result.sin_family = AF_INET;
   result.sin_port = htons(address.port);
   if (inet_pton(AF_INET, address.host.c_str(), &result.sin_addr) != 1) {
-    throw std::system_error(EINVAL, std::generic_category(), "inet_pton");
+    throw std::system_error(EINVAL, std::generic_category(), address.host);
   }
   return result;
 }

@@ -50,8 +50,7 @@ Greetings::Said Greetings::listen(Coming& coming) const {
   const ssize_t size = recv(coming.connection.get(), bytes.data(), bytes.size() - coming.heard, 0);
   if (size == 0) return Said::kClosed;
   if (size < 0) {
-    const bool passing = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-    return passing ? Said::kPart : Said::kClosed;
+    return is_passing(errno) ? Said::kPart : Said::kClosed;
   }
   const auto* expected = expected_.begin() + coming.heard;
   if (!std::equal(bytes.begin(), bytes.begin() + size, expected)) return Said::kWrong;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <catchment/common/file_descriptor.hpp>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,11 @@ struct Greeting {
   // As it goes over a connection: a magic word and the fields, each in network order.
   std::array<std::uint8_t, kBytes> bytes() const;
 };
+
+// Whether a call on a connection that failed so may succeed later.
+inline bool is_passing(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == EINPROGRESS;
+}
 
 // Anybody may connect: who does not greet as expected never gets the place of a neighbour.
 class Greetings {

@@ -32,10 +32,6 @@ Greeting before(const Greeting& own) {
   return result;
 }
 
-bool is_passing(int error) {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == EINPROGRESS;
-}
-
 }  // namespace
 
 RingLinks::RingLinks(const UdpAddress& local, const UdpAddress& next, Transport transport,
