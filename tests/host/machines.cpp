@@ -363,6 +363,7 @@ PYBIND11_MODULE(_machines, module) {
       .def(py::init<>())
       .def("start", &rails::Lateness::start)
       .def("excuse", &rails::Lateness::excuse)
+      .def("heard", &rails::Lateness::heard)
       .def("late", &rails::Lateness::late);
 
   module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),

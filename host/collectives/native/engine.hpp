@@ -80,6 +80,8 @@ class Engine {
   Nanos away_for(Nanos now) const;
   // How long operations have waited without any sum; 0 while there are none.
   Nanos stalled_for(Nanos now) const { return pending_.empty() ? 0 : now - progressed_at_; }
+  // When a sum last came from the switch that the engine is at; 0 before the first.
+  Nanos last_sum_at() const { return last_sum_at_; }
   // False: there is something to do already (Port::may_sleep).
   bool may_sleep(bool full, const std::atomic<int>& stop) {
     return port_ == nullptr || port_->may_sleep(full, stop);
@@ -179,6 +181,7 @@ class Engine {
   std::vector<std::uint8_t> held_payloads_;
   std::vector<std::shared_ptr<Operation>> pending_;
   Nanos progressed_at_ = 0;
+  Nanos last_sum_at_ = 0;
   Nanos supervised_at_ = 0;
   Nanos absent_since_ = kNever;
   std::uint64_t heard_ = 0;

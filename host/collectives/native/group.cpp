@@ -84,6 +84,10 @@ std::uint64_t Group::silent_ranks(Nanos since) {
   return with_turn([&](Hub&) { return engine_->silent_ranks(since); });
 }
 
+Nanos Group::last_sum_at() {
+  return with_turn([&](Hub&) { return engine_->last_sum_at(); });
+}
+
 bool Group::absent() {
   return with_turn([&](Hub&) { return engine_->absent(); });
 }

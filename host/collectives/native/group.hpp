@@ -48,6 +48,8 @@ class Group {
   // How long operations have waited without any sum, and which ranks (bits) are heard.
   Nanos stalled_for();
   std::uint64_t silent_ranks(Nanos since);
+  // When a sum last came from the switch of the way that it goes now; 0 before the first.
+  Nanos last_sum_at();
   // The switch is known to be gone; for how long it has answered nothing.
   bool absent();
   Nanos away_for();

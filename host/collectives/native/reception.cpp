@@ -128,6 +128,7 @@ std::optional<Reject> Engine::on_sum(const wire::Header& header, const std::uint
   }
   while (const auto lost = losses_.take_lost(consumer_)) window_.resend(*lost);
   silence_.on_sum(now);
+  last_sum_at_ = now;
   heartbeat_.on_window(consumer_.ack(), consumer_.credit(), now);
   return std::nullopt;
 }

@@ -20,7 +20,7 @@ from rail_ranks import LANES, NAMES, RANKS, SLOTS, rail_sets, values
 
 from catchment.host import _machines
 from catchment.host.collectives import CollectiveError, Communicator, RailPolicy, RailSet, Work
-from catchment.host.collectives.rail_set import RailHealth
+from catchment.host.collectives.rail_set import RailHealth, RailState
 from catchment.sim.golden import rails as golden
 from catchment.sim.golden.collectives import total
 from catchment.sim.lab.shm_lab import ShmLab
@@ -273,6 +273,38 @@ def test_a_rail_that_flaps_waits_longer_each_time_and_one_that_has_lasted_does_n
     assert probation([(0, 10), (400, 500), (1200, 1300), (60_000, 60_100)]) == [300, 600, 1200, 300]
 
 
+def test_a_rail_that_brings_sums_is_not_taken_for_dead(place: Place, rng: random.Random) -> None:
+    """Rounds on rail b wait behind a tenth of a second of vectors, which bring their sums all the while."""
+    late = rng.randrange(RANKS)
+    for rank in range(RANKS):
+        place.fault(1, rank, "rate=3000kbit,queue=64k")
+
+    def body(rank: Communicator) -> None:
+        work = rank.all_reduce(np.ones(80_000, np.float32))
+        if rank.rank == late:
+            time.sleep(0.1)  # so that the others, who wait for it on rail a, ask for a round
+        rank.broadcast(np.zeros(8, np.int32), 0).wait()
+        work.wait()
+
+    def states() -> list[RailState]:
+        return [rank.rails()[1] for rank in ranks]
+
+    def silences() -> list[float]:
+        """For how long rail b had brought no sum when it was taken for dead, if it was."""
+        until(lambda: all(state.health is RailHealth.UP for state in states()), "the rail does not return")
+        before = [state.incidents for state in states()]
+        assert together(ranks, body) == [None] * RANKS
+        return [state.last_incident for state, count in zip(states(), before, strict=True) if state.incidents > count]
+
+    with rail_sets(place.labs, policy=RailPolicy.FIXED) as ranks:
+        # A machine that does not run the rail's switch for a while makes the rail silent, which is no mistake.
+        for _ in range(3):
+            found = silences()
+            if not found or max(found) >= 0.05:
+                return
+    raise AssertionError(f"rail b had brought sums until {found} s before it was taken for dead")
+
+
 MS = 10**6
 
 
@@ -310,3 +342,21 @@ def test_a_rail_is_not_late_before_another_one_has_brought_the_round() -> None:
     lateness.excuse(40 * MS)
     assert not lateness.late(89 * MS)
     assert lateness.late(90 * MS)
+
+
+def test_a_rail_that_brings_sums_is_alive_for_a_while(rng: random.Random) -> None:
+    lateness = _machines.Lateness()
+    lateness.heard(7 * MS)
+    assert not lateness.late(1 << 60), "no other rail has brought the round"
+    lateness.start(10 * MS, 0)
+    heard = 10
+    while heard < 5_010:
+        lateness.heard(heard * MS)
+        assert not lateness.late((heard + 49) * MS)
+        assert lateness.late((heard + 50) * MS)
+        lateness.heard(rng.randrange(heard) * MS)  # an earlier one says no more
+        assert lateness.late((heard + 50) * MS)
+        heard += rng.randrange(1, 400)
+    # Sums without any round for five seconds: something is wrong with it.
+    lateness.heard(5_500 * MS)
+    assert lateness.late(5_060 * MS)

@@ -66,6 +66,7 @@ void Council::run() {
     const Nanos slept = now - std::exchange(last_look_, now) - 2 * kLook;
     forget_done();
     for (const auto& gathering : pending_) gathering->lateness.excuse(slept);
+    hear_sums();
     if (slept > 0) take_in_late_rounds(now);
     const bool down = health_.up() != (1U << controls_.size()) - 1;
     const bool returns = down && rank() == 0 && now - last_round_ >= kReturnEvery;
@@ -144,6 +145,12 @@ std::shared_ptr<Council::Gathering> Council::first_of(
     member_.overdue(silent, away);
   }
   return nullptr;
+}
+
+void Council::hear_sums() {
+  for (const auto& gathering : pending_) {
+    gathering->lateness.heard(member_.last_sum_at(gathering->rail));
+  }
 }
 
 // What has arrived while no thread of this rank was run is there to be taken.

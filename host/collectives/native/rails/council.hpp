@@ -53,6 +53,8 @@ class CouncilMember {
   virtual void overdue(const std::vector<std::uint64_t>& silent, Nanos away) = 0;
   // How long some operation has waited without any sum.
   virtual Nanos stalled_for() = 0;
+  // When a sum of all ranks last came over a rail itself; 0: none has.
+  virtual Nanos last_sum_at(std::uint32_t rail) = 0;
 };
 
 class Council {
@@ -82,6 +84,8 @@ class Council {
   // The first gathering of a round that is done; none when the council closes.
   std::shared_ptr<Gathering> first_of(const std::vector<std::shared_ptr<Gathering>>& round);
   void take_in_late_rounds(Nanos now);
+  // A rail that still brings sums is alive: its rounds wait behind other frames.
+  void hear_sums();
   void forget_done();
   std::uint32_t suspects(Nanos now) const;
   std::uint32_t settled() const;

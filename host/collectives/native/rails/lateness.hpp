@@ -13,7 +13,7 @@ class Lateness {
  public:
   // The round has come over another rail at `now`, where it `took` so long.
   void start(Nanos now, Nanos took) {
-    since_ = now;
+    since_ = came_ = now;
     patience_ = std::clamp(kTimes * took, kLeast, kMost);
     excuse_ = patience_;
   }
@@ -27,6 +27,12 @@ class Lateness {
     excuse_ -= more;
   }
 
+  // A sum came over the rail at `at`, so it is alive, and the round waits behind other frames.  A
+  // rail that brings sums and never a round is late in the end.
+  void heard(Nanos at) {
+    if (since_ != kNever) since_ = std::max(since_, std::min(at, came_ + kLongestQueue));
+  }
+
   bool late(Nanos now) const { return since_ != kNever && now - since_ >= patience_; }
 
  private:
@@ -35,7 +41,9 @@ class Lateness {
   static constexpr Nanos kTimes = 4;
   static constexpr Nanos kLeast = 50 * kMillisecond;
   static constexpr Nanos kMost = 400 * kMillisecond;
+  static constexpr Nanos kLongestQueue = 5 * kSecond;
 
+  Nanos came_ = kNever;  // over another rail
   Nanos since_ = kNever;
   Nanos patience_ = 0;
   Nanos excuse_ = 0;  // that is left

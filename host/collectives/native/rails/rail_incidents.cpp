@@ -119,4 +119,9 @@ Nanos RailSet::stalled_for() {
   return longest;
 }
 
+Nanos RailSet::last_sum_at(std::uint32_t rail) {
+  // Only the council's thread, which asks, changes the carrier.
+  return states_[rail].carrier == rail ? rails_[rail].group->last_sum_at() : 0;
+}
+
 }  // namespace catchment::host::rails

@@ -118,6 +118,7 @@ class RailSet final : private CouncilMember {
   // On each rail the ranks (bits) that cannot be heard.
   CollectiveFailure nothing_joins(const std::vector<std::uint64_t>& silent) const;
   Nanos stalled_for() override;
+  Nanos last_sum_at(std::uint32_t rail) override;
   // Which rails operations use from `from` on.
   struct Change {
     std::uint64_t from = 0;
