@@ -19,6 +19,7 @@ from catchment.checkout import ROOT
 sys.path.insert(0, str(Path(__file__).parent / "selection"))
 
 import quick
+import tiers
 import verdicts
 
 SEED = int(os.environ.get("CATCHMENT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 32)
@@ -86,7 +87,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many tests were not run again."""
+    """How long the tests of each tier took, and how many tests were not run again."""
+    reports = (one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport))
+    for line in tiers.times(reports):
+        terminalreporter.line(line)
     if known := verdicts.known(terminalreporter.stats.get("passed", [])):
         terminalreporter.line(f"{known} passed before over the same sources and were not run again (CATCHMENT_FRESH=1)")
 

@@ -24,12 +24,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "selection"))
 
 from dependencies import closure, dependencies
 from runner import Bug, can_plant, complaint, read_bugs
+from tiers import TIERS
 
 from catchment.checkout import ROOT, build_folder
 
 LISTS = sorted(Path(__file__).parent.glob("*.toml"))
-TIERS = {"check": "check and not slow", "test": "not slow", "test-full": ""}
-"""What each command runs, as pytest's expression over marks; the Makefile has the same ones."""
 NOBODY = "nobody"
 
 Try = Callable[[Bug, str], str]

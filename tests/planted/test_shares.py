@@ -11,9 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from runner import Bug
-from shares import TIERS, first_tier, is_case, shares
-
-from catchment.checkout import ROOT
+from shares import first_tier, is_case, shares
+from tiers import TIERS
 
 BUG = Bug("host/a.py", "a", "b", "host/test_a.py::test_it")
 ALL = {tier: [BUG.test] for tier in TIERS}
@@ -58,8 +57,3 @@ def test_a_tier_has_what_quicker_ones_notice() -> None:
 def test_cases_belong_to_the_test_that_they_are_of(case: str, is_one: bool) -> None:
     assert is_case(case, BUG.test) == is_one
     assert is_case(case, BUG.test_file) == case.startswith("host/test_a.py")
-
-
-def test_the_tiers_are_those_of_the_makefile() -> None:
-    commands = (ROOT / "Makefile").read_text("utf-8")
-    assert all(f'-m "{marks}"' in commands for marks in TIERS.values() if marks)
