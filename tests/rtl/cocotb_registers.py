@@ -66,10 +66,8 @@ async def anything(bus: AxiLiteMaster, rng: random.Random, words: dict[int, int]
     return refused
 
 
-@cocotb.test()
-async def settings_hold_and_refusals_count(dut: Any) -> None:
-    """Any value to any register, streams on and off: it is kept, or refused with SLVERR and changes nothing."""
-    rng = random.Random(int(os.environ["CATCHMENT_SEED"]))
+async def out_of_reset(dut: Any) -> AxiLiteMaster:
+    """Start the clock, reset the registers, and give the bus that reaches them."""
     for name in ("core_rst", "status", "interrupt_set", "stat_value", "host_stat_value"):
         getattr(dut, name).value = 0
     Clock(dut.clk, 4, "ns").start()
@@ -77,7 +75,14 @@ async def settings_hold_and_refusals_count(dut: Any) -> None:
     for _ in range(3):
         await RisingEdge(dut.clk)
     dut.rst.value = 0
-    bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    return AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+
+
+@cocotb.test()
+async def settings_hold_and_refusals_count(dut: Any) -> None:
+    """Any value to any register, streams on and off: it is kept, or refused with SLVERR and changes nothing."""
+    rng = random.Random(int(os.environ["CATCHMENT_SEED"]))
+    bus = await out_of_reset(dut)
     counted = 0
     seen: Counter[str] = Counter()
 
@@ -114,14 +119,7 @@ async def settings_hold_and_refusals_count(dut: Any) -> None:
 async def counters_are_read_in_two_words(dut: Any) -> None:
     """The low word holds the high one, which does not move with what is counted in between."""
     rng = random.Random(int(os.environ["CATCHMENT_SEED"]))
-    for name in ("core_rst", "status", "interrupt_set", "stat_value", "host_stat_value"):
-        getattr(dut, name).value = 0
-    Clock(dut.clk, 4, "ns").start()
-    dut.rst.value = 1
-    for _ in range(3):
-        await RisingEdge(dut.clk)
-    dut.rst.value = 0
-    bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    bus = await out_of_reset(dut)
     for table, value in ((regs.STATISTICS, dut.stat_value), (regs.HOST_STATISTICS, dut.host_stat_value)):
         for _ in range(4):
             count = rng.getrandbits(48) | 1 << 47

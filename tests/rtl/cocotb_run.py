@@ -25,8 +25,9 @@ def run_cocotb(
     monkeypatch: pytest.MonkeyPatch,
     parameters: Mapping[str, object] = {},
     optimize: int = 0,
+    folder: Path = HERE,
 ) -> int:
-    """How many tests of `module` ran on `top`, which may stand in this folder; all have passed.
+    """How many tests of `module`, a file of `folder`, ran on `top`, which may stand there as well; all have passed.
 
     `optimize` is the compiler's level for the model: short runs want none.
     """
@@ -36,23 +37,23 @@ def run_cocotb(
     # Verilator's own run-time is compiled once, not per module.
     if shutil.which("ccache"):
         monkeypatch.setenv("OBJCACHE", "ccache")
-    folder = BUILD / f"cocotb-{top}"
+    build = BUILD / f"cocotb-{top}"
     runner = get_runner("verilator")
     runner.build(
-        sources=[LINT_RULES, *closure(top, extra=(HERE,))],
+        sources=[LINT_RULES, *closure(top, extra=(folder,))],
         includes=INCLUDES,
         hdl_toplevel=top,
         parameters=parameters,
         build_args=["--assert", "-Wno-fatal", "--x-assign", "unique"],
-        build_dir=folder,
+        build_dir=build,
     )
     results = runner.test(
         hdl_toplevel=top,
         test_module=module,
-        build_dir=folder,
-        test_dir=folder,
+        build_dir=build,
+        test_dir=build,
         extra_env={
-            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
+            "PYTHONPATH": os.pathsep.join([str(folder), str(HERE), str(HERE.parents[1])]),
             "TOP": top,
             "CATCHMENT_SEED": str(seed),
             "COCOTB_LOG_LEVEL": "INFO",

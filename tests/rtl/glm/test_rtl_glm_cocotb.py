@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from glm_cocotb import run_cocotb
+from cocotb_run import run_cocotb
+
+HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize("top", ["rounding_shift", "loss_lane"])
 def test_against_the_golden_model(top: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_cocotb(top, "cocotb_glm", seed=seed, monkeypatch=monkeypatch)
+    run_cocotb(top, "cocotb_glm", seed=seed, monkeypatch=monkeypatch, folder=HERE)
 
 
 def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"ENGINES": 1, "MODEL_ROWS": 64, "REPLAY_WORDS": 256, "BUFFER_WORDS": 32, "SLOTS": 8}
-    run_cocotb("glm_core", "cocotb_core", seed=seed, monkeypatch=monkeypatch, parameters=small)
+    run_cocotb("glm_core", "cocotb_core", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters=small)
 
 
 def test_rounds_among_forged_frames(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_cocotb("round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, parameters={"SLOTS": 16})
+    run_cocotb(
+        "round_client", "cocotb_rounds", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters={"SLOTS": 16}
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from frame_ports import FramePorts
@@ -60,6 +61,23 @@ def ports() -> Iterator[FramePorts]:
     made = FramePorts(4)
     yield made
     made.close()
+
+
+@pytest.fixture
+def wired(
+    ports: FramePorts, start: Callable[..., SwitchProcess], kinds: Program, tmp_path: Path
+) -> Iterator[RawClient]:
+    """The primary of a switch on four interfaces."""
+    switch = start(
+        grpc=f"unix:{tmp_path}/switch.sock",
+        ports=ports.interfaces,
+        prefix=ports.prefix,
+        program=kinds.shared_object,
+        p4info=kinds.p4info_file,
+    )
+    with RawClient(switch.address) as client:
+        assert client.arbitrate() == 0
+        yield client
 
 
 @pytest.fixture

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from frame_ports import FramePorts, probe, results
 from raw_client import Names, RawClient, UpdatesFailedError, update
-from server_programs import Program
 
-from catchment.softswitch.process import SwitchProcess
 from catchment.wire.generated import p4runtime_pb2
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
@@ -21,23 +17,6 @@ ABORTED, ALREADY_EXISTS = 10, 6
 DST, ADDRESS = 0x020000000001, 0x0A000001
 IN_PORT, OUT_PORT = 1, 2
 FILLERS = 300  # updates between the two that a frame sees
-
-
-@pytest.fixture
-def wired(
-    ports: FramePorts, start: Callable[..., SwitchProcess], kinds: Program, tmp_path: Path
-) -> Iterator[RawClient]:
-    """The primary of a switch on four interfaces."""
-    switch = start(
-        grpc=f"unix:{tmp_path}/switch.sock",
-        ports=ports.interfaces,
-        prefix=ports.prefix,
-        program=kinds.shared_object,
-        p4info=kinds.p4info_file,
-    )
-    with RawClient(switch.address) as client:
-        assert client.arbitrate() == 0
-        yield client
 
 
 def write_atomic(client: RawClient, *updates: p4runtime_pb2.Update) -> None:
