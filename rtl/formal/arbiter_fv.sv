@@ -1,9 +1,7 @@
-// This harness shows of arbiter_rr (FAIR) and of arbiter_priority that at most one requester is granted, only one that asks, and one
-// whenever any asks, and that the grant stays until the requester is done.  In round robin a requester waits for at most
-// COUNT - 1 others; by priority a new grant goes to the lowest requester that asks.
+// This harness shows of arbiter_rr that at most one requester is granted, only one that asks, and one whenever any asks, that the
+// grant stays until the requester is done, and that a requester waits for at most COUNT - 1 others.
 module arbiter_fv #(
-    parameter int unsigned COUNT = 4,
-    parameter bit FAIR = 1'b1
+    parameter int unsigned COUNT = 4
 ) (
     input logic             clk,
     input logic             rst,
@@ -40,49 +38,35 @@ module arbiter_fv #(
     end
   end
 
-  if (FAIR) begin : gen_fair
-    arbiter_rr #(.COUNT(COUNT)) dut (.*);
+  arbiter_rr #(.COUNT(COUNT)) dut (.*);
 
-    // the requester that is watched: any one, always the same
-    logic [IndexBits-1:0] who_reg;
-    logic [IndexBits:0]   waited_reg;  // grants done to others while it asks
+  // the requester that is watched: any one, always the same
+  logic [IndexBits-1:0] who_reg;
+  logic [IndexBits:0]   waited_reg;  // grants done to others while it asks
 
-    // how many come before i in this round
-    function automatic logic [IndexBits:0] distance(logic [COUNT-1:0] after, logic [IndexBits-1:0] i);
-      logic [IndexBits:0] start;
-      start = '0;
-      for (int unsigned k = 0; k < COUNT; k++) start = start + (IndexBits + 1)'(!after[k]);
-      return {1'b0, i} >= start ? {1'b0, i} - start : {1'b0, i} + (IndexBits + 1)'(COUNT) - start;
-    endfunction
+  // how many come before i in this round
+  function automatic logic [IndexBits:0] distance(logic [COUNT-1:0] after, logic [IndexBits-1:0] i);
+    logic [IndexBits:0] start;
+    start = '0;
+    for (int unsigned k = 0; k < COUNT; k++) start = start + (IndexBits + 1)'(!after[k]);
+    return {1'b0, i} >= start ? {1'b0, i} - start : {1'b0, i} + (IndexBits + 1)'(COUNT) - start;
+  endfunction
 
-    always_ff @(posedge clk) begin
-      who_reg <= who_reg;
-      if (rst || !request[who_reg] || (done && grant[who_reg])) waited_reg <= '0;
-      else if (done) waited_reg <= waited_reg + 1'b1;
+  always_ff @(posedge clk) begin
+    who_reg <= who_reg;
+    if (rst || !request[who_reg] || (done && grant[who_reg])) waited_reg <= '0;
+    else if (done) waited_reg <= waited_reg + 1'b1;
 
-      if (started_reg && !rst) begin
-        fair : assert (waited_reg < (IndexBits + 1)'(COUNT));
-        // what makes it inductive
-        round : assert (((dut.after_reg | (dut.after_reg - 1'b1)) == '1) || dut.after_reg == '0);
-        held_asks : assert ((dut.held_reg & (dut.held_reg - 1'b1)) == '0 && (dut.held_reg & ~request) == '0);
-        turns : assert (waited_reg == '0 || waited_reg + distance(dut.after_reg, who_reg) < (IndexBits + 1)'(COUNT));
-        if (waited_reg != '0 && dut.held_reg != '0 && !dut.held_reg[who_reg]) begin
-          no_overtaking : assert (distance(dut.after_reg, index) < distance(dut.after_reg, who_reg));
-        end
-        waits_longest : cover (waited_reg == (IndexBits + 1)'(COUNT - 1) && grant[who_reg] && done);
+    if (started_reg && !rst) begin
+      fair : assert (waited_reg < (IndexBits + 1)'(COUNT));
+      // what makes it inductive
+      round : assert (((dut.after_reg | (dut.after_reg - 1'b1)) == '1) || dut.after_reg == '0);
+      held_asks : assert ((dut.held_reg & (dut.held_reg - 1'b1)) == '0 && (dut.held_reg & ~request) == '0);
+      turns : assert (waited_reg == '0 || waited_reg + distance(dut.after_reg, who_reg) < (IndexBits + 1)'(COUNT));
+      if (waited_reg != '0 && dut.held_reg != '0 && !dut.held_reg[who_reg]) begin
+        no_overtaking : assert (distance(dut.after_reg, index) < distance(dut.after_reg, who_reg));
       end
-    end
-  end else begin : gen_priority
-    arbiter_priority #(.COUNT(COUNT)) dut (.*);
-
-    always_ff @(posedge clk) begin
-      if (started_reg && !rst) begin
-        held_asks : assert ((dut.held_reg & (dut.held_reg - 1'b1)) == '0 && (dut.held_reg & ~request) == '0);
-        if (!under_way_reg) begin
-          held_is_under_way : assert (dut.held_reg == '0);
-          lowest_first : assert ((grant & (request & -request)) == grant);
-        end
-      end
+      waits_longest : cover (waited_reg == (IndexBits + 1)'(COUNT - 1) && grant[who_reg] && done);
     end
   end
 
