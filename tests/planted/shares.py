@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+import pytest
 import typer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "selection"))
@@ -49,12 +50,18 @@ def place(bug: Bug) -> Path:
 
 
 def tiers_of(tests: Sequence[str]) -> dict[str, list[str]]:
-    """Tier -> those of `tests`, below tests/, of which it has a case."""
+    """Tier -> those of `tests`, below tests/, of which it has a case.
+
+    Raises:
+        ValueError: pytest could not collect them.
+    """
     files = sorted({f"tests/{test.partition('::')[0]}" for test in tests})
     found = {}
     for tier, marks in TIERS.items():
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", marks]
         done = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            raise ValueError(f"the tests of make {tier} cannot be collected:\n{done.stdout}{done.stderr}")
         cases = [line.removeprefix("tests/") for line in done.stdout.splitlines() if "::" in line]
         found[tier] = [test for test in tests if any(is_case(case, test) for case in cases)]
     return found

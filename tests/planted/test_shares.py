@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from runner import Bug
-from shares import first_tier, is_case, shares
+from shares import first_tier, is_case, shares, tiers_of
 from tiers import TIERS
 
 BUG = Bug("host/a.py", "a", "b", "host/test_a.py::test_it")
@@ -57,3 +57,13 @@ def test_a_tier_has_what_quicker_ones_notice() -> None:
 def test_cases_belong_to_the_test_that_they_are_of(case: str, is_one: bool) -> None:
     assert is_case(case, BUG.test) == is_one
     assert is_case(case, BUG.test_file) == case.startswith("host/test_a.py")
+
+
+def test_each_tier_has_the_tests_of_which_it_runs_a_case() -> None:
+    test = "selection/test_tiers.py"
+    assert tiers_of([test]) == {"check": [], "test": [test], "test-full": [test]}
+
+
+def test_tests_that_cannot_be_collected_are_said() -> None:
+    with pytest.raises(ValueError, match=r"of make check cannot be collected:\n(.|\n)*no_such_file"):
+        tiers_of(["no_such_file.py"])
