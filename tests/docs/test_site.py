@@ -51,3 +51,13 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         found = loads.findall(page.read_text("utf-8"))
         assert not [load for load in found if not load.endswith(SEARCH_IN_FILES)], page.name
+
+
+def test_a_page_is_dark_where_its_reader_s_system_is(site: Path) -> None:
+    """The theme keeps the first choice of its list, so a list without the system's own never follows it again."""
+    offered = re.findall(r'<input[^>]*data-md-color-media="([^"]*)"', (site / "index.html").read_text("utf-8"))
+    assert offered == [
+        "(prefers-color-scheme)",
+        "(prefers-color-scheme: light)",
+        "(prefers-color-scheme: dark)",
+    ]
