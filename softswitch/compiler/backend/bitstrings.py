@@ -109,7 +109,7 @@ def hashed(ex: ExpressionWriter, algorithm: ir.Expr, data: ir.Expr, *, with_payl
     if not isinstance(algorithm, ir.EnumValue):
         raise unsupported(algorithm.loc, "a hash algorithm that is not a constant")
     if algorithm.member == "random":
-        return "pkt.engine.random.next()"
+        return "pkt.engine.random->next()"
     if algorithm.member not in _ALGORITHMS:
         raise unsupported(algorithm.loc, f"hash algorithm {algorithm.member}")
     bits = bit_width(data.type)

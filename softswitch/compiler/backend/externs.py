@@ -96,7 +96,7 @@ def _mark_to_drop(ex: ExpressionWriter, call: ir.ExternCall) -> str:
 def _random(ex: ExpressionWriter, call: ir.ExternCall) -> str:
     result, low, high = call.args
     low_text, high_text = ex.values((low, high))
-    number = f"pkt.engine.random.between(to_u64({low_text}), to_u64({high_text}))"
+    number = f"pkt.engine.random->between(to_u64({low_text}), to_u64({high_text}))"
     ex.assign(result, f"resize<{ex.width(result.type)}>({number})")
     return ""
 

@@ -27,9 +27,9 @@ std::string allowed_actions(const ProgramInfo& program, const TableInfo& table) 
 
 }  // namespace
 
-Result<std::unique_ptr<StoredAction>> bind_action(const ProgramInfo& program,
-                                                  const TableInfo& table, const ActionCall& call,
-                                                  ActionPlace place) {
+Result<InState<StoredAction>> bind_action(const ProgramInfo& program, const TableInfo& table,
+                                          const ActionCall& call, ActionPlace place,
+                                          StateMemory& memory) {
   const ActionInfo* action = find_action(program, call.action_id);
   const auto use = std::ranges::find(table.actions, call.action_id, &ActionUse::action_id);
   if (action == nullptr || use == table.actions.end()) {
@@ -52,7 +52,7 @@ Result<std::unique_ptr<StoredAction>> bind_action(const ProgramInfo& program,
                   "action " + action->name + " takes " + std::to_string(action->params.size()) +
                       " parameters, not " + std::to_string(call.params.size()));
   }
-  auto stored = std::make_unique<StoredAction>();
+  auto stored = make_in<StoredAction>(memory);
   stored->bound.action = static_cast<std::uint32_t>(use - table.actions.begin());
   for (const ParamInfo& param : action->params) {
     const ParamValue* value = find_param(call, param.id);

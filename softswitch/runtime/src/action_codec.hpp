@@ -7,22 +7,31 @@
 #include "catchment/softswitch/entities.hpp"
 #include "catchment/softswitch/rt/table.hpp"
 #include "catchment/softswitch/status.hpp"
+#include "state_memory.hpp"
 #include "value_codec.hpp"
 
 namespace catchment::softswitch {
 
 /// A bound action and the storage of its arguments. The address is what rows point to.
 struct StoredAction {
+  using allocator_type = std::pmr::polymorphic_allocator<>;
+  explicit StoredAction(allocator_type memory) : data(memory) {}
+  /// Takes another action's place, at the same address.
+  void become(const StoredAction& other) {
+    data = other.data;
+    bound = {other.bound.action, data.data()};
+  }
+
   rt::BoundAction bound;
-  Words data;
+  std::pmr::vector<std::uint64_t> data;
 };
 
 enum class ActionPlace : std::uint8_t { entry, default_action };
 
 /// Checks the call against the table's actions and the action's parameters.
-Result<std::unique_ptr<StoredAction>> bind_action(const ProgramInfo& program,
-                                                  const TableInfo& table, const ActionCall& call,
-                                                  ActionPlace place);
+Result<InState<StoredAction>> bind_action(const ProgramInfo& program, const TableInfo& table,
+                                          const ActionCall& call, ActionPlace place,
+                                          StateMemory& memory);
 
 /// The call with every value in its shortest form and parameters in order.
 ActionCall canonical_call(const ProgramInfo& program, const ActionCall& call);

@@ -43,11 +43,19 @@ constexpr std::size_t kHeaderRoom = 4096;
 
 Dataplane::Impl::Impl(DataplaneOptions given)
     : options(given),
-      replication(engine),
+      random(make_in<rt::Random>(
+          memory, given.random_seed != 0 ? given.random_seed : std::random_device{}())),
+      groups(memory, rt::kGroups),
+      sessions(memory, rt::kSessions),
+      ports(memory, rt::kPorts),
+      replication(engine, memory),
       packet_output(kBuffers, given.max_frame_bytes + kHeaderRoom),
       inject_output(kInjectBuffers, given.max_frame_bytes + kHeaderRoom),
       started(std::chrono::steady_clock::now()) {
-  engine.random = rt::Random(given.random_seed != 0 ? given.random_seed : std::random_device{}());
+  engine.groups = groups.data();
+  engine.sessions = sessions.data();
+  engine.ports = ports.data();
+  engine.random = random.get();
   engine.drop_port = given.drop_port;
   engine.max_passes = given.max_passes;
   engine.max_frame_bytes = given.max_frame_bytes;
@@ -185,7 +193,7 @@ Status Dataplane::load(const std::string& shared_object) {
   if (!loaded.ok()) {
     return loaded.status();
   }
-  auto running = RunningProgram::start(std::move(loaded.value()));
+  auto running = RunningProgram::start(std::move(loaded.value()), impl_->memory);
   if (!running.ok()) {
     return running.status();
   }
@@ -203,7 +211,8 @@ Status Dataplane::verify(const std::string& shared_object) {
   if (!loaded.ok()) {
     return loaded.status();
   }
-  return RunningProgram::start(std::move(loaded.value())).status();
+  StateMemory memory;
+  return RunningProgram::start(std::move(loaded.value()), memory).status();
 }
 
 bool Dataplane::loaded() const {
@@ -282,6 +291,16 @@ Result<std::vector<OutputFrame>> Dataplane::inject(std::uint32_t port, std::stri
   }
   out.truncate(0);
   return result;
+}
+
+std::vector<std::string> Dataplane::strays() const {
+  const Gate::Control lock(impl_->gate);
+  StrayFinder finder(impl_->memory);
+  finder.look_at(impl_->engine);
+  if (impl_->program != nullptr) {
+    impl_->program->find_strays(finder);
+  }
+  return finder.strays();
 }
 
 PortStatistics Dataplane::statistics(std::uint32_t port) const {

@@ -8,6 +8,7 @@
 #include "gate.hpp"
 #include "replication_store.hpp"
 #include "running_program.hpp"
+#include "state_memory.hpp"
 
 namespace catchment::softswitch {
 
@@ -30,6 +31,11 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
 
   const DataplaneOptions options;
   Gate gate;
+  StateMemory memory;
+  InState<rt::Random> random;
+  StateArray<rt::ReplicaList> groups;
+  StateArray<rt::CloneTarget> sessions;
+  StateArray<rt::PortCounters> ports;
   rt::Engine engine;
   ReplicationStore replication;
   rt::Output packet_output;

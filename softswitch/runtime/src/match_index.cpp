@@ -4,7 +4,8 @@
 
 namespace catchment::softswitch {
 
-RowHash::RowHash(std::size_t words) : words_(words), buckets_(capacity_ * (words + 1), 0) {}
+RowHash::RowHash(std::size_t words, StateMemory& memory)
+    : words_(words), buckets_(capacity_ * (words + 1), 0, &memory) {}
 
 std::uint64_t RowHash::home(const std::uint64_t* key) const {
   std::uint64_t hash = rt::kHashSeed;
@@ -25,7 +26,7 @@ std::uint64_t* RowHash::find(const std::uint64_t* key) {
 }
 
 void RowHash::grow() {
-  const std::vector<std::uint64_t> old = std::move(buckets_);
+  const std::pmr::vector<std::uint64_t> old = std::move(buckets_);
   capacity_ *= 2;
   buckets_.assign(capacity_ * (words_ + 1), 0);
   for (std::size_t i = 0; i < old.size(); i += words_ + 1) {
@@ -95,8 +96,8 @@ void RowHash::erase(std::uint64_t* hole) {
   std::fill_n(bucket(at), stride, 0);
 }
 
-MatchIndex::MatchIndex(std::size_t words, bool exact)
-    : words_(words), exact_(exact), exact_rows_(words) {}
+MatchIndex::MatchIndex(std::size_t words, bool exact, StateMemory& memory)
+    : memory_(&memory), words_(words), exact_(exact), exact_rows_(words, memory), view_(&memory) {}
 
 void MatchIndex::insert(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
                         rt::Row& row) {
@@ -107,8 +108,8 @@ void MatchIndex::insert(std::span<const std::uint64_t> key, std::span<const std:
   auto found = std::find_if(tuples_.begin(), tuples_.end(),
                             [&](const auto& t) { return std::ranges::equal(t->mask, mask); });
   if (found == tuples_.end()) {
-    tuples_.push_back(
-        std::make_unique<TupleStore>(TupleStore{{mask.begin(), mask.end()}, RowHash(words_), {}}));
+    tuples_.push_back(std::make_unique<TupleStore>(
+        TupleStore{{mask.begin(), mask.end(), memory_}, RowHash(words_, *memory_), {}}));
     found = std::prev(tuples_.end());
   }
   (*found)->rows.insert(key, row);

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "catchment/softswitch/rt/table.hpp"
+#include "state_memory.hpp"
 
 namespace catchment::softswitch {
 
 /// Open-addressed hash from a key of `words` words to the chain of rows that have it.
 class RowHash {
  public:
-  explicit RowHash(std::size_t words);
+  RowHash(std::size_t words, StateMemory& memory);
 
   /// Links the row into its key's chain, largest rank first.
   void insert(std::span<const std::uint64_t> key, rt::Row& row);
@@ -34,12 +35,12 @@ class RowHash {
   std::size_t words_;
   std::uint64_t capacity_ = 8;
   std::uint64_t used_ = 0;
-  std::vector<std::uint64_t> buckets_;
+  std::pmr::vector<std::uint64_t> buckets_;
 };
 
 class MatchIndex {
  public:
-  MatchIndex(std::size_t words, bool exact);
+  MatchIndex(std::size_t words, bool exact, StateMemory& memory);
 
   /// `key` is already masked. An exact index ignores `mask`.
   void insert(std::span<const std::uint64_t> key, std::span<const std::uint64_t> mask,
@@ -51,16 +52,17 @@ class MatchIndex {
 
  private:
   struct TupleStore {
-    std::vector<std::uint64_t> mask;
+    std::pmr::vector<std::uint64_t> mask;
     RowHash rows;
     std::multiset<std::uint64_t> ranks;
   };
 
+  StateMemory* memory_;
   std::size_t words_;
   bool exact_;
   RowHash exact_rows_;
   std::vector<std::unique_ptr<TupleStore>> tuples_;
-  std::vector<rt::Tuple> view_;
+  std::pmr::vector<rt::Tuple> view_;
 };
 
 }  // namespace catchment::softswitch

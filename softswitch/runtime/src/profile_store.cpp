@@ -5,15 +5,15 @@
 
 namespace catchment::softswitch {
 
-std::vector<const rt::BoundAction*> expand_weights(
-    const std::vector<std::pair<const rt::BoundAction*, std::int32_t>>& members) {
+/// Weights become repetitions, at most 256 in all.
+void GroupActions::set(const std::vector<Weighted>& members) {
   std::int64_t divisor = 0;
   std::int64_t sum = 0;
   for (const auto& [action, weight] : members) {
     divisor = std::gcd(divisor, static_cast<std::int64_t>(weight));
     sum += weight;
   }
-  std::vector<const rt::BoundAction*> expanded;
+  expanded.clear();
   for (const auto& [action, weight] : members) {
     std::int64_t copies = divisor > 0 ? weight / divisor : 1;
     if (divisor > 0 && sum / divisor > 256) {
@@ -21,7 +21,7 @@ std::vector<const rt::BoundAction*> expand_weights(
     }
     expanded.insert(expanded.end(), static_cast<std::size_t>(copies), action);
   }
-  return expanded;
+  view = {expanded.data(), static_cast<std::uint32_t>(expanded.size())};
 }
 
 bool is_down(const DownPorts& down, const std::string& watch_port) {
@@ -36,8 +36,8 @@ bool is_down(const DownPorts& down, const std::string& watch_port) {
 }
 
 ProfileStore::ProfileStore(const ProgramInfo& program, const ProfileInfo& info,
-                           std::vector<const TableInfo*> tables)
-    : program_(program), info_(info), tables_(std::move(tables)) {}
+                           std::vector<const TableInfo*> tables, StateMemory& memory)
+    : program_(program), info_(info), tables_(std::move(tables)), memory_(memory) {}
 
 std::string ProfileStore::member_name(std::uint32_t id) const {
   return "member " + std::to_string(id) + " of " + info_.name;
@@ -49,7 +49,7 @@ std::string ProfileStore::group_name(std::uint32_t id) const {
 
 const rt::BoundAction* ProfileStore::member_action(std::uint32_t member_id) const {
   const auto found = members_.find(member_id);
-  return found == members_.end() ? nullptr : &found->second->bound;
+  return found == members_.end() ? nullptr : &found->second->action->bound;
 }
 
 StoredGroup* ProfileStore::group(std::uint32_t group_id) {
@@ -89,13 +89,12 @@ Status ProfileStore::insert(const ProfileMember& member) {
     return {StatusCode::resource_exhausted,
             info_.name + " is full (" + std::to_string(info_.size) + " members)"};
   }
-  auto action = bind_action(program_, *tables_.front(), member.action, ActionPlace::entry);
+  auto action = bind_action(program_, *tables_.front(), member.action, ActionPlace::entry, memory_);
   if (!action.ok()) {
     return action.status();
   }
   auto stored = std::make_unique<StoredMember>();
-  stored->data = std::move(action.value()->data);
-  stored->bound = {action.value()->bound.action, stored->data.data()};
+  stored->action = std::move(action.value());
   stored->config = {info_.id, member.member_id, canonical_call(program_, member.action)};
   members_.emplace(member.member_id, std::move(stored));
   return {};
@@ -106,13 +105,12 @@ Status ProfileStore::modify(const ProfileMember& member) {
   if (found == members_.end()) {
     return {StatusCode::not_found, member_name(member.member_id) + " does not exist"};
   }
-  auto action = bind_action(program_, *tables_.front(), member.action, ActionPlace::entry);
+  auto action = bind_action(program_, *tables_.front(), member.action, ActionPlace::entry, memory_);
   if (!action.ok()) {
     return action.status();
   }
   StoredMember& stored = *found->second;
-  stored.data = std::move(action.value()->data);
-  stored.bound = {action.value()->bound.action, stored.data.data()};
+  stored.action->become(*action.value());
   stored.config.action = canonical_call(program_, member.action);
   return {};
 }
@@ -157,14 +155,13 @@ Status ProfileStore::check(const ProfileGroup& group) const {
 }
 
 void ProfileStore::expand(StoredGroup& group) {
-  std::vector<std::pair<const rt::BoundAction*, std::int32_t>> live;
+  std::vector<GroupActions::Weighted> live;
   for (const ProfileGroupMember& member : group.config.members) {
     if (!is_down(down_, member.watch_port)) {
       live.emplace_back(member_action(member.member_id), member.weight);
     }
   }
-  group.expanded = expand_weights(live);
-  group.view = {group.expanded.data(), static_cast<std::uint32_t>(group.expanded.size())};
+  group.actions->set(live);
 }
 
 Status ProfileStore::insert(const ProfileGroup& group) {
@@ -178,6 +175,7 @@ Status ProfileStore::insert(const ProfileGroup& group) {
     return status;
   }
   auto stored = std::make_unique<StoredGroup>();
+  stored->actions = make_in<GroupActions>(memory_);
   stored->config = group;
   for (const ProfileGroupMember& member : group.members) {
     use_member(member.member_id, 1);

@@ -15,10 +15,20 @@ namespace catchment::softswitch {
 /// Ports that are down; a member that watches one is passed over.
 using DownPorts = std::set<std::uint64_t>;
 
-/// A selector group as rows point to it; its address stays while it lives.
-struct StoredGroup {
+/// The actions of a selector group as rows point to them; its address stays while it lives.
+struct GroupActions {
+  using allocator_type = std::pmr::polymorphic_allocator<>;
+  using Weighted = std::pair<const rt::BoundAction*, std::int32_t>;
+  explicit GroupActions(allocator_type memory) : expanded(memory) {}
+  /// Takes these actions, by weight.
+  void set(const std::vector<Weighted>& members);
+
   rt::SelectorGroup view;
-  std::vector<const rt::BoundAction*> expanded;
+  std::pmr::vector<const rt::BoundAction*> expanded;
+};
+
+struct StoredGroup {
+  InState<GroupActions> actions;
   ProfileGroup config;
   std::uint64_t uses = 0;
 };
@@ -27,7 +37,7 @@ class ProfileStore {
  public:
   /// `tables`: those whose implementation this profile is; at least one.
   ProfileStore(const ProgramInfo& program, const ProfileInfo& info,
-               std::vector<const TableInfo*> tables);
+               std::vector<const TableInfo*> tables, StateMemory& memory);
 
   Status insert(const ProfileMember& member);
   Status modify(const ProfileMember& member);
@@ -52,8 +62,7 @@ class ProfileStore {
 
  private:
   struct StoredMember {
-    rt::BoundAction bound;  // rows point here; a modify changes it in place
-    Words data;
+    InState<StoredAction> action;  // rows point here; a modify changes it in place
     ProfileMember config;
     std::uint64_t uses = 0;
   };
@@ -66,15 +75,12 @@ class ProfileStore {
   const ProgramInfo& program_;
   const ProfileInfo& info_;
   std::vector<const TableInfo*> tables_;
+  StateMemory& memory_;
   std::map<std::uint32_t, std::unique_ptr<StoredMember>> members_;
   std::map<std::uint32_t, std::unique_ptr<StoredGroup>> groups_;
   std::uint64_t one_shots_ = 0;
   DownPorts down_;
 };
-
-/// The live actions of a weighted list: weights as repetitions, at most 256 in all.
-std::vector<const rt::BoundAction*> expand_weights(
-    const std::vector<std::pair<const rt::BoundAction*, std::int32_t>>& members);
 
 /// Whether a member with this watch port (byte string, may be empty) is passed over.
 bool is_down(const DownPorts& down, const std::string& watch_port);

@@ -93,18 +93,21 @@ Result<std::vector<Entity>> read_from(const std::map<std::uint32_t, Entity>& map
 
 }  // namespace
 
+rt::ReplicaList ReplicationStore::keep(std::map<std::uint32_t, Replicas>& copies, std::uint32_t id,
+                                       const std::vector<Replica>& replicas) {
+  Replicas& copy = copies.try_emplace(id, &memory_).first->second;
+  copy.assign(replicas.begin(), replicas.end());
+  return {copy.data(), static_cast<std::uint32_t>(copy.size())};
+}
+
 void ReplicationStore::publish(const MulticastGroup& group) {
-  const MulticastGroup& stored = groups_.at(group.group_id);
-  engine_.groups[group.group_id] = {stored.replicas.data(),
-                                    static_cast<std::uint32_t>(stored.replicas.size())};
+  engine_.groups[group.group_id] = keep(group_replicas_, group.group_id, group.replicas);
 }
 
 void ReplicationStore::publish(const CloneSession& session) {
-  const CloneSession& stored = sessions_.at(session.session_id);
   engine_.sessions[session.session_id] = {
-      {stored.replicas.data(), static_cast<std::uint32_t>(stored.replicas.size())},
-      static_cast<std::uint32_t>(stored.packet_length_bytes),
-      true};
+      keep(session_replicas_, session.session_id, session.replicas),
+      static_cast<std::uint32_t>(session.packet_length_bytes), true};
 }
 
 Status ReplicationStore::insert(const MulticastGroup& group) {
@@ -128,6 +131,7 @@ Status ReplicationStore::remove(const MulticastGroup& key) {
     return {StatusCode::not_found, name_of(key) + " does not exist"};
   }
   engine_.groups[key.group_id] = {};
+  group_replicas_.erase(key.group_id);
   return {};
 }
 
@@ -156,6 +160,7 @@ Status ReplicationStore::remove(const CloneSession& key) {
     return {StatusCode::not_found, name_of(key) + " does not exist"};
   }
   engine_.sessions[key.session_id] = {};
+  session_replicas_.erase(key.session_id);
   return {};
 }
 
@@ -166,10 +171,16 @@ Result<std::vector<CloneSession>> ReplicationStore::sessions(std::uint32_t id) c
 }
 
 void ReplicationStore::clear() {
+  for (const auto& [id, group] : groups_) {
+    engine_.groups[id] = {};
+  }
+  for (const auto& [id, session] : sessions_) {
+    engine_.sessions[id] = {};
+  }
   groups_.clear();
   sessions_.clear();
-  std::fill(engine_.groups.begin(), engine_.groups.end(), rt::ReplicaList{});
-  std::fill(engine_.sessions.begin(), engine_.sessions.end(), rt::CloneTarget{});
+  group_replicas_.clear();
+  session_replicas_.clear();
 }
 
 }  // namespace catchment::softswitch

@@ -7,12 +7,13 @@
 #include "catchment/softswitch/entities.hpp"
 #include "catchment/softswitch/rt/engine.hpp"
 #include "catchment/softswitch/status.hpp"
+#include "state_memory.hpp"
 
 namespace catchment::softswitch {
 
 class ReplicationStore {
  public:
-  explicit ReplicationStore(rt::Engine& engine) : engine_(engine) {}
+  ReplicationStore(rt::Engine& engine, StateMemory& memory) : engine_(engine), memory_(memory) {}
 
   Status insert(const MulticastGroup& group);
   Status modify(const MulticastGroup& group);
@@ -28,9 +29,17 @@ class ReplicationStore {
   void publish(const MulticastGroup& group);
   void publish(const CloneSession& session);
 
+  using Replicas = std::pmr::vector<Replica>;
+  /// Keeps a copy that frames can be shown.
+  rt::ReplicaList keep(std::map<std::uint32_t, Replicas>& copies, std::uint32_t id,
+                       const std::vector<Replica>& replicas);
+
   rt::Engine& engine_;
+  StateMemory& memory_;
   std::map<std::uint32_t, MulticastGroup> groups_;
   std::map<std::uint32_t, CloneSession> sessions_;
+  std::map<std::uint32_t, Replicas> group_replicas_;
+  std::map<std::uint32_t, Replicas> session_replicas_;
 };
 
 }  // namespace catchment::softswitch

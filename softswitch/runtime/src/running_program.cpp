@@ -1,41 +1,28 @@
 #include "running_program.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <new>
 
 namespace catchment::softswitch {
 
-Arena::Arena(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 64)) {
-  void* p = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) {
-    throw std::bad_alloc();
-  }
-  madvise(p, bytes_, MADV_HUGEPAGE);  // only a hint
-  data_ = static_cast<std::uint8_t*>(p);
-}
-
-Arena::~Arena() { munmap(data_, bytes_); }
-
-RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program)
+RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program, StateMemory& memory)
     : program_(std::move(program)),
       info_(std::make_shared<const ProgramInfo>((*program_)->info())),
       layout_((*program_)->layout()),
-      arena_(layout_.arena_bytes) {}
+      memory_(memory),
+      arena_(memory, std::max(layout_.arena_bytes, StateMemory::kLine)) {}
 
 Result<std::unique_ptr<RunningProgram>> RunningProgram::start(
-    std::unique_ptr<LoadedProgram> program) {
-  std::unique_ptr<RunningProgram> running(new RunningProgram(std::move(program)));
+    std::unique_ptr<LoadedProgram> program, StateMemory& memory) {
+  std::unique_ptr<RunningProgram> running(new RunningProgram(std::move(program), memory));
   running->make_tables();
   running->make_value_sets();
   for (const CounterInfo& counter : running->info_->counters) {
-    running->counters_.emplace_back(counter.table_id == 0 ? counter.size : 0);
+    running->counters_.emplace_back(memory, counter.table_id == 0 ? counter.size : 0);
   }
   for (const MeterInfo& meter : running->info_->meters) {
     const std::uint64_t size = meter.table_id == 0 ? meter.size : 0;
     running->meters_.push_back(
-        {std::vector<rt::MeterState>(size), std::vector<std::optional<MeterConfig>>(size)});
+        {StateArray<rt::MeterState>(memory, size), std::vector<std::optional<MeterConfig>>(size)});
   }
   running->bind();
   if (Status status = running->put_initial_entries(); !status.ok()) {
@@ -52,8 +39,8 @@ void RunningProgram::make_tables() {
         users.push_back(&table);
       }
     }
-    profiles_.push_back(users.empty() ? nullptr
-                                      : std::make_unique<ProfileStore>(*info_, profile, users));
+    profiles_.push_back(
+        users.empty() ? nullptr : std::make_unique<ProfileStore>(*info_, profile, users, memory_));
   }
   for (std::size_t i = 0; i < info_->tables.size(); ++i) {
     const TableInfo& table = info_->tables[i];
@@ -63,7 +50,8 @@ void RunningProgram::make_tables() {
         profile = candidate.get();
       }
     }
-    tables_.push_back(std::make_unique<TableStore>(*info_, table, layout_.tables[i], profile));
+    tables_.push_back(
+        std::make_unique<TableStore>(*info_, table, layout_.tables[i], profile, memory_));
   }
 }
 
@@ -124,6 +112,23 @@ Result<ProfileStore*> RunningProgram::profile(std::uint32_t id) {
   }
   return Status(StatusCode::not_found,
                 "the program has no action profile " + std::to_string(id) + " in use by a table");
+}
+
+void RunningProgram::find_strays(StrayFinder& finder) const {
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    finder.look_at("table " + info_->tables[i].name, tables_[i]->view(), layout_.tables[i]);
+  }
+  for (std::size_t i = 0; i < value_sets_.size(); ++i) {
+    finder.look_at("value set " + value_sets_[i]->info.name, value_sets_[i]->table->view(),
+                   layout_.value_sets[i]);
+  }
+  for (const auto& cells : counters_) {
+    finder.look_at("counter", cells.data(), cells.size() * sizeof *cells.data());
+  }
+  for (const MeterStore& meter : meters_) {
+    finder.look_at("meter", meter.states.data(), meter.states.size() * sizeof *meter.states.data());
+  }
+  finder.look_at("registers", arena_.data(), arena_.size());
 }
 
 void RunningProgram::set_down_ports(const DownPorts& down) {

@@ -8,28 +8,17 @@
 #include <vector>
 
 #include "program_loader.hpp"
+#include "state_memory.hpp"
+#include "strays.hpp"
 #include "table_store.hpp"
 
 namespace catchment::softswitch {
 
-/// Zeroed memory from the system, page aligned.
-class Arena {
- public:
-  explicit Arena(std::size_t bytes);
-  ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  [[nodiscard]] std::uint8_t* data() const { return data_; }
-
- private:
-  std::uint8_t* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
 class RunningProgram {
  public:
   /// Builds the state, binds the program to it and puts in the program's own entries.
-  static Result<std::unique_ptr<RunningProgram>> start(std::unique_ptr<LoadedProgram> program);
+  static Result<std::unique_ptr<RunningProgram>> start(std::unique_ptr<LoadedProgram> program,
+                                                       StateMemory& memory);
 
   [[nodiscard]] const ProgramInfo& info() const { return *info_; }
   [[nodiscard]] std::shared_ptr<const ProgramInfo> shared_info() const { return info_; }
@@ -59,16 +48,17 @@ class RunningProgram {
   Status write(const ValueSetEntry& entry);
   Result<std::vector<ValueSetEntry>> read(const ValueSetEntry& filter) const;
   void set_down_ports(const DownPorts& down);
+  void find_strays(StrayFinder& finder) const;
 
  private:
-  explicit RunningProgram(std::unique_ptr<LoadedProgram> program);
+  RunningProgram(std::unique_ptr<LoadedProgram> program, StateMemory& memory);
   void make_tables();
   void make_value_sets();
   void bind();
   Status put_initial_entries();
 
   struct MeterStore {
-    std::vector<rt::MeterState> states;
+    StateArray<rt::MeterState> states;
     std::vector<std::optional<MeterConfig>> configs;
   };
   struct ValueSetStore {
@@ -80,11 +70,12 @@ class RunningProgram {
   std::unique_ptr<LoadedProgram> program_;
   std::shared_ptr<const ProgramInfo> info_;
   const rt::Layout& layout_;
-  Arena arena_;
+  StateMemory& memory_;
+  StateArray<std::uint8_t> arena_;
   std::vector<std::unique_ptr<ProfileStore>> profiles_;
   std::vector<std::unique_ptr<TableStore>> tables_;
   std::vector<std::unique_ptr<ValueSetStore>> value_sets_;
-  std::vector<std::vector<rt::CounterState>> counters_;
+  std::vector<StateArray<rt::CounterState>> counters_;
   std::vector<MeterStore> meters_;
 };
 

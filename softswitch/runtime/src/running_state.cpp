@@ -158,7 +158,8 @@ void RunningProgram::make_value_sets() {
     set->info.size = info.size;
     set->info.profile_id = 0;
     set->entry.value_set_id = info.id;
-    set->table = std::make_unique<TableStore>(*info_, set->info, layout_.value_sets[i], nullptr);
+    set->table =
+        std::make_unique<TableStore>(*info_, set->info, layout_.value_sets[i], nullptr, memory_);
     value_sets_.push_back(std::move(set));
   }
 }

@@ -21,15 +21,13 @@ void TableStore::count_uses(const Stored& stored, int change) {
 
 void TableStore::expand_one_shot(Stored& stored) {
   const auto& set = std::get<OneShot>(stored.entry.action);
-  std::vector<std::pair<const rt::BoundAction*, std::int32_t>> live;
+  std::vector<GroupActions::Weighted> live;
   for (std::size_t i = 0; i < set.actions.size(); ++i) {
     if (!is_down(down_, set.actions[i].watch_port)) {
       live.emplace_back(&stored.one_shot[i]->bound, set.actions[i].weight);
     }
   }
-  StoredGroup& group = *stored.one_shot_group;
-  group.expanded = expand_weights(live);
-  group.view = {group.expanded.data(), static_cast<std::uint32_t>(group.expanded.size())};
+  stored.one_shot_group->set(live);
 }
 
 Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
@@ -46,7 +44,7 @@ Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
     if (one.weight < 1) {
       return {StatusCode::invalid_argument, "table " + info_.name + ": weights must be > 0"};
     }
-    auto action = bind_action(program_, info_, one.action, ActionPlace::entry);
+    auto action = bind_action(program_, info_, one.action, ActionPlace::entry, memory_);
     if (!action.ok()) {
       return action.status();
     }
@@ -57,7 +55,7 @@ Status TableStore::bind_one_shot(Stored& stored, const OneShot& set) {
     return {StatusCode::invalid_argument, "table " + info_.name + ": the action set is empty"};
   }
   stored.entry.action = std::move(canonical);
-  stored.one_shot_group = std::make_unique<StoredGroup>();
+  stored.one_shot_group = make_in<GroupActions>(memory_);
   expand_one_shot(stored);
   stored.row.group = &stored.one_shot_group->view;
   return {};
@@ -70,7 +68,7 @@ Status TableStore::bind(Stored& stored, const TableAction& action, ActionPlace p
       return {StatusCode::invalid_argument, "table " + info_.name + " takes members of " +
                                                 profile_->info().name + ", not direct actions"};
     }
-    auto bound = bind_action(program_, info_, *call, place);
+    auto bound = bind_action(program_, info_, *call, place, memory_);
     if (!bound.ok()) {
       return bound.status();
     }
@@ -97,7 +95,7 @@ Status TableStore::bind(Stored& stored, const TableAction& action, ActionPlace p
       return {StatusCode::not_found, "group " + std::to_string(ref->group_id) + " of " +
                                          profile_->info().name + " does not exist"};
     }
-    stored.row.group = &group->view;
+    stored.row.group = &group->actions->view;
   } else {
     return {StatusCode::invalid_argument, "table " + info_.name + ": an entry needs an action"};
   }

@@ -31,16 +31,19 @@ MeterCounts counts_of(const rt::MeterState& state) {
 void clear_counts(rt::MeterState& state) { std::ranges::fill(state.counts, rt::CounterState{}); }
 
 TableStore::TableStore(const ProgramInfo& program, const TableInfo& info,
-                       const rt::TableLayout& layout, ProfileStore* profile)
+                       const rt::TableLayout& layout, ProfileStore* profile, StateMemory& memory)
     : program_(program),
       info_(info),
       layout_(layout),
       profile_(profile),
-      index_(layout.key_words, layout.exact) {
+      memory_(memory),
+      index_(layout.key_words, layout.exact, memory),
+      member_(make_in<rt::BoundAction>(memory)),
+      view_(make_in<rt::Table>(memory)) {
   for (const MatchFieldInfo& field : info.fields) {
     needs_priority_ |= field.kind != MatchKind::exact && field.kind != MatchKind::lpm;
   }
-  index_.publish(view_);
+  index_.publish(*view_);
 }
 
 Status TableStore::check_writable(const char* verb) const {
@@ -87,7 +90,7 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
     return {StatusCode::resource_exhausted,
             "table " + info_.name + " is full (" + std::to_string(info_.size) + " entries)"};
   }
-  auto stored = std::make_unique<Stored>();
+  auto stored = std::make_unique<Stored>(memory_);
   stored->entry = entry;
   stored->entry.meter_counts.reset();
   if (Status status = bind(*stored, entry.action, ActionPlace::entry); !status.ok()) {
@@ -104,13 +107,14 @@ Status TableStore::insert(const TableEntry& entry, std::uint64_t now_us, bool in
   stored->row.last_hit_us = now_us;
   count_uses(*stored, 1);
   link(std::move(stored));
-  index_.publish(view_);
+  index_.publish(*view_);
   return {};
 }
 
 /// Puts an entry into the index, the order and the map. Of two equal ranks the older wins.
 void TableStore::link(std::unique_ptr<Stored> stored) {
-  stored->row.ranges = stored->key.ranges.data();
+  stored->shown->ranges.assign(stored->key.ranges.begin(), stored->key.ranges.end());
+  stored->row.ranges = stored->shown->ranges.data();
   const std::uint64_t rank =
       needs_priority_ ? static_cast<std::uint32_t>(stored->key.priority) : stored->key.prefix_len;
   stored->row.rank = (rank << 32) | (std::numeric_limits<std::uint32_t>::max() - sequence_++);
@@ -121,7 +125,6 @@ void TableStore::link(std::unique_ptr<Stored> stored) {
 }
 
 Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& members) {
-  static constexpr rt::BoundAction kMember;
   std::vector<std::unique_ptr<Stored>> fresh;
   for (const auto& member : members) {
     TableEntry entry;
@@ -131,19 +134,19 @@ Status TableStore::replace_members(const std::vector<std::vector<FieldMatch>>& m
     if (!key.ok()) {
       return key.status();
     }
-    fresh.push_back(std::make_unique<Stored>());
+    fresh.push_back(std::make_unique<Stored>(memory_));
     fresh.back()->key = std::move(key.value());
-    fresh.back()->row.action = &kMember;
+    fresh.back()->row.action = member_.get();
   }
   rows_.clear();
   order_.clear();
-  index_ = MatchIndex(layout_.key_words, layout_.exact);
+  index_ = MatchIndex(layout_.key_words, layout_.exact, memory_);
   for (auto& stored : fresh) {
     if (!rows_.contains(stored->key.identity())) {
       link(std::move(stored));
     }
   }
-  index_.publish(view_);
+  index_.publish(*view_);
   return {};
 }
 
@@ -177,7 +180,7 @@ Status TableStore::modify(const TableEntry& entry, std::uint64_t now_us) {
   if (Status status = check_not_const(stored, "modify"); !status.ok()) {
     return status;
   }
-  Stored fresh;
+  Stored fresh(memory_);
   if (Status status = bind(fresh, entry.action, ActionPlace::entry); !status.ok()) {
     return status;
   }
@@ -222,7 +225,7 @@ Status TableStore::remove(const TableEntry& key) {
     return status;
   }
   index_.remove(stored.key.key, stored.key.mask, stored.row);
-  index_.publish(view_);
+  index_.publish(*view_);
   count_uses(stored, -1);
   order_.erase(stored.place);
   rows_.erase(stored.key.identity());
@@ -235,7 +238,7 @@ Status TableStore::set_default(const TableEntry& entry, bool initial) {
             "the default action of table " + info_.name + " is const"};
   }
   const bool reset = std::holds_alternative<std::monostate>(entry.action);
-  auto stored = std::make_unique<Stored>();
+  auto stored = std::make_unique<Stored>(memory_);
   stored->entry.table_id = info_.id;
   stored->entry.is_default = true;
   if (Status status =
@@ -263,7 +266,7 @@ Status TableStore::set_default(const TableEntry& entry, bool initial) {
   }
   default_ = std::move(stored);
   count_uses(*default_, 1);
-  view_.default_row = &default_->row;
+  view_->default_row = &default_->row;
   return {};
 }
 

@@ -21,7 +21,7 @@ class TableStore {
  public:
   /// `profile` may be nullptr.
   TableStore(const ProgramInfo& program, const TableInfo& info, const rt::TableLayout& layout,
-             ProfileStore* profile);
+             ProfileStore* profile, StateMemory& memory);
 
   /// `initial`: from the program itself, so that const tables take it.
   Status insert(const TableEntry& entry, std::uint64_t now_us, bool initial = false);
@@ -39,7 +39,7 @@ class TableStore {
   /// Replaces the members of a value set, whose rows have no action.
   Status replace_members(const std::vector<std::vector<FieldMatch>>& members);
 
-  [[nodiscard]] const rt::Table& view() const { return view_; }
+  [[nodiscard]] const rt::Table& view() const { return *view_; }
   [[nodiscard]] const TableInfo& info() const { return info_; }
   void set_down_ports(const DownPorts& down);
   /// Calls `report` once for every entry that has been idle for its timeout.
@@ -56,14 +56,25 @@ class TableStore {
 
     [[nodiscard]] std::string identity() const;
   };
-  struct Stored {
+  /// What frames see of an entry besides its action.
+  struct Shown {
+    using allocator_type = std::pmr::polymorphic_allocator<>;
+    explicit Shown(allocator_type memory) : ranges(memory) {}
     rt::Row row;
+    rt::MeterState meter;
+    std::pmr::vector<std::uint64_t> ranges;
+  };
+  struct Stored {
+    explicit Stored(StateMemory& memory)
+        : shown(make_in<Shown>(memory)), row(shown->row), meter(shown->meter) {}
+    InState<Shown> shown;
+    rt::Row& row;
+    rt::MeterState& meter;
     Key key;
     TableEntry entry;
-    std::unique_ptr<StoredAction> action;                 // direct action
-    std::vector<std::unique_ptr<StoredAction>> one_shot;  // one-shot members
-    std::unique_ptr<StoredGroup> one_shot_group;
-    rt::MeterState meter;
+    InState<StoredAction> action;                 // direct action
+    std::vector<InState<StoredAction>> one_shot;  // one-shot members
+    InState<GroupActions> one_shot_group;
     std::list<Stored*>::iterator place;
     std::uint64_t idle_reported_us = 0;  // when last; reported anew after another timeout
   };
@@ -86,6 +97,7 @@ class TableStore {
   const TableInfo& info_;
   const rt::TableLayout& layout_;
   ProfileStore* profile_;
+  StateMemory& memory_;
 
   bool needs_priority_ = false;
   std::uint64_t sequence_ = 0;
@@ -95,7 +107,8 @@ class TableStore {
   std::unique_ptr<Stored> default_;
   TableAction initial_default_;
   DownPorts down_;
-  rt::Table view_;
+  InState<rt::BoundAction> member_;  // what rows of value sets have for an action
+  InState<rt::Table> view_;
 };
 
 /// Puts a meter to work from now on; unset: always green.

@@ -185,6 +185,9 @@ class Dataplane {
   /// PortLoop::packet_out.
   Result<std::vector<OutputFrame>> inject(std::uint32_t port, std::string_view frame);
   [[nodiscard]] PortStatistics statistics(std::uint32_t port) const;
+  /// What frames reach that does not lie in the state's own memory, in words; nothing, unless there
+  /// is a bug. For tests.
+  [[nodiscard]] std::vector<std::string> strays() const;
 
   /// The packet thread's door; for PortLoop and the benchmarks.
   Packets& packets();

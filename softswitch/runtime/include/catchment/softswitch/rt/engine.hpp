@@ -141,12 +141,12 @@ class Hooks {
 
 struct Engine {
   Output* out = nullptr;  // the frames that leave the program's present run
-  std::vector<ReplicaList> groups{kGroups};
-  std::vector<CloneTarget> sessions{kSessions};
-  std::vector<PortCounters> ports{kPorts};
+  ReplicaList* groups = nullptr;    // kGroups of them
+  CloneTarget* sessions = nullptr;  // kSessions of them
+  PortCounters* ports = nullptr;    // kPorts of them
+  Random* random = nullptr;
   std::vector<std::uint8_t> scratch;
   std::vector<std::string> digest;  // members of the one that is sent when ingress ends
-  Random random;
   Hooks* hooks = nullptr;
   std::uint64_t now_us = 0;  // since the switch started
   std::uint32_t drop_port = 511;

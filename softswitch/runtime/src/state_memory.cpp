@@ -1,0 +1,117 @@
+#include "state_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+namespace catchment::softswitch {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{1} << 21;
+/// Larger blocks begin on multiples of this.
+constexpr std::size_t kLargestAlignment = 1024;
+/// Addresses only: a page is there once it is touched.
+constexpr std::size_t kMostBytes = std::size_t{1} << 36;
+constexpr std::size_t kLeastBytes = std::size_t{1} << 28;
+/// Blocks from this size on are zero whenever they are handed out.
+constexpr std::size_t kCleared = std::size_t{1} << 16;
+
+/// The size that a request is rounded up to, and the number of all blocks of that size.
+struct BlockClass {
+  std::size_t bytes;
+  std::size_t number;
+};
+
+BlockClass class_of(std::size_t bytes) {
+  if (bytes <= kPage) {
+    const std::size_t rounded = std::bit_ceil(std::max(bytes, alignof(std::max_align_t)));
+    return {rounded, static_cast<std::size_t>(std::countr_zero(rounded))};
+  }
+  const auto power = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;
+  const std::size_t quarter = ((bytes - 1) >> (power - 2)) & 3;
+  return {(5 + quarter) << (power - 2), 4 * power + quarter};
+}
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+StateMemory::StateMemory() {
+  for (capacity_ = kMostBytes; capacity_ >= kLeastBytes; capacity_ /= 2) {
+    void* const base = mmap(nullptr, capacity_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base != MAP_FAILED) {
+      base_ = static_cast<std::byte*>(base);
+      return;
+    }
+  }
+  throw std::bad_alloc();
+}
+
+StateMemory::~StateMemory() { munmap(base_, capacity_); }
+
+bool StateMemory::contains(const void* place, std::size_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = reinterpret_cast<std::uintptr_t>(place);
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  return at >= base && at - base <= used_ && bytes <= used_ - (at - base);
+}
+
+std::size_t StateMemory::in_use() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
+std::byte* StateMemory::allocate_zeros(std::size_t bytes) {
+  auto* const block = static_cast<std::byte*>(allocate(bytes, kLine));
+  if (class_of(std::max(bytes, kLine)).bytes < kCleared) {
+    std::memset(block, 0, bytes);
+  }
+  return block;
+}
+
+void* StateMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (bytes > capacity_ || alignment > kLargestAlignment) {
+    throw std::bad_alloc();
+  }
+  const BlockClass size = class_of(std::max(bytes, alignment));
+  const std::lock_guard lock(mutex_);
+  std::vector<std::byte*>& free = free_.at(size.number);
+  if (!free.empty()) {
+    std::byte* const block = free.back();
+    free.pop_back();
+    in_use_ += size.bytes;
+    return block;
+  }
+  const bool huge = size.bytes >= kHugePage;
+  const std::size_t unit = huge ? kHugePage : std::min(std::bit_floor(size.bytes), kPage);
+  const std::size_t begin = round_up(used_, unit);
+  if (begin > capacity_ || size.bytes > capacity_ - begin) {
+    throw std::bad_alloc();
+  }
+  if (huge) {
+    madvise(base_ + begin, size.bytes, MADV_HUGEPAGE);  // only a hint
+  }
+  used_ = begin + size.bytes;
+  in_use_ += size.bytes;
+  return base_ + begin;
+}
+
+void StateMemory::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {
+  const BlockClass size = class_of(std::max(bytes, alignment));
+  if (size.bytes >= kCleared && madvise(block, size.bytes, MADV_DONTNEED) != 0) {
+    std::memset(block, 0, size.bytes);
+  }
+  const std::lock_guard lock(mutex_);
+  in_use_ -= size.bytes;
+  free_.at(size.number).push_back(static_cast<std::byte*>(block));
+}
+
+}  // namespace catchment::softswitch
