@@ -235,7 +235,8 @@ void bind_state(py::class_<Dataplane>& cls) {
               std::int32_t length) {
              put(d, CloneSession{session, to_replicas(replicas), 0, length});
            })
-      .def("strays", [](Dataplane& d) { return d.strays(); })
+      .def("strays", &Dataplane::strays)
+      .def("state_bytes", &Dataplane::state_bytes)
       .def("statistics", [](Dataplane& d, std::uint32_t port) {
         const PortStatistics s = d.statistics(port);
         py::dict drops;

@@ -303,6 +303,8 @@ std::vector<std::string> Dataplane::strays() const {
   return finder.strays();
 }
 
+std::size_t Dataplane::state_bytes() const { return impl_->memory.in_use(); }
+
 PortStatistics Dataplane::statistics(std::uint32_t port) const {
   const Gate::Control lock(impl_->gate);
   PortStatistics out;

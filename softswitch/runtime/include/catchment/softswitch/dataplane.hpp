@@ -188,6 +188,8 @@ class Dataplane {
   /// What frames reach that does not lie in the state's own memory, in words; nothing, unless there
   /// is a bug. For tests.
   [[nodiscard]] std::vector<std::string> strays() const;
+  /// Bytes of the state's memory that are in use.
+  [[nodiscard]] std::size_t state_bytes() const;
 
   /// The packet thread's door; for PortLoop and the benchmarks.
   Packets& packets();
