@@ -1,4 +1,4 @@
-"""All that a frame reaches lies in one memory: registers, counters, meters, tables with rows and arguments, replicas."""
+"""All that a frame reaches lies in one memory: registers, counters, meters, tables with their rows, replicas."""
 
 from __future__ import annotations
 
