@@ -56,6 +56,14 @@ def test_every_page_has_the_folder_of_its_kind() -> None:
     assert folders <= {"tutorials", "howto", "reference", "explanation", "measurements"}
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "measurements").glob("*.md")), ids=lambda page: page.stem)
+def test_a_measurement_says_when_and_how(page: Path) -> None:
+    """A figure without a date says nothing of today's code; what is simulated has the same bits on every day."""
+    text = page.read_text("utf-8")
+    assert re.search(r"^Measured (on|from) 20\d\d-\d\d-\d\d", text, re.MULTILINE) or "has written it" in text
+    assert re.search(r"`(make|python|catchment) [^`]+`|`tests/[^`]+`", text), "no command"
+
+
 def test_pages_that_sources_name_exist() -> None:
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     sources = [ROOT / name for name in files.split("\0") if name]
