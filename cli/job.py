@@ -61,6 +61,10 @@ def create(
     stream: Annotated[
         list[str] | None, typer.Option(help="An optional stream of its kind (allreduce: control). May be repeated.")
     ] = None,
+    packed: Annotated[
+        bool,
+        typer.Option("--packed", help="Sums of floats travel as 16-bit integers, two in a lane: half of the bytes."),
+    ] = False,
     token_file: Annotated[
         Path | None, typer.Option(help="Takes the token that members join with, instead of the output.")
     ] = None,
@@ -71,6 +75,7 @@ def create(
     request = JobRequest(
         name, kind, _names(workers), root, slots, rail,
         streams=tuple(stream or ()), rails=_names(rails), roots=_names(roots), grid=_grid(grid),
+        packed=packed,
     )  # fmt: skip
     place = find_place(topology)
     token = None

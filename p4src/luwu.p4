@@ -35,6 +35,7 @@
 #include "include/validate.p4"
 #include "include/stream_types.p4"
 #include "include/jobs.p4"
+#include "include/packed.p4"
 #include "include/paths.p4"
 #include "include/window.p4"
 #include "include/slot.p4"
@@ -52,6 +53,7 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Validate() validate;
     StreamTypes() stream_types;
     Jobs() jobs;
+    Packed() packed;
     Paths() paths;
     Aggregation() aggregation;
     Emissions() emissions;
@@ -78,6 +80,9 @@ control LuwuIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 }
                 if (meta.drop == DropReason.NONE) {
                     jobs.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    packed.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
                     paths.apply(hdr, meta);

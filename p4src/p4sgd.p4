@@ -43,6 +43,7 @@
 #include "include/validate.p4"
 #include "include/round_types.p4"
 #include "include/jobs.p4"
+#include "include/packed.p4"
 #include "include/slot.p4"
 #include "include/exponent.p4"
 #include "include/heartbeat.p4"
@@ -58,6 +59,7 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     Validate() validate;
     RoundTypes() round_types;
     Jobs() jobs;
+    Packed() packed;
     RoundPaths() round_paths;
     Rounds() rounds;
     Answers() answers;
@@ -84,6 +86,9 @@ control P4sgdIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
                 }
                 if (meta.drop == DropReason.NONE) {
                     jobs.apply(hdr, meta, standard_metadata.ingress_port);
+                }
+                if (meta.drop == DropReason.NONE) {
+                    packed.apply(hdr, meta);
                 }
                 if (meta.drop == DropReason.NONE) {
                     round_paths.apply(hdr, meta);

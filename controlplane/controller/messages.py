@@ -45,7 +45,10 @@ def _address(pair: list[Any]) -> Any:
 def described(message: Any) -> dict[str, Any]:
     """The opposite of `description`: as `JobPlan.describe`."""
     streams = {
-        s.name: {key: getattr(s, key) for key in ("gen", "workers", "slots", "base_seq", "lanes", "param_bytes")}
+        s.name: {
+            **{key: getattr(s, key) for key in ("gen", "workers", "slots", "base_seq", "lanes", "param_bytes")},
+            **({"packed": True} if s.packed else {}),
+        }
         for s in message.streams
     }
     parts = {inner.part: described(inner) for inner in message.parts}

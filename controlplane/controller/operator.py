@@ -55,7 +55,7 @@ class OperatorClient:
         message = pb.CreateJobRequest(
             name=request.name, kind=request.kind, workers=request.workers, root=request.root or "", slots=request.slots,
             rail=request.rail or "", streams=request.streams, rails=request.rails, roots=request.roots,
-            grid=[pb.GridLevel(name=name, size=size) for name, size in request.grid],
+            grid=[pb.GridLevel(name=name, size=size) for name, size in request.grid], packed=request.packed,
         )  # fmt: skip
         return self._call(self._stub.CreateJob, message)
 

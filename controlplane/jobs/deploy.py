@@ -8,7 +8,7 @@ from catchment.controlplane.client import SwitchClient, SwitchError
 from catchment.controlplane.jobs.errors import JobError, TakenError
 from catchment.controlplane.jobs.group import JobGroup
 from catchment.controlplane.jobs.plan import JobPlan
-from catchment.controlplane.state.desired import JOBS, SwitchConfig, present, replace, take_off, write_new
+from catchment.controlplane.state.desired import JOBS, PACKED, SwitchConfig, present, replace, take_off, write_new
 from catchment.controlplane.topology import Topology
 
 Job = JobPlan | JobGroup
@@ -41,11 +41,12 @@ def deploy(
         SwitchError: with each refused update.
         TakenError: a switch already has an entry, a group, a row or slots of this job: it is deployed already, or
             another control plane got there first.
-        JobError: no client for a switch.
+        JobError: no client for a switch, or its program lacks what the job needs.
     """
     configs = _configs(job, topology)
     for config in configs:
         client = _client(clients, config.switch, job)
+        _check_packs(config, client, job)
         if not undisturbed(config.switch):
             _check_free(config, client, job)
     done: list[str] = []
@@ -103,6 +104,15 @@ def remove_where_possible(job: Job, topology: Topology, clients: Mapping[str, Sw
             except SwitchError as error:
                 failures.append(error)
     return failures
+
+
+def _check_packs(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
+    wanted = any(entry.table == PACKED for entry in config.entries)
+    if wanted and not client.p4info.has("table", PACKED):
+        raise JobError(
+            f"job {job.name} has packed lanes, and the program on {client.where} has no table {PACKED!r}; load a later "
+            "luwu.p4 (`catchment p4 push`), or make the job without --packed"
+        )
 
 
 def _check_free(config: SwitchConfig, client: SwitchClient, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The table entries of a job on one switch; mirrors p4src/include/jobs.p4 and receivers.p4."""
+"""The table entries of a job on one switch; mirrors p4src/include/jobs.p4, packed.p4 and receivers.p4."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from catchment.controlplane.client import TableEntry
 from catchment.controlplane.jobs.plan import JobPlan, StreamPlan
 from catchment.controlplane.jobs.tree import Branch
-from catchment.controlplane.state.desired import JOBS, RECEIVERS, SwitchConfig
+from catchment.controlplane.state.desired import JOBS, PACKED, RECEIVERS, SwitchConfig
 from catchment.controlplane.topology import Host, PortRef, Topology
 from catchment.wire.generated.constants import UDP_PORT, Mode
 
@@ -26,6 +26,8 @@ def switch_config(job: JobPlan, topology: Topology, branch: Branch) -> SwitchCon
         groups[stream.share(branch.switch).group] = [port for port, _ in branch.members]
         entries += _admissions(job, stream, topology, branch)
         entries += _receivers(job, stream, topology, branch)
+        if stream.packed:
+            entries.append(TableEntry(PACKED, {"gen": stream.gen}, "halves", {}))
     mark = job.owner.encode()
     return SwitchConfig(branch.switch, groups, tuple(replace(entry, metadata=mark) for entry in entries))
 

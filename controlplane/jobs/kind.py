@@ -17,12 +17,14 @@ class StreamKind:
         mode: of the top switch; switches below it are leaves.
         slots: vectors in flight, a power of two; as many as the job asks for when None.
         optional: only jobs that ask for it have it.
+        packs: jobs that ask for packed lanes have them in this stream.
     """
 
     name: str
     mode: Mode
     slots: int | None = None
     optional: bool = False
+    packs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,16 @@ class Kind:
                     f"{', '.join(has) or 'none'}"
                 )
         return tuple(stream for stream in self.streams if not stream.optional or stream.name in optional)
+
+    def check_packed(self, job: str) -> None:
+        """Refuse packed lanes for a job of a kind that has none.
+
+        Raises:
+            JobError: no stream of the kind may have packed lanes.
+        """
+        if not any(stream.packs for stream in self.streams):
+            able = ", ".join(kind.name for kind in all_kinds() if any(stream.packs for stream in kind.streams))
+            raise JobError(f"job {job}: jobs of kind {self.name} have 32-bit lanes; packed lanes are for: {able}")
 
 
 _kinds: dict[str, Kind] = {}

@@ -24,6 +24,7 @@ class StreamPlan:
         mode: of the top switch; switches below it are leaves.
         slots: T, vectors in flight.
         shares: what it holds on each switch of the tree.
+        packed: its vectors may have packed lanes: two 16-bit integers each.
     """
 
     name: str
@@ -31,6 +32,7 @@ class StreamPlan:
     mode: Mode
     slots: int
     shares: tuple[Share, ...]
+    packed: bool = False
 
     def share(self, switch: str) -> Share:
         """What it holds on a switch of its tree."""
@@ -77,6 +79,11 @@ class JobPlan:
     owner: str = ""
     rates: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def packed(self) -> bool:
+        """Whether it has a stream whose vectors may have packed lanes."""
+        return any(stream.packed for stream in self.streams)
+
     def renewed(self, allocator: Allocator) -> Self:
         """The same job with new generations: for members that lost their state. Slots, rows and groups stay.
 
@@ -120,6 +127,7 @@ class JobPlan:
                 "base_seq": 0,
                 "lanes": self.lanes,
                 "param_bytes": self.param_bytes,
+                **({"packed": True} if stream.packed else {}),
             }
             for stream in self.streams
         }
@@ -178,7 +186,14 @@ class JobPlan:
             values["addresses"] = {h: (a, s) for h, (a, s) in values["addresses"].items()}
             values["tree"] = tuple(_branch(b) for b in values["tree"])
             values["streams"] = tuple(
-                StreamPlan(s["name"], s["gen"], Mode(s["mode"]), s["slots"], tuple(Share(**x) for x in s["shares"]))
+                StreamPlan(
+                    s["name"],
+                    s["gen"],
+                    Mode(s["mode"]),
+                    s["slots"],
+                    tuple(Share(**x) for x in s["shares"]),
+                    bool(s.get("packed", False)),
+                )
                 for s in values["streams"]
             )
             return cls(**values)

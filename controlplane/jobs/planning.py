@@ -35,6 +35,7 @@ def plan_job(
     allocator: Allocator | None = None,
     rail: str | None = None,
     streams: tuple[str, ...] = (),
+    packed: bool = False,
 ) -> JobPlan:
     """Plan a job.
 
@@ -50,11 +51,14 @@ def plan_job(
         allocator: shared between the jobs of a topology; a new one by default, which is right for the only job.
         rail: the rail to run on; by default the one that does least of those that every member has a NIC on.
         streams: which of the kind's optional streams it has.
+        packed: its streams of vectors may have packed lanes.
 
     Raises:
         JobError: no such kind, an impossible combination, or a switch is full.
     """
     what = kind_of(kind)
+    if packed:
+        what.check_packed(name)
     allocator = allocator or Allocator(topology)
     if what.has_root and root is None:
         raise JobError(f"job {name}: a {kind} job needs --root HOST, its optimizer node")
@@ -79,7 +83,9 @@ def plan_job(
             wanted = vectors if stream.mode is not Mode.BCAST else (0 if branch.parent is None else 1)
             group = planned[0].share(branch.switch).group if planned else None
             shares.append(allocator.share(branch.switch, wanted, group=group))
-        planned.append(StreamPlan(stream.name, allocator.generation(), stream.mode, vectors, tuple(shares)))
+        generation = allocator.generation()
+        halves = packed and stream.packs
+        planned.append(StreamPlan(stream.name, generation, stream.mode, vectors, tuple(shares), halves))
     return JobPlan(
         name=name,
         kind=kind,

@@ -37,6 +37,7 @@ class JobRequest:
         roots: a job with each of these optimizer nodes, with the same workers.
         grid: (name, ranks in a block), from the outermost: beside the job of all workers one for each block and one for
             the workers at equal places of the blocks (`jobs.division.grid`).
+        packed: sums of floats may travel as 16-bit integers, two in a lane.
     """
 
     name: str
@@ -49,6 +50,7 @@ class JobRequest:
     rails: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     grid: tuple[tuple[str, int], ...] = ()
+    packed: bool = False
 
     def plan(self, topology: Topology, allocator: Allocator) -> JobGroup:
         """The group; a job by itself is a group of one.
@@ -67,7 +69,7 @@ class JobRequest:
         for label, workers, root, rail in self._parts():
             parts[label] = plan_job(
                 self.kind, topology, name=part_name(self.name, label), workers=workers, root=root, slots=self.slots,
-                allocator=allocator, rail=rail, streams=self.streams,
+                allocator=allocator, rail=rail, streams=self.streams, packed=self.packed,
             )  # fmt: skip
         if self.kind == ALLREDUCE.name:
             parts |= self._beside_rails(topology, allocator)
@@ -94,7 +96,7 @@ class JobRequest:
         return {
             label: plan_job(
                 self.kind, topology, name=part_name(self.name, label), workers=self.workers, slots=slots or self.slots,
-                allocator=allocator, rail=rail,
+                allocator=allocator, rail=rail, packed=self.packed,
             )
             for rail in self.rails
             for label, slots in labels_beside(rail, self.rails).items()
@@ -148,7 +150,7 @@ def extended(
     made = {
         label: plan_job(
             base.kind, topology, name=part_name(group.name, label), workers=workers, root=base.root, slots=base.slots,
-            allocator=allocator, rail=base.rail, lanes=base.lanes,
+            allocator=allocator, rail=base.rail, lanes=base.lanes, packed=base.packed,
         )
         for label, (base, workers) in wanted.items()
     }  # fmt: skip

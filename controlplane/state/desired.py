@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from catchment.controlplane.client import MulticastGroup, SwitchClient, SwitchError, TableEntry
 
-JOBS, RECEIVERS = "jobs", "receivers"
-_OWNED = (JOBS, RECEIVERS)
+JOBS, PACKED, RECEIVERS = "jobs", "packed", "receivers"
+_OWNED = (JOBS, PACKED, RECEIVERS)
 """Tables in which nothing but ours may be: an entry of a forgotten job would let its frames in."""
 FIRST_HAND_GROUP = 1024
 """Multicast groups from here on are people's: jobs take the lowest that are free, and there are 64 at most."""

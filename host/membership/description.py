@@ -67,6 +67,7 @@ class Description:
                 base_seq=s.base_seq,
                 lanes=s.lanes,
                 param_bytes=s.param_bytes,
+                packed=s.packed,
             )
             for s in message.streams
         }

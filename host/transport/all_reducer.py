@@ -94,6 +94,8 @@ class AllReducer(Connection["_native.AllReducer"]):
         options = member_options(
             workers=stream.workers, wid=wid, local=local, switch=switch, port=port, timeout=timeout
         )
+        if stream.packed:
+            raise argument_error("packed lanes in a job on p4sgd.p4", "give a Stream without packed")
         if not spin >= 0:
             raise argument_error(f"polling for {spin} s", "give seconds, 0 to sleep at once")
         if window is None:

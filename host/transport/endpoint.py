@@ -47,6 +47,7 @@ class Endpoint(Connection["_native.Endpoint"]):
 
         self._push_bytes = role == "root"
         self._pull_bytes = role == "worker"
+        self._packed = role != "root" and any(s.packed for n, s in streams.items() if n != "parameters")
         config = {
             "role": role,
             "streams": {name: asdict(stream) for name, stream in streams.items()},
@@ -145,6 +146,8 @@ class Endpoint(Connection["_native.Endpoint"]):
             EndpointError: the argument is refused, or the endpoint has failed or is closed.
         """
         buffer = bytes_of(array, writable=False) if self._push_bytes else lanes_of(array, writable=False)
+        if self._packed and buffer.dtype == DataType.INT32:
+            raise argument_error("a push of int32 in packed lanes", "push fp32, fp16 or bf16, or use 32-bit lanes")
         if block:
             self._check_block(buffer)
             return self._submit(self._native.push, buffer, 0, block)
@@ -153,9 +156,9 @@ class Endpoint(Connection["_native.Endpoint"]):
     def pull(self, array: Any, *, block: bool = False) -> Request:
         """Receive the next message into `array`; done when all of it is in place.
 
-        Root and peer: fp32, fp16 or bf16 elements receive the sum dequantized, int32 the sum as it arrived; as many
-        elements as were pushed, `block` as they were.  Worker: any writable contiguous buffer, as long as what the root
-        pushed.
+        Root and peer: fp32, fp16 or bf16 elements receive the sum dequantized, int32 the sum as it arrived (of packed
+        lanes the 16-bit sums); as many elements as were pushed, `block` as they were.  Worker: any writable contiguous
+        buffer, as long as what the root pushed.
 
         Raises:
             EndpointError: the argument is refused, or the endpoint has failed or is closed.

@@ -20,6 +20,7 @@ class Stream:
         slots: T, the entries the job has in the switch (a power of two); bounds what may be in flight.
         base_seq: the first sequence number.
         lanes: 32-bit lanes of a PA and FA frame, fixed by the build of the switch program.
+        packed: each lane of a vector is two 16-bit integers, so that floats of any type take two bytes each.
         param_bytes: largest payload of a PARAM frame in bytes.
 
     Raises:
@@ -32,6 +33,7 @@ class Stream:
     base_seq: int = 0
     lanes: int = DEFAULT_LANES
     param_bytes: int = 1408
+    packed: bool = False
 
     def __post_init__(self) -> None:
         _check("gen", self.gen, 1, 0xFFFF)
@@ -39,6 +41,8 @@ class Stream:
         _check("slots", self.slots, 1, _MAX_SLOTS)
         _check("base_seq", self.base_seq, 0, 0xFFFF_FFFF)
         _check("param_bytes", self.param_bytes, 1, MAX_PARAM_BYTES)
+        if not isinstance(self.packed, bool):
+            raise EndpointError(f"Stream.packed is {self.packed!r}", kind="argument", hint="give True or False")
         if self.slots & (self.slots - 1):
             raise EndpointError(f"Stream.slots is {self.slots}", kind="argument", hint="give a power of two")
         if self.lanes not in SUPPORTED_LANES:

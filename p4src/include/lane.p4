@@ -1,4 +1,5 @@
-// One lane of every slot.  Set, add and read are one expression: see `slot_t`.
+// One lane of every slot.  Set, add and read are one expression: see `slot_t`.  The bits in `tops` are added without
+// their carry, so that none leaves the integer that each of them is the top of.
 #ifndef CATCHMENT_LANE_P4
 #define CATCHMENT_LANE_P4
 
@@ -8,7 +9,9 @@ control Lane(inout bit<32> value, in slot_t slot) {
     apply {
         bit<32> held;
         sum.read(held, slot.index);
-        value = (held & slot.keep) + (value & slot.take);
+        held = held & slot.keep;
+        value = value & slot.take;
+        value = ((held & ~slot.tops) + (value & ~slot.tops)) ^ ((held ^ value) & slot.tops);
         sum.write(slot.index, value);
     }
 }

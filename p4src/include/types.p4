@@ -62,7 +62,7 @@ struct job_t {
     bit<16> src_udp;
 }
 
-// One access to a slot.  Lanes become (old & keep) + (packet & take).
+// One access to a slot.  Lanes become (old & keep) + (packet & take), where no carry leaves a bit of `tops`.
 struct slot_t {
     bit<32> index;
     SlotState state;
@@ -72,6 +72,7 @@ struct slot_t {
     bit<1> full;
     bit<32> keep;
     bit<32> take;
+    bit<32> tops;         // packed lanes: the top bits of both halves; else 0
 }
 
 // One access to the heartbeat table.

@@ -27,6 +27,8 @@ control Validate(in headers_t hdr, inout metadata_t meta, in standard_metadata_t
             } else if (hdr.udp.length != FULL_BYTES) {
                 meta.drop = DropReason.BAD_LENGTH;
             }
+        } else if ((hdr.catchment.flags & FLAG_PACKED) != 0) {
+            meta.drop = DropReason.BAD_FLAGS;
         }
     }
 }

@@ -26,6 +26,7 @@ REFUSALS = frozenset(
         DropReason.FORGED_SOURCE,
         DropReason.WRONG_UDP_PORT,
         DropReason.BEYOND_WINDOW,
+        DropReason.NOT_PACKED,
     }
 )
 """What is wrong with the sender and not with the frame: counted by ingress port, too."""
@@ -168,6 +169,8 @@ class SwitchCore(ABC):
             raise Drop(DropReason.WRONG_UDP_PORT)
         if row.job >= self.job_rows or (isinstance(row, Worker) and not self._is_inside(row, header)):
             raise Drop(DropReason.BAD_SLOT)
+        if header.flags & Flag.PACKED and header.gen not in self.tables.packed:
+            raise Drop(DropReason.NOT_PACKED)
         return self.job_frame(row, port, header, frame)
 
     def _is_inside(self, row: Worker, header: Header) -> bool:
@@ -193,6 +196,7 @@ class SwitchCore(ABC):
             next_exp=header.next_exp,
             next_exp_valid=bool(header.flags & Flag.EXPV),
             saturated=bool(header.flags & Flag.SAT),
+            packed=bool(header.flags & Flag.PACKED),
         )
         index = self.slot_index(row, header)
         held = self.slots.slots[index]

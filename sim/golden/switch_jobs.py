@@ -26,14 +26,27 @@ def serial_min(values: list[int]) -> int:
     return smallest
 
 
+def _added(held: int, value: int) -> int:
+    return (held + value) % M32
+
+
+def _halves_added(held: int, value: int) -> int:
+    upper, lower = (held >> 16) + (value >> 16), held % (1 << 16) + value % (1 << 16)
+    return upper % (1 << 16) << 16 | lower % (1 << 16)
+
+
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one PA puts in: `values` are unsigned 32-bit, `next_exp` is signed, None without EXPV."""
+    """What one PA puts in: `values` are unsigned 32-bit, `next_exp` is signed, None without EXPV.
+
+    `packed`: each value is two 16-bit integers.
+    """
 
     values: tuple[int, ...]
     next_exp: int
     next_exp_valid: bool
     saturated: bool
+    packed: bool = False
 
 
 @dataclass(slots=True)
@@ -46,8 +59,12 @@ class Slot:
     contributions: list[Contribution] = field(default_factory=list)
 
     def sums(self) -> tuple[int, ...]:
-        """Lane by lane, modulo 2^32."""
-        return tuple(sum(lane) % M32 for lane in zip(*(c.values for c in self.contributions), strict=True))
+        """Lane by lane, modulo 2^32; each half of a packed contribution to the half of before, modulo 2^16."""
+        total = [0] * len(self.contributions[0].values)
+        for one in self.contributions:
+            add = _halves_added if one.packed else _added
+            total = [add(held, value) for held, value in zip(total, one.values, strict=True)]
+        return tuple(total)
 
     def next_exp(self) -> int:
         return max(c.next_exp for c in self.contributions)

@@ -74,7 +74,8 @@ class Fault:
 class Tables:
     """All rows: `jobs` and `receivers` by (gen, port), `own_addresses` IP -> MAC, `l2` MAC -> port, groups -> ports,
     `bindings`: port -> its host, None for a port to another switch; `strangers`: whether a port without a binding may
-    speak; `switch_addresses`: IP -> whether it is this switch's own."""
+    speak; `switch_addresses`: IP -> whether it is this switch's own; `packed`: generations of the streams whose vectors
+    may have packed lanes."""
 
     jobs: dict[tuple[int, int], Worker | Root] = field(default_factory=dict)
     receivers: dict[tuple[int, int], Receiver] = field(default_factory=dict)
@@ -87,3 +88,4 @@ class Tables:
     switch_addresses: dict[int, bool] = field(default_factory=dict)
     ingress_faults: list[Fault] = field(default_factory=list)
     egress_faults: list[Fault] = field(default_factory=list)
+    packed: set[int] = field(default_factory=set)

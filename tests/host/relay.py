@@ -207,7 +207,10 @@ class Relay:
         again = wid in slot.workers
         if not again:
             slot.workers.add(wid)
-            slot.lanes = slot.lanes + lanes
+            held = slot.lanes.astype(">u4").tobytes()
+            step = ">u2" if header.flags & Flag.PACKED else ">u4"
+            total = np.frombuffer(held, step) + np.frombuffer(payload, step)
+            slot.lanes = np.frombuffer(total.astype(step).tobytes(), ">u4").astype(np.uint32)
             slot.saturated |= bool(header.flags & Flag.SAT)
         if len(slot.workers) < job.workers:
             return

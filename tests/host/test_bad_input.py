@@ -46,7 +46,10 @@ LANES = bytes(256)
 MALFORMED = {
     "short": [b"", b"\x11", frame(**BEAT)[:-1]],
     "version": [frame(LANES, **SUM | {"version": 2}), frame(LANES, **SUM | {"version": 0})],
-    "flags": [frame(LANES, **SUM | {"flags": 0x20}), frame(**BEAT | {"flags": 0})],
+    "flags": [
+        frame(LANES, **SUM | {"flags": 0x40}),
+        *(frame(**BEAT | {"flags": flags}) for flags in (0, Flag.ACKV | Flag.PACKED)),
+    ],
     "generation": [frame(LANES, **SUM | {"gen": 6}), frame(LANES, **SUM | {"gen": 0})],
     "type": [frame(LANES, **SUM | {"type": kind}) for kind in (0, PacketType.PA, PacketType.PARAM, PacketType.CNF, 15)]
     + [frame(LANES, **SUM | {"gen": PARAMETERS}), frame(**BEAT | {"gen": GRADIENTS})],

@@ -119,6 +119,7 @@ def random_tables(rng: random.Random, streams: tuple[Stream, ...] = STREAMS) -> 
     for row in rng.sample(sorted(tables.receivers), rng.randrange(3)):
         del tables.receivers[row]
     tables.strangers = rng.random() < 0.5
+    tables.packed = {stream.gen for stream in streams if rng.random() < 0.5}
     if rng.random() < 0.4:
         tables.flood_group = None
     for faults in (tables.ingress_faults, tables.egress_faults):
@@ -204,6 +205,8 @@ class Traffic:
         flags = Flag(rng.randrange(32))
         if rng.random() < 0.9:
             flags |= Flag.ACKV
+        if rng.random() < (0.3 if kind in (PacketType.PA, PacketType.FA) else 0.02):
+            flags |= Flag.PACKED
         seq = self._sequence(gen)
         header = Header(
             type=kind,

@@ -26,6 +26,8 @@ def rows(tables: Tables) -> Iterator[Row]:
         yield Row("jobs", action, {"gen": gen, "port": port}, {k: int(v) for k, v in asdict(entry).items()})
     for (gen, port), receiver in tables.receivers.items():
         yield Row("receivers", "rewrite", {"gen": gen, "port": port}, asdict(receiver))
+    for gen in tables.packed:
+        yield Row("packed", "halves", {"gen": gen})
     for ip, mac in tables.own_addresses.items():
         yield Row("own_addresses", "answer", {"target": ip}, {"mac": mac})
     for port, host in tables.bindings.items():

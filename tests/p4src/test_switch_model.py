@@ -70,6 +70,31 @@ def test_reduce_sends_one_sum_to_the_root(switch: SwitchModel) -> None:
     assert switch.drops == {DropReason.OLD_SEQ: 1}
 
 
+def test_halves_of_packed_lanes_are_added_by_themselves(switch: SwitchModel) -> None:
+    """No carry goes from the lower half to the upper one, nor out of the lane; a duplicate adds nothing."""
+    switch.tables.packed = {REDUCE}
+    parts = [0x7FFFFFFF, 0x0001FFFF, 0x8000F000]
+    for _ in range(2):
+        assert switch.inject(1, pa(REDUCE, 1, 5, [parts[0]] * LANES, flags=Flag.PACKED)) == []
+        assert switch.inject(2, pa(REDUCE, 2, 5, [parts[1]] * LANES, flags=Flag.PACKED)) == []
+    [(_, frame)] = switch.inject(3, pa(REDUCE, 3, 5, [parts[2]] * LANES, flags=Flag.PACKED))
+    assert set(vector(frame, LANES)) == {0x0000EFFE}
+    assert header_of(frame).flags == Flag.PACKED
+    # The same numbers in lanes of 32 bits, in the same stream.
+    for port, value in zip((1, 2), parts, strict=False):
+        switch.inject(port, pa(REDUCE, port, 6, [value] * LANES))
+    [(_, frame)] = switch.inject(3, pa(REDUCE, 3, 6, [parts[2]] * LANES))
+    assert set(vector(frame, LANES)) == {sum(parts) % (1 << 32)}
+
+
+def test_packed_lanes_are_for_streams_that_have_the_entry(switch: SwitchModel) -> None:
+    switch.tables.packed = {BCAST}
+    assert switch.inject(1, pa(REDUCE, 1, 5, ramp(1), flags=Flag.PACKED)) == []
+    assert switch.drops == {DropReason.NOT_PACKED: 1}
+    assert switch.refused == {(1, DropReason.NOT_PACKED): 1}
+    assert switch.slots.slots[1].workers == 0
+
+
 def test_sums_wrap_and_sequence_numbers_wrap(switch: SwitchModel) -> None:
     last = (1 << 32) - 1
     for seq in (last - 1, 2):  # the same slot of four, before and after the wrap
@@ -198,8 +223,13 @@ EMPTY = hb(REDUCE, 4, 1, 2)
         (1, GOOD[:HEADER_OFFSET] + b"\x21" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_VERSION),
         (1, GOOD[:HEADER_OFFSET] + b"\x10" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
         (1, GOOD[:HEADER_OFFSET] + b"\x16" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
-        (1, pa(REDUCE, 1, 0, ramp(1), flags=0x20), DropReason.BAD_FLAGS),
+        (1, pa(REDUCE, 1, 0, ramp(1), flags=0x40), DropReason.BAD_FLAGS),
         (4, job_frame(Header(type=PacketType.HB, gen=REDUCE), port=4), DropReason.BAD_FLAGS),
+        (
+            4,
+            job_frame(Header(type=PacketType.HB, gen=REDUCE, flags=Flag.ACKV | Flag.PACKED), port=4),
+            DropReason.BAD_FLAGS,
+        ),
         (1, pa(REDUCE, 1, 0, ramp(1), lanes=7), DropReason.BAD_LANES),
         (4, EMPTY[:-1], DropReason.PARSE_ERROR),
         (4, job_frame(header_of(EMPTY)._replace(lanes=1), b"x", port=4), DropReason.BAD_LENGTH),

@@ -39,7 +39,8 @@ package catchment_wire_pkg;
   localparam logic [7:0] FLAG_LAST = 8'h04;  // last frame of a message
   localparam logic [7:0] FLAG_EXPV = 8'h08;  // next_exp is valid
   localparam logic [7:0] FLAG_SAT = 8'h10;  // a value saturated or was not finite; merged with OR
-  localparam logic [7:0] FLAG_ALL = 8'h1f;
+  localparam logic [7:0] FLAG_PACKED = 8'h20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them
+  localparam logic [7:0] FLAG_ALL = 8'h3f;
 
   // element type of the values before conversion
   typedef enum logic [7:0] {
@@ -81,7 +82,8 @@ package catchment_wire_pkg;
     DROP_REASON_OTHER_SWITCH = 8'd18,  // a host's packet for a switch that is not its own
     DROP_REASON_FORGED_SOURCE = 8'd19,  // an Ethernet or IPv4 source address that is not the sender's
     DROP_REASON_WRONG_UDP_PORT = 8'd20,  // a job's frame from another UDP port than the job's on a member's host
-    DROP_REASON_BEYOND_WINDOW = 8'd21  // a vector further ahead than any member of the job may be
+    DROP_REASON_BEYOND_WINDOW = 8'd21,  // a vector further ahead than any member of the job may be
+    DROP_REASON_NOT_PACKED = 8'd22  // a vector of packed lanes in a stream that has none
   } drop_reason_t;
 
   // Most significant bit first, as on the wire.

@@ -47,6 +47,7 @@ class Flag(IntFlag):
     LAST = 0x4  # last frame of a message
     EXPV = 0x8  # next_exp is valid
     SAT = 0x10  # a value saturated or was not finite; merged with OR
+    PACKED = 0x20  # each lane of a vector is two 16-bit integers, which are added without a carry between them
 
 
 class DataType(IntEnum):
@@ -93,6 +94,7 @@ class DropReason(IntEnum):
     FORGED_SOURCE = 0x13  # an Ethernet or IPv4 source address that is not the sender's
     WRONG_UDP_PORT = 0x14  # a job's frame from another UDP port than the job's on a member's host
     BEYOND_WINDOW = 0x15  # a vector further ahead than any member of the job may be
+    NOT_PACKED = 0x16  # a vector of packed lanes in a stream that has none
 
 
 class Header(NamedTuple):

@@ -58,8 +58,9 @@ enum class Flag : std::uint8_t {
   kLAST = 0x4,  // last frame of a message
   kEXPV = 0x8,  // next_exp is valid
   kSAT = 0x10,  // a value saturated or was not finite; merged with OR
+  kPACKED = 0x20,  // each lane of a vector is two 16-bit integers, which are added without a carry between them
 };
-inline constexpr std::uint8_t kFlagAll = 0x1f;
+inline constexpr std::uint8_t kFlagAll = 0x3f;
 constexpr std::uint8_t operator|(Flag a, Flag b) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
@@ -136,6 +137,7 @@ enum class DropReason : std::uint8_t {
   kFORGED_SOURCE = 0x13,  // an Ethernet or IPv4 source address that is not the sender's
   kWRONG_UDP_PORT = 0x14,  // a job's frame from another UDP port than the job's on a member's host
   kBEYOND_WINDOW = 0x15,  // a vector further ahead than any member of the job may be
+  kNOT_PACKED = 0x16,  // a vector of packed lanes in a stream that has none
 };
 constexpr std::string_view name(DropReason value) {
   switch (value) {
@@ -183,6 +185,8 @@ constexpr std::string_view name(DropReason value) {
       return "WRONG_UDP_PORT";
     case DropReason::kBEYOND_WINDOW:
       return "BEYOND_WINDOW";
+    case DropReason::kNOT_PACKED:
+      return "NOT_PACKED";
   }
   return "unknown";
 }

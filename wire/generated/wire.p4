@@ -26,7 +26,8 @@ const bit<8> FLAG_RETX = 0x02;  // a retransmission; on a heartbeat: frame seq i
 const bit<8> FLAG_LAST = 0x04;  // last frame of a message
 const bit<8> FLAG_EXPV = 0x08;  // next_exp is valid
 const bit<8> FLAG_SAT = 0x10;  // a value saturated or was not finite; merged with OR
-const bit<8> FLAG_ALL = 0x1f;
+const bit<8> FLAG_PACKED = 0x20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them
+const bit<8> FLAG_ALL = 0x3f;
 
 // element type of the values before conversion
 enum bit<8> DataType {
@@ -68,7 +69,8 @@ enum bit<8> DropReason {
     OTHER_SWITCH = 18,  // a host's packet for a switch that is not its own
     FORGED_SOURCE = 19,  // an Ethernet or IPv4 source address that is not the sender's
     WRONG_UDP_PORT = 20,  // a job's frame from another UDP port than the job's on a member's host
-    BEYOND_WINDOW = 21  // a vector further ahead than any member of the job may be
+    BEYOND_WINDOW = 21,  // a vector further ahead than any member of the job may be
+    NOT_PACKED = 22  // a vector of packed lanes in a stream that has none
 }
 
 header catchment_h {

@@ -8,7 +8,7 @@ LUWU = register(
         name="luwu",
         summary="sums to the root, parameters back",
         program="luwu.p4",
-        streams=(StreamKind("gradients", Mode.REDUCE), StreamKind("parameters", Mode.BCAST)),
+        streams=(StreamKind("gradients", Mode.REDUCE, packs=True), StreamKind("parameters", Mode.BCAST)),
         role="worker",
         has_root=True,
     )

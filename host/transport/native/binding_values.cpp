@@ -91,6 +91,7 @@ StreamConfig stream(const std::string& name, const py::dict& fields, std::uint32
   config.window = window == 0 ? config.slots : std::min(window, config.slots);
   config.base = fields["base_seq"].cast<std::uint32_t>();
   config.lanes = fields["lanes"].cast<std::uint32_t>();
+  config.packed = fields["packed"].cast<bool>();
   config.param_bytes = fields["param_bytes"].cast<std::uint32_t>();
   return config;
 }

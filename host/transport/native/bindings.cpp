@@ -14,6 +14,7 @@
 #include "endpoint.hpp"
 #include "numbers.hpp"
 #include "open_port.hpp"
+#include "packed_lanes.hpp"
 #include "shm_port.hpp"
 
 namespace py = pybind11;
@@ -188,6 +189,27 @@ std::uint32_t dequantize_buffer(const Pinned& lanes, int exponent, int headroom,
   return dequantize(lanes.data(), count, exponent, headroom, type, target.data());
 }
 
+std::pair<std::uint32_t, std::uint32_t> quantize_packed_buffer(const Pinned& source, int dtype,
+                                                               int exponent,
+                                                               std::uint32_t workers,
+                                                               const Pinned& halves) {
+  const auto type = static_cast<wire::DataType>(dtype);
+  const std::size_t count = source.nbytes() / item_bytes(type);
+  if (halves.nbytes() < count * kHalfBytes) throw py::value_error("the halves do not fit");
+  const Cut cut = quantize_packed(type, source.data(), count, exponent, HalfRange(workers),
+                                  halves.data());
+  return {cut.saturated, cut.nonfinite};
+}
+
+std::uint32_t dequantize_packed_buffer(const Pinned& halves, int exponent, std::uint32_t workers,
+                                       int dtype, const Pinned& target) {
+  const auto type = static_cast<wire::DataType>(dtype);
+  const std::size_t count = halves.nbytes() / kHalfBytes;
+  if (target.nbytes() < count * item_bytes(type)) throw py::value_error("the elements do not fit");
+  return dequantize_packed(halves.data(), count, exponent, HalfRange(workers), type,
+                           target.data());
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
@@ -237,6 +259,8 @@ PYBIND11_MODULE(_native, module) {
 
   module.def("quantize", &quantize_buffer);
   module.def("dequantize", &dequantize_buffer);
+  module.def("quantize_packed", &quantize_packed_buffer);
+  module.def("dequantize_packed", &dequantize_packed_buffer);
 }
 
 }  // namespace catchment::host

@@ -1,12 +1,10 @@
 #include "receiver.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "frame_header.hpp"
-#include "numbers.hpp"
 
 namespace catchment::host {
 
@@ -18,7 +16,7 @@ Receiver::Receiver(const StreamConfig& config, PacketType type, std::uint8_t wid
     : config_(config),
       type_(type),
       wid_(wid),
-      headroom_(headroom(config.workers)),
+      lane_format_(config.packed, config.workers),
       stats_(stats),
       window_(config.base, config.window),
       heartbeat_(config.base, config.window, HeartbeatTimes{}),
@@ -103,7 +101,11 @@ void Receiver::deliver(const Frame& frame, const std::uint8_t* payload, Nanos no
   Request& request = *pull.request;
   const std::size_t left = request.memory.elements - pull.done;
   const std::size_t carried =
-      type_ == PacketType::kPARAM ? frame.bytes : frame.bytes / wire::kLaneBytes;
+      type_ == PacketType::kPARAM ? frame.bytes : frame.bytes / lane_format_.item_bytes();
+  if (auto other = other_lanes(frame)) {
+    fail_first(std::move(*other), last, now);
+    return;
+  }
   if (request.block && !pull.announced) {
     if (!tells) {
       Failure failure;
@@ -135,6 +137,19 @@ void Receiver::fail_first(Failure failure, bool last, Nanos now) {
   failure.seq = window_.consumed();
   pulls_.front().request->fail(std::move(failure), now);
   pulls_.pop_front();
+}
+
+std::optional<Failure> Receiver::other_lanes(const Frame& frame) const {
+  if (type_ != PacketType::kFA || wire::has(frame.flags, Flag::kPACKED) == config_.packed) {
+    return std::nullopt;
+  }
+  Failure failure;
+  failure.stream = config_.name;
+  failure.kind = "mismatch";
+  failure.message = config_.packed ? "a sum of 32-bit lanes came; this stream's are packed"
+                                   : "a sum of packed lanes came; this stream's have 32 bits";
+  failure.hint = "give the Stream of every worker and root the same `packed`";
+  return failure;
 }
 
 std::optional<Failure> Receiver::mismatch(const Pull& pull, const Frame& frame,
@@ -191,14 +206,13 @@ void Receiver::place(Pull& pull, const Frame& frame, const std::uint8_t* payload
     return;
   }
   const std::size_t count =
-      std::min<std::size_t>(memory.elements - pull.done, frame.bytes / wire::kLaneBytes);
+      std::min(memory.elements - pull.done, frame.bytes / lane_format_.item_bytes());
   const auto pushed = static_cast<DataType>(frame.dtype);
   outcome.exponent = first ? frame.exponent : std::max<int>(outcome.exponent, frame.exponent);
   const std::uint32_t most =
-      dequantize(payload, count, frame.exponent, headroom_, memory.type, target);
+      lane_format_.dequantize(payload, count, frame.exponent, memory.type, target);
   outcome.max_raw = std::max(outcome.max_raw, most);
-  const double largest =
-      is_float(pushed) ? std::ldexp(most, frame.exponent + headroom_ - 30) : most;
+  const double largest = is_float(pushed) ? lane_format_.value(most, frame.exponent) : most;
   outcome.max_abs = std::max(outcome.max_abs, largest);
 }
 

@@ -15,6 +15,7 @@
 
 #include "consumer_window.hpp"
 #include "heartbeat.hpp"
+#include "lane_format.hpp"
 #include "port.hpp"
 #include "request.hpp"
 #include "stats.hpp"
@@ -76,6 +77,8 @@ class Receiver {
   void deliver(const Frame& frame, const std::uint8_t* payload, Nanos now);
   void fail_first(Failure failure, bool last, Nanos now);
   void place(Pull& pull, const Frame& frame, const std::uint8_t* payload);
+  // The sum has other lanes than this stream.
+  std::optional<Failure> other_lanes(const Frame& frame) const;
   std::optional<Failure> mismatch(const Pull& pull, const Frame& frame, std::size_t count) const;
   void drain(Nanos now);
   void note_missing(std::pair<Seq, Seq> skipped);
@@ -85,7 +88,7 @@ class Receiver {
   StreamConfig config_;
   wire::PacketType type_;
   std::uint8_t wid_;
-  int headroom_;
+  LaneFormat lane_format_;
   Stats& stats_;
   ConsumerWindow window_;
   Heartbeat heartbeat_;

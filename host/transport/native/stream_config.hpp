@@ -16,6 +16,7 @@ struct StreamConfig {
   std::uint32_t window = 1;  // D <= T: frames in flight or held
   Seq base = 0;
   std::uint32_t lanes = 0;
+  bool packed = false;  // the lanes of a vector are two 16-bit integers each
   std::uint32_t param_bytes = 0;
 };
 

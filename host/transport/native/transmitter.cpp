@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "frame_header.hpp"
-#include "numbers.hpp"
 #include "scale.hpp"
 
 namespace catchment::host {
@@ -25,8 +24,10 @@ Transmitter::Transmitter(const StreamConfig& config, PacketType type, std::uint8
     : config_(config),
       type_(type),
       wid_(wid),
-      per_frame_(type == PacketType::kPARAM ? config.param_bytes : config.lanes),
-      headroom_(headroom(config.workers)),
+      per_frame_(type == PacketType::kPARAM ? config.param_bytes
+                 : config.packed            ? config.lanes * kHalvesInLane
+                                            : config.lanes),
+      lane_format_(config.packed, config.workers),
       stats_(stats),
       window_(config.base, config.window, config.slots),
       timer_(RetransmitLimits{}, wid) {}
@@ -140,10 +141,12 @@ void Transmitter::stage(std::uint8_t* room, const Transmission& transmission,
     std::memcpy(payload, source, count);
     header.lanes = static_cast<std::uint16_t>(count);
   } else {
-    const Cut cut = quantize(memory.type, source, count, exponent, headroom_, payload);
-    payload_bytes = static_cast<std::size_t>(per_frame_) * wire::kLaneBytes;
-    std::memset(payload + count * wire::kLaneBytes, 0, payload_bytes - count * wire::kLaneBytes);
-    header.lanes = static_cast<std::uint16_t>(per_frame_);
+    const Cut cut = lane_format_.quantize(memory.type, source, count, exponent, payload);
+    payload_bytes = static_cast<std::size_t>(config_.lanes) * wire::kLaneBytes;
+    const std::size_t used = count * lane_format_.item_bytes();
+    std::memset(payload + used, 0, payload_bytes - used);
+    header.lanes = static_cast<std::uint16_t>(config_.lanes);
+    if (config_.packed) set(header, Flag::kPACKED);
     if (cut.saturated != 0) set(header, Flag::kSAT);
     if (!transmission.again) {
       Outcome& outcome = push.request->outcome;

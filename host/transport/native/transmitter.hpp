@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lane_format.hpp"
 #include "port.hpp"
 #include "request.hpp"
 #include "retransmit_timer.hpp"
@@ -83,7 +84,7 @@ class Transmitter {
   wire::PacketType type_;
   std::uint8_t wid_;
   std::uint32_t per_frame_;  // elements
-  int headroom_;
+  LaneFormat lane_format_;
   Stats& stats_;
   SenderWindow window_;
   RetransmitTimer timer_;
