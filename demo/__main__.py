@@ -15,7 +15,7 @@ from catchment.demo.orchestrate import run
 from catchment.program import one_of, run_program
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training.model import PRESETS
-from catchment.sim.training.options import NETWORKS, TARGETS, TrainingOptions, defaults_for
+from catchment.sim.training.options import GRADIENTS, NETWORKS, TARGETS, TrainingOptions, defaults_for
 from catchment.wire.generated.constants import SUPPORTED_LANES
 
 _START = TrainingOptions()
@@ -46,6 +46,12 @@ def demo(
     wire: Annotated[
         str, typer.Option(help="Parameters on the wire.", metavar="bf16|fp32", callback=one_of(("bf16", "fp32")))
     ] = _START.wire,
+    gradients: Annotated[
+        str,
+        typer.Option(
+            help="Gradients on the wire; int16: two in a lane.", metavar="|".join(GRADIENTS), callback=one_of(GRADIENTS)
+        ),
+    ] = _START.gradients,
     loss: Annotated[float, typer.Option(help="Probability of losing a frame at each port, each way.")] = _START.loss,
     lanes: Annotated[
         int,

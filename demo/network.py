@@ -46,7 +46,7 @@ class MemoryNetwork:
         if options.loss:
             raise LabError("network=memory has no switch that could lose packets: leave loss at 0")
         self._options = options
-        self._fabrics = [MemorySwitch(options.workers) for _ in options.root_names]  # one for each optimizer node's job
+        self._fabrics = [MemorySwitch(options.workers, packed=options.packed) for _ in options.root_names]
         self._torch_threads = torch.get_num_threads()
 
     def __enter__(self) -> Self:

@@ -93,7 +93,7 @@ def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: C
         crew = exits.enter_context(Crew(silence=max(60.0, 3 * options.timeout)))
         for host in (*options.worker_names, *options.root_names):
             crew.add(network.start(host, plan, crew.deliver))
-        volume = luwu(options.shape.parameters, options.wire_type.size).total * options.workers
+        volume = luwu(options.shape.parameters, options.wire_type.size, options.gradient_bytes).total * options.workers
         progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
         listener = TrainingListener(plan, network, progress, PassLosses(options.workers))
         journal = Journal(options.output / "passes.jsonl")
@@ -152,7 +152,7 @@ def _outcome(options: TrainingOptions, trained: _Trained, beside: SingleProcess 
     worker_stats = [stats for name in options.worker_names for stats in trained.done[name].get("stats", {}).values()]
     steps, missing = options.steps - options.trained, trained.losses.missing(len(options.passes))
     volumes = (
-        luwu(parameters, size),
+        luwu(parameters, size, options.gradient_bytes),
         *([measured(worker_stats, options.workers, steps)] if worker_stats and steps else []),
         ring_all_reduce(parameters, options.workers, _FP32),
         zero3(parameters, options.workers, size, _FP32),

@@ -110,9 +110,9 @@ def _volumes(outcome: Outcome, options: TrainingOptions) -> str:
     saving = collective_saving(options.workers)
     return (
         "<p>Payload, with the demo's element types: parameters in "
-        f"{escape(options.wire)}, gradients in 32 bits. What was measured has headers, heartbeats, resent frames and "
-        "validation in it. Per collective LuWu moves S elements where a sharded one moves "
-        f"2(N-1)S/N: {saving:.1%} less at N = {options.workers}, {collective_saving(8):.1%} at N = 8.</p>"
+        f"{escape(options.wire)}, gradients in {8 * options.gradient_bytes} bits. What was measured has headers, "
+        "heartbeats, resent frames and validation in it. Per collective LuWu moves S elements where a sharded one "
+        f"moves 2(N-1)S/N: {saving:.1%} less at N = {options.workers}, {collective_saving(8):.1%} at N = 8.</p>"
     )
 
 

@@ -101,7 +101,7 @@ class SwitchNetwork:
         roots = self._options.root_names
         request = JobRequest(
             JOB, "luwu", self._options.worker_names, root=roots[0] if len(roots) == 1 else None,
-            roots=roots if len(roots) > 1 else (), slots=self._options.slots,
+            roots=roots if len(roots) > 1 else (), slots=self._options.slots, packed=self._options.packed,
         )  # fmt: skip
         created = self._operator.create(request)
         with os.fdopen(os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

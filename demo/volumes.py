@@ -29,7 +29,7 @@ class Volume:
 
 
 def luwu(parameters: int, parameter_bytes: int, gradient_bytes: int = _INT32) -> Volume:
-    """Model in network: gradients of `gradient_bytes` up (the switch adds int32 lanes), parameters down twice."""
+    """Model in network: gradients of `gradient_bytes` up (4, or 2 in packed lanes), parameters down twice."""
     return Volume("LuWu", parameters * gradient_bytes, 2 * parameters * parameter_bytes)
 
 

@@ -42,6 +42,8 @@ _ADVICE = {
     "ss -ulpn`, or give the member's endpoint the port that `catchment job show` says",
     "BEYOND_WINDOW": "the member sends sequence numbers that nobody may be at yet: make its endpoint from "
     "`catchment job show`, or look who else runs on its host",
+    "NOT_PACKED": "the member packs its lanes and the job does not: make its endpoint from `catchment job show`, or "
+    "the job with --packed",
 }
 """Drop reasons that explain a hang; others happen in a healthy job too."""
 _STALE = "OLD_SEQ"

@@ -23,6 +23,7 @@ REFUSALS = frozenset(
         "FORGED_SOURCE",
         "WRONG_UDP_PORT",
         "BEYOND_WINDOW",
+        "NOT_PACKED",
     }
 )
 """Drop reasons that the switch counts by ingress port, too: the sender is wrong, not the frame."""

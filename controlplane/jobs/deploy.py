@@ -110,8 +110,8 @@ def _check_packs(config: SwitchConfig, client: SwitchClient, job: Job) -> None:
     wanted = any(entry.table == PACKED for entry in config.entries)
     if wanted and not client.p4info.has("table", PACKED):
         raise JobError(
-            f"job {job.name} has packed lanes, and the program on {client.where} has no table {PACKED!r}; load a later "
-            "luwu.p4 (`catchment p4 push`), or make the job without --packed"
+            f"job {job.name} has packed lanes, and the program on {client.where} has no table {PACKED!r}; start "
+            "the switch with the luwu.p4 of this version, or make the job without --packed"
         )
 
 

@@ -24,13 +24,13 @@ from catchment.wire.generated.constants import DataType
 
 HALF_BITS = 15
 """Bits of a half beside its sign."""
-LARGEST_SUM = 2**HALF_BITS - 1
+LARGEST_SUM = (1 << HALF_BITS) - 1
 EXPONENTS = range(-128, 128)
 
 
 def limit(workers: int) -> int:
     """The largest magnitude of one worker's half: `workers` of them do not overflow."""
-    return min(2 ** (HALF_BITS - headroom(workers)), LARGEST_SUM // workers)
+    return min(1 << (HALF_BITS - headroom(workers)), LARGEST_SUM // workers)
 
 
 def quantize(values: NDArray[Any], dtype: DataType, exponent: int, workers: int) -> Quantized:
@@ -63,7 +63,10 @@ def dequantize(lanes: Lanes, dtype: DataType, exponent: int, workers: int, eleme
 
 def add_lanes(vectors: list[Lanes]) -> Lanes:
     """What the switch makes of one vector per worker: each half by itself, modulo 2^16."""
-    return to_lanes(np.sum([from_lanes(vector) for vector in vectors], axis=0, dtype=np.int64).astype(np.int16))
+    total = np.zeros(2 * vectors[0].size, np.uint16)
+    for vector in vectors:
+        total += from_lanes(vector).view(np.uint16)
+    return to_lanes(total.view(np.int16))
 
 
 def to_lanes(halves: NDArray[np.int16]) -> Lanes:

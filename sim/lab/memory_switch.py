@@ -5,7 +5,6 @@ For tests of the training code and for `--network memory`; it loses nothing and 
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import deque
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import torch
 
 from catchment.host import EndpointError
-from catchment.sim.golden import formats
+from catchment.sim.golden.lane_formats import LaneFormat
 from catchment.wire.generated.constants import DataType, Flag
 
 
@@ -54,9 +53,10 @@ class _Transfer:
 class MemorySwitch:
     """The two streams of a LuWu job between `workers` workers and one root."""
 
-    def __init__(self, workers: int) -> None:
-        """Make the ports with `worker(index)` and `root()`."""
+    def __init__(self, workers: int, *, packed: bool = False) -> None:
+        """Make the ports with `worker(index)` and `root()`; `packed`: gradients travel in packed lanes."""
         self.workers = workers
+        self._format = LaneFormat(workers, packed)
         self._lock = threading.Lock()
         self._down: deque[_Transfer] = deque()
         self._down_pulls: list[deque[_Transfer]] = [deque() for _ in range(workers)]
@@ -124,12 +124,12 @@ class MemorySwitch:
         if len(exponents) != 1:
             return EndpointError(f"workers disagree about the exponent: {sorted(exponents)}", kind="exponent")
         exponent = exponents.pop()
-        parts = [formats.quantize(t.array, DataType.FP32, exponent, self.workers) for t in pushes]
-        total = formats.add_lanes([part.lanes for part in parts])
-        pull.array[:] = formats.dequantize(total, DataType.FP32, exponent, self.workers)
+        parts = [self._format.quantize(t.array, DataType.FP32, exponent) for t in pushes]
+        total = self._format.add([part.lanes for part in parts])
+        pull.array[:] = self._format.dequantize(total, DataType.FP32, exponent, len(pull.array))
         if any(part.saturated for part in parts):
             pull.flags |= Flag.SAT
-        pull.max_abs = largest_sum(total, exponent, self.workers)
+        pull.max_abs = self._format.largest(total, exponent)
         return None
 
 
@@ -138,11 +138,6 @@ def _copy(message: _Transfer, pull: _Transfer) -> Exception | None:
         return EndpointError(f"pushed {len(message.array)} bytes, pulled {len(pull.array)}", kind="length")
     pull.array[:] = message.array
     return None
-
-
-def largest_sum(lanes: formats.Lanes, exponent: int, workers: int) -> float:
-    """The largest magnitude of summed lanes before rounding to fp32: what an endpoint reports as `max_abs`."""
-    return math.ldexp(int(np.abs(lanes.astype(np.int64)).max()), exponent + formats.headroom(workers) - 30)
 
 
 class MemoryPort:

@@ -20,6 +20,8 @@ NETWORKS = ("mininet", "memory")
 ROOT_HOST = "opt"
 """The optimizer node; several are numbered: opt0, opt1, ..."""
 TARGETS = ("embedded", "bmv2")
+GRADIENTS = {"int32": 4, "int16": 2}
+"""What gradients travel as, and its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class TrainingOptions:
         preset: model size (see model.PRESETS). steps: training steps.
         batch: sequences per worker and step. rate: Adam's peak learning rate. seed: of weights and data order.
         wire: parameters travel as "bf16" or "fp32".
+        gradients: travel as "int32", one in a lane, or as "int16", two in a lane.
         lanes, slots: of the switch program. mtu: of the hosts' links, bytes. target: which P4 switch.
         network: "mininet", or "memory" (no switch: threads in one process, for trying the training alone).
         loss: probability with which the switch drops a frame on each of its ports, 0 to 0.5.
@@ -51,6 +54,7 @@ class TrainingOptions:
     rate: float = 1.5e-3
     seed: int = 1
     wire: str = "bf16"
+    gradients: str = "int32"
     lanes: int = 256
     slots: int = 32
     mtu: int = 1500
@@ -76,6 +80,7 @@ class TrainingOptions:
             (self.batch >= 1, f"batch {self.batch}: at least 1"),
             (self.rate > 0, f"rate {self.rate}: above 0"),
             (self.wire in ("bf16", "fp32"), f"wire {self.wire!r}: bf16 or fp32"),
+            (self.gradients in GRADIENTS, f"gradients {self.gradients!r}: one of {', '.join(GRADIENTS)}"),
             (self.lanes in SUPPORTED_LANES, f"lanes {self.lanes}: one of {SUPPORTED_LANES}"),
             (self.slots >= 1 and not self.slots & (self.slots - 1), f"slots {self.slots}: a power of two"),
             (1500 <= self.mtu <= 9000, f"mtu {self.mtu}: 1500 to 9000"),
@@ -99,6 +104,16 @@ class TrainingOptions:
     def wire_type(self) -> WireType:
         """Element type of parameters on the wire."""
         return WireType.BF16 if self.wire == "bf16" else WireType.FP32
+
+    @property
+    def packed(self) -> bool:
+        """Whether gradients travel in packed lanes."""
+        return self.gradients == "int16"
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Bytes of a gradient on the wire."""
+        return GRADIENTS[self.gradients]
 
     @property
     def logs(self) -> Path:

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from catchment.host.optimizer import DelayedScaling, ScalingOptions
-from catchment.sim.golden import formats, optimizers
+from catchment.sim.golden import optimizers
+from catchment.sim.golden.lane_formats import LaneFormat
 from catchment.sim.lab import events
-from catchment.sim.lab.memory_switch import largest_sum
 from catchment.sim.training.data import Corpus, load_corpus
 from catchment.sim.training.options import TrainingOptions
 from catchment.sim.training.reference import Reference
@@ -27,9 +27,9 @@ Tell = Callable[..., None]
 class ExactSum:
     """Sums of one tensor as worker, switch and optimizer node make them together."""
 
-    def __init__(self, name: str, workers: int) -> None:
+    def __init__(self, name: str, workers: int, *, packed: bool = False) -> None:
         """The sum with the optimizer node's default scaling."""
-        self._workers = workers
+        self._format = LaneFormat(workers, packed)
         self._scaling = DelayedScaling(name, workers, ScalingOptions())
 
     @property
@@ -41,14 +41,12 @@ class ExactSum:
         """The workers' sum as the optimizer node gets it; None when the tensor is to be left alone."""
         exponent = self._scaling.exponent
         shape = gradients[0].shape
-        parts = [
-            formats.quantize(gradient.reshape(-1).numpy(), DataType.FP32, exponent, self._workers)
-            for gradient in gradients
-        ]
-        total = formats.add_lanes([part.lanes for part in parts])
-        summed = formats.dequantize(total, DataType.FP32, exponent, self._workers)
+        arrays = [gradient.reshape(-1).numpy() for gradient in gradients]
+        parts = [self._format.quantize(array, DataType.FP32, exponent) for array in arrays]
+        total = self._format.add([part.lanes for part in parts])
+        summed = self._format.dequantize(total, DataType.FP32, exponent, arrays[0].size)
         saturated = any(part.saturated for part in parts)
-        if not self._scaling.observe(largest_sum(total, exponent, self._workers), saturated):
+        if not self._scaling.observe(self._format.largest(total, exponent), saturated):
             return None
         return torch.from_numpy(summed).view(shape)
 
@@ -78,7 +76,7 @@ def train_exactly(options: TrainingOptions, passes: int, tell: Tell, corpus: Cor
     """Run the first `passes` of the schedule; tells one event per pass with the loss of every worker."""
     reference = Reference(options, load_corpus() if corpus is None else corpus)
     steps = ExactSteps(options, reference.master)
-    sums = [ExactSum(name, options.workers) for name, _ in reference.model.named_parameters()]
+    sums = [ExactSum(name, options.workers, packed=options.packed) for name, _ in reference.model.named_parameters()]
     step = 0
     for number, training in enumerate(options.passes[:passes]):
         started = time.monotonic()

@@ -45,6 +45,9 @@ class ModelFabric:
             for group, ports in config.groups.items():
                 tables.groups[group] = tuple(ports)
             for entry in config.entries:
+                if entry.table == "packed":
+                    tables.packed.add(int(entry.match["gen"]))
+                    continue
                 key = (int(entry.match["gen"]), int(entry.match["port"]))
                 if entry.table == "receivers":
                     tables.receivers[key] = Receiver(**{k: to_int(v, 48, k) for k, v in entry.params.items()})

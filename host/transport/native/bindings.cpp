@@ -190,14 +190,13 @@ std::uint32_t dequantize_buffer(const Pinned& lanes, int exponent, int headroom,
 }
 
 std::pair<std::uint32_t, std::uint32_t> quantize_packed_buffer(const Pinned& source, int dtype,
-                                                               int exponent,
-                                                               std::uint32_t workers,
+                                                               int exponent, std::uint32_t workers,
                                                                const Pinned& halves) {
   const auto type = static_cast<wire::DataType>(dtype);
   const std::size_t count = source.nbytes() / item_bytes(type);
   if (halves.nbytes() < count * kHalfBytes) throw py::value_error("the halves do not fit");
-  const Cut cut = quantize_packed(type, source.data(), count, exponent, HalfRange(workers),
-                                  halves.data());
+  const Cut cut =
+      quantize_packed(type, source.data(), count, exponent, HalfRange(workers), halves.data());
   return {cut.saturated, cut.nonfinite};
 }
 
@@ -206,8 +205,7 @@ std::uint32_t dequantize_packed_buffer(const Pinned& halves, int exponent, std::
   const auto type = static_cast<wire::DataType>(dtype);
   const std::size_t count = halves.nbytes() / kHalfBytes;
   if (target.nbytes() < count * item_bytes(type)) throw py::value_error("the elements do not fit");
-  return dequantize_packed(halves.data(), count, exponent, HalfRange(workers), type,
-                           target.data());
+  return dequantize_packed(halves.data(), count, exponent, HalfRange(workers), type, target.data());
 }
 
 }  // namespace
