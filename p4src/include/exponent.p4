@@ -18,18 +18,21 @@ control SlotNextExponent(inout headers_t hdr, in slot_t slot) {
     }
 }
 
-// SAT is set if any worker set it; EXPV only if all did, since a maximum that leaves a worker out is none.
-// Kept as what OR merges: SAT and the complement of EXPV.
+const bit<8> MERGED = FLAG_SAT | FLAG_EXPV | FLAG_PACKED | FLAG_MIXED;
+
+// SAT and PACKED are set if any worker set them; EXPV only if all did, since a maximum that leaves a worker out is none;
+// MIXED if some have set PACKED and others have not.  Kept as what OR merges: SAT, PACKED, the complement of EXPV, and in
+// the place of MIXED, the bit above PACKED, that some worker's lanes are not packed.
 control SlotFlags(inout headers_t hdr, in slot_t slot) {
     register<bit<8>>(SLOTS) slot_flags;
 
     apply {
         bit<8> held;
-        bit<8> mine = (hdr.catchment.flags ^ FLAG_EXPV) & (FLAG_SAT | FLAG_EXPV);
+        bit<8> mine = ((hdr.catchment.flags ^ FLAG_EXPV) & MERGED) | ((~hdr.catchment.flags & FLAG_PACKED) << 1);
         slot_flags.read(held, slot.index);
         held = (held & slot.keep[7:0]) | (mine & slot.take[7:0]);
         slot_flags.write(slot.index, held);
-        hdr.catchment.flags = (hdr.catchment.flags & ~(FLAG_SAT | FLAG_EXPV)) | (held ^ FLAG_EXPV);
+        hdr.catchment.flags = (hdr.catchment.flags & ~MERGED) | ((held ^ FLAG_EXPV) & ((held << 1) | ~FLAG_MIXED));
     }
 }
 

@@ -27,7 +27,7 @@ control Validate(in headers_t hdr, inout metadata_t meta, in standard_metadata_t
             } else if (hdr.udp.length != FULL_BYTES) {
                 meta.drop = DropReason.BAD_LENGTH;
             }
-        } else if ((hdr.catchment.flags & FLAG_PACKED) != 0) {
+        } else if ((hdr.catchment.flags & (FLAG_PACKED | FLAG_MIXED)) != 0) {
             meta.drop = DropReason.BAD_FLAGS;
         }
     }

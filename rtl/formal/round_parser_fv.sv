@@ -55,7 +55,7 @@ module round_parser_fv
       && four(s_axis_tdata, 26) == rounds.address.peer_ip && four(s_axis_tdata, 30) == rounds.address.local_ip
       && two(s_axis_tdata, Udp) == rounds.address.peer_port && two(s_axis_tdata, Udp + 2) == rounds.address.local_port
       && two(s_axis_tdata, Udp + 4) == length - 16'd20
-      && h.version == 4'(Version) && (h.flags & (~FLAG_ALL | FLAG_PACKED)) == 8'd0 && rounds.enable && h.gen == rounds.gen
+      && h.version == 4'(Version) && (h.flags & (~FLAG_ALL | FLAG_PACKED | FLAG_MIXED)) == 8'd0 && rounds.enable && h.gen == rounds.gen
       && (is_sum ? h.dtype == DATA_TYPE_INT32 && h.lanes == 16'd8 : h.ptype == PACKET_TYPE_CNF && h.lanes == 16'd0);
 
   logic       past_reg = 1'b0;

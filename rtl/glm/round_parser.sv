@@ -98,7 +98,7 @@ module round_parser
     else if (!plain || !checksum_good) judged = REJECT_IPV4;
     else if (!whole_reg) judged = REJECT_SHORT;
     else if (h.version != 4'(Version)) judged = REJECT_VERSION;
-    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (h.flags & FLAG_PACKED) != 8'd0) judged = REJECT_FLAGS;
+    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (h.flags & (FLAG_PACKED | FLAG_MIXED)) != 8'd0) judged = REJECT_FLAGS;
     else if (!rounds.enable || h.gen != rounds.gen) judged = REJECT_GENERATION;
     else if (!is_sum && h.ptype != PACKET_TYPE_CNF) judged = REJECT_TYPE;
     else if (is_sum && h.dtype != DATA_TYPE_INT32) judged = REJECT_DTYPE;

@@ -177,7 +177,7 @@ module frame_parser
     else if (!plain || !checksum_good) judged = REJECT_IPV4;
     else if (!whole_reg) judged = REJECT_SHORT;
     else if (h.version != 4'(Version)) judged = REJECT_VERSION;
-    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (h.flags & FLAG_PACKED) != 8'd0) judged = REJECT_FLAGS;
+    else if ((h.flags & ~FLAG_ALL) != 8'd0 || (h.flags & (FLAG_PACKED | FLAG_MIXED)) != 8'd0) judged = REJECT_FLAGS;
     else if (!is_tx && !is_rx) judged = REJECT_GENERATION;
     else if (!(is_merged && is_tx) && !(is_data && is_rx)) judged = REJECT_TYPE;
     else if (is_merged && !has_pair) judged = REJECT_FLAGS;

@@ -197,6 +197,7 @@ class SwitchCore(ABC):
             next_exp_valid=bool(header.flags & Flag.EXPV),
             saturated=bool(header.flags & Flag.SAT),
             packed=bool(header.flags & Flag.PACKED),
+            mixed=bool(header.flags & Flag.MIXED),
         )
         index = self.slot_index(row, header)
         held = self.slots.slots[index]
@@ -213,9 +214,11 @@ class SwitchCore(ABC):
     @staticmethod
     def merged(header: Header, slot: Slot) -> Header:
         """`header` with what a full slot says of exponents and saturation."""
-        flags = header.flags & ~(Flag.EXPV | Flag.SAT)
+        flags = header.flags & ~(Flag.EXPV | Flag.SAT | Flag.PACKED | Flag.MIXED)
         flags |= Flag.EXPV if slot.next_exp_valid() else 0
         flags |= Flag.SAT if slot.saturated() else 0
+        flags |= Flag.PACKED if slot.packed() else 0
+        flags |= Flag.MIXED if slot.mixed() else 0
         return header._replace(flags=flags, next_exp=slot.next_exp())
 
     def workers(self, group: int) -> list[int]:

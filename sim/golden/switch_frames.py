@@ -145,7 +145,7 @@ def _header_fault(header: Header, payload: int, lanes: int, type_fault: TypeFaul
         if header.lanes != lanes:
             return DropReason.BAD_LANES
         return DropReason.NONE if payload == lanes * LANE_BYTES else DropReason.BAD_LENGTH
-    if header.flags & Flag.PACKED:
+    if header.flags & (Flag.PACKED | Flag.MIXED):
         return DropReason.BAD_FLAGS
     return type_fault(header, payload)
 

@@ -39,7 +39,7 @@ def _halves_added(held: int, value: int) -> int:
 class Contribution:
     """What one PA puts in: `values` are unsigned 32-bit, `next_exp` is signed, None without EXPV.
 
-    `packed`: each value is two 16-bit integers.
+    `packed`: each value is two 16-bit integers. `mixed`: of the sum of a rack, in which some are and some are not.
     """
 
     values: tuple[int, ...]
@@ -47,6 +47,7 @@ class Contribution:
     next_exp_valid: bool
     saturated: bool
     packed: bool = False
+    mixed: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +75,12 @@ class Slot:
 
     def saturated(self) -> bool:
         return any(c.saturated for c in self.contributions)
+
+    def packed(self) -> bool:
+        return any(c.packed for c in self.contributions)
+
+    def mixed(self) -> bool:
+        return self.packed() and any(c.mixed or not c.packed for c in self.contributions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,17 +72,18 @@ def ring(
     peers: int,
     *,
     stream: Stream | None = None,
+    absent: tuple[int, ...] = (),
     timeout: float = 120.0,
     window: int | None = None,
     **faults: Any,
 ) -> Iterator[Ring]:
-    """Start an all-reduce job."""
+    """Start an all-reduce job; the peers in `absent` never start."""
     both = replace(stream or Stream(gen=9, workers=peers), workers=peers)
     with ExitStack() as stack:
         relay = stack.enter_context(Relay(**faults))
         job = relay.add(Job(both.gen, Mode.ALLREDUCE, both.slots, peers))
         members = []
-        for wid in range(peers):
+        for wid in sorted(set(range(peers)) - set(absent)):
             peer = stack.enter_context(
                 Endpoint.peer(stream=both, wid=wid, local=LOCAL, switch=relay.address, timeout=timeout, window=window)
             )

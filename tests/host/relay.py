@@ -45,6 +45,7 @@ class Slot:
     workers: set[int] = field(default_factory=set)
     lanes: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
     saturated: bool = False
+    packed: set[bool] = field(default_factory=set)
 
 
 @dataclass
@@ -199,6 +200,7 @@ class Relay:
         lanes = np.frombuffer(payload, ">u4").astype(np.uint32)
         if slot.seq is None or newer(header.seq, slot.seq):
             slot.seq, slot.workers, slot.lanes, slot.saturated = header.seq, set(), np.zeros_like(lanes), False
+            slot.packed = set()
         elif slot.seq != header.seq:
             self.without_acks_for -= 1
             if self.without_acks_for == 0:
@@ -212,9 +214,11 @@ class Relay:
             total = np.frombuffer(held, step) + np.frombuffer(payload, step)
             slot.lanes = np.frombuffer(total.astype(step).tobytes(), ">u4").astype(np.uint32)
             slot.saturated |= bool(header.flags & Flag.SAT)
+            slot.packed.add(bool(header.flags & Flag.PACKED))
         if len(slot.workers) < job.workers:
             return
-        flags = header.flags & ~(Flag.ACKV | Flag.SAT) | (Flag.SAT if slot.saturated else 0)
+        flags = header.flags & ~(Flag.ACKV | Flag.SAT | Flag.PACKED) | (Flag.SAT if slot.saturated else 0)
+        flags |= (Flag.PACKED if True in slot.packed else 0) | (Flag.MIXED if len(slot.packed) > 1 else 0)
         full = header._replace(type=PacketType.FA, flags=flags)
         if low is not None:
             full = full._replace(flags=flags | Flag.ACKV, ack=low[0], credit=low[1])

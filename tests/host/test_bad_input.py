@@ -47,8 +47,8 @@ MALFORMED = {
     "short": [b"", b"\x11", frame(**BEAT)[:-1]],
     "version": [frame(LANES, **SUM | {"version": 2}), frame(LANES, **SUM | {"version": 0})],
     "flags": [
-        frame(LANES, **SUM | {"flags": 0x40}),
-        *(frame(**BEAT | {"flags": flags}) for flags in (0, Flag.ACKV | Flag.PACKED)),
+        frame(LANES, **SUM | {"flags": 0x80}),
+        *(frame(**BEAT | {"flags": flags}) for flags in (0, Flag.ACKV | Flag.PACKED, Flag.ACKV | Flag.MIXED)),
     ],
     "generation": [frame(LANES, **SUM | {"gen": 6}), frame(LANES, **SUM | {"gen": 0})],
     "type": [frame(LANES, **SUM | {"type": kind}) for kind in (0, PacketType.PA, PacketType.PARAM, PacketType.CNF, 15)]

@@ -115,6 +115,28 @@ def test_a_root_with_other_lanes_says_so() -> None:
     assert "`packed`" in caught.value.hint
 
 
+@pytest.mark.parametrize("odd", [True, False], ids=["one packs", "one does not"])
+def test_one_worker_with_other_lanes_is_noticed_by_all(odd: bool, rng: random.Random) -> None:
+    """Whoever it is, and whichever vector comes last: a sum of both kinds of lanes is nobody's result."""
+    peers = 3
+    other = rng.randrange(peers)
+    with (
+        ring(peers, stream=Stream(gen=9, workers=peers, packed=not odd), absent=(other,)) as job,
+        Endpoint.peer(
+            stream=Stream(gen=9, workers=peers, packed=odd), wid=other, local=("127.0.0.1", 0), switch=job.relay.address
+        ) as strange,
+    ):
+        job.relay._jobs[9].members[strange.local] = other
+        members = [*job.peers, strange]
+        pulls = [member.pull(np.zeros(5, np.float32)) for member in members]
+        for member in rng.sample(members, peers):
+            member.push(np.ones(5, np.float32), 3)
+        for pull in pulls:
+            with pytest.raises(EndpointError, match="some workers' vectors have packed lanes") as caught:
+                pull.wait(PATIENCE)
+            assert caught.value.kind == "mismatch"
+
+
 def test_integers_are_refused() -> None:
     with luwu(1, gradients=Stream(gen=7, workers=1, packed=True)) as job:
         with pytest.raises(EndpointError, match="a push of int32 in packed lanes") as caught:

@@ -207,6 +207,8 @@ class Traffic:
             flags |= Flag.ACKV
         if rng.random() < (0.3 if kind in (PacketType.PA, PacketType.FA) else 0.02):
             flags |= Flag.PACKED
+        if rng.random() < 0.02:
+            flags |= Flag.MIXED
         seq = self._sequence(gen)
         header = Header(
             type=kind,

@@ -223,11 +223,16 @@ EMPTY = hb(REDUCE, 4, 1, 2)
         (1, GOOD[:HEADER_OFFSET] + b"\x21" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_VERSION),
         (1, GOOD[:HEADER_OFFSET] + b"\x10" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
         (1, GOOD[:HEADER_OFFSET] + b"\x16" + GOOD[HEADER_OFFSET + 1 :], DropReason.BAD_TYPE),
-        (1, pa(REDUCE, 1, 0, ramp(1), flags=0x40), DropReason.BAD_FLAGS),
+        (1, pa(REDUCE, 1, 0, ramp(1), flags=0x80), DropReason.BAD_FLAGS),
         (4, job_frame(Header(type=PacketType.HB, gen=REDUCE), port=4), DropReason.BAD_FLAGS),
         (
             4,
             job_frame(Header(type=PacketType.HB, gen=REDUCE, flags=Flag.ACKV | Flag.PACKED), port=4),
+            DropReason.BAD_FLAGS,
+        ),
+        (
+            4,
+            job_frame(Header(type=PacketType.HB, gen=REDUCE, flags=Flag.ACKV | Flag.MIXED), port=4),
             DropReason.BAD_FLAGS,
         ),
         (1, pa(REDUCE, 1, 0, ramp(1), lanes=7), DropReason.BAD_LANES),

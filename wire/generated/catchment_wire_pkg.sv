@@ -39,8 +39,9 @@ package catchment_wire_pkg;
   localparam logic [7:0] FLAG_LAST = 8'h04;  // last frame of a message
   localparam logic [7:0] FLAG_EXPV = 8'h08;  // next_exp is valid
   localparam logic [7:0] FLAG_SAT = 8'h10;  // a value saturated or was not finite; merged with OR
-  localparam logic [7:0] FLAG_PACKED = 8'h20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them
-  localparam logic [7:0] FLAG_ALL = 8'h3f;
+  localparam logic [7:0] FLAG_PACKED = 8'h20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them; merged with OR
+  localparam logic [7:0] FLAG_MIXED = 8'h40;  // some workers' vectors have packed lanes and others' do not, so the sum means nothing
+  localparam logic [7:0] FLAG_ALL = 8'h7f;
 
   // element type of the values before conversion
   typedef enum logic [7:0] {

@@ -47,7 +47,8 @@ class Flag(IntFlag):
     LAST = 0x4  # last frame of a message
     EXPV = 0x8  # next_exp is valid
     SAT = 0x10  # a value saturated or was not finite; merged with OR
-    PACKED = 0x20  # each lane of a vector is two 16-bit integers, which are added without a carry between them
+    PACKED = 0x20  # each lane of a vector is two 16-bit integers, which are added without a carry between them; merged with OR
+    MIXED = 0x40  # some workers' vectors have packed lanes and others' do not, so the sum means nothing
 
 
 class DataType(IntEnum):

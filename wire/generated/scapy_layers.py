@@ -39,7 +39,7 @@ class Catchment(Packet):
     fields_desc = [
         BitField("version", 1, 4),
         BitEnumField("type", 1, 4, {1: "PA", 2: "FA", 3: "HB", 4: "MH", 5: "PARAM", 6: "ACK", 7: "CNF"}),
-        FlagsField("flags", 0, 8, ["ACKV", "RETX", "LAST", "EXPV", "SAT", "PACKED", "bit6", "bit7"]),
+        FlagsField("flags", 0, 8, ["ACKV", "RETX", "LAST", "EXPV", "SAT", "PACKED", "MIXED", "bit7"]),
         ShortField("gen", 0),
         ByteField("wid", 0),
         BitEnumField("dtype", 0, 8, {0: "BYTES", 1: "INT32", 2: "FP32", 3: "FP16", 4: "BF16"}),

@@ -58,9 +58,10 @@ enum class Flag : std::uint8_t {
   kLAST = 0x4,  // last frame of a message
   kEXPV = 0x8,  // next_exp is valid
   kSAT = 0x10,  // a value saturated or was not finite; merged with OR
-  kPACKED = 0x20,  // each lane of a vector is two 16-bit integers, which are added without a carry between them
+  kPACKED = 0x20,  // each lane of a vector is two 16-bit integers, which are added without a carry between them; merged with OR
+  kMIXED = 0x40,  // some workers' vectors have packed lanes and others' do not, so the sum means nothing
 };
-inline constexpr std::uint8_t kFlagAll = 0x3f;
+inline constexpr std::uint8_t kFlagAll = 0x7f;
 constexpr std::uint8_t operator|(Flag a, Flag b) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }

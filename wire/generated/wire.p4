@@ -26,8 +26,9 @@ const bit<8> FLAG_RETX = 0x02;  // a retransmission; on a heartbeat: frame seq i
 const bit<8> FLAG_LAST = 0x04;  // last frame of a message
 const bit<8> FLAG_EXPV = 0x08;  // next_exp is valid
 const bit<8> FLAG_SAT = 0x10;  // a value saturated or was not finite; merged with OR
-const bit<8> FLAG_PACKED = 0x20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them
-const bit<8> FLAG_ALL = 0x3f;
+const bit<8> FLAG_PACKED = 0x20;  // each lane of a vector is two 16-bit integers, which are added without a carry between them; merged with OR
+const bit<8> FLAG_MIXED = 0x40;  // some workers' vectors have packed lanes and others' do not, so the sum means nothing
+const bit<8> FLAG_ALL = 0x7f;
 
 // element type of the values before conversion
 enum bit<8> DataType {

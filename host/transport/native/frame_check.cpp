@@ -29,8 +29,9 @@ std::optional<Reject> check_content(const wire::Header& header, std::size_t fram
                                     const Acceptance& acceptance) {
   const std::size_t payload = frame_bytes - wire::kHeaderBytes;
   const auto type = static_cast<PacketType>(header.type);
-  if (type != PacketType::kFA && wire::has(header.flags, wire::Flag::kPACKED))
-    return Reject::kFlags;
+  const bool packs =
+      wire::has(header.flags, wire::Flag::kPACKED) || wire::has(header.flags, wire::Flag::kMIXED);
+  if (packs && (type != PacketType::kFA || !acceptance.packed)) return Reject::kFlags;
   if (type == PacketType::kFA && acceptance.sums) {
     if (!sum_type(header.dtype)) return Reject::kDataType;
     if (header.lanes != acceptance.lanes) return Reject::kLanes;

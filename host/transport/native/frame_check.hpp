@@ -61,6 +61,7 @@ constexpr std::string_view name(Reject reason) {
 struct Acceptance {
   std::uint16_t gen = 0;
   bool sums = false;        // FA
+  bool packed = false;      // sums of packed lanes, too: the receiver says what it wants
   bool parameters = false;  // PARAM
   bool merged = false;      // MH
   std::uint32_t lanes = 0;

@@ -50,14 +50,18 @@ Member::Member(const EndpointConfig& config, Port& port, Stats& stats)
   const bool peer = role_ == Role::kPeer;
   if (config.out) {
     out_.emplace(*config.out, root ? PacketType::kPARAM : PacketType::kPA, config.wid, stats_);
-    out_accepts_ = {
-        .gen = config.out->gen, .sums = peer, .merged = true, .lanes = config.out->lanes};
+    out_accepts_ = {.gen = config.out->gen,
+                    .sums = peer,
+                    .packed = true,
+                    .merged = true,
+                    .lanes = config.out->lanes};
   }
   if (config.in) {
     const bool sums = root || peer;
     in_.emplace(*config.in, sums ? PacketType::kFA : PacketType::kPARAM, config.wid, stats_);
     in_accepts_ = {.gen = config.in->gen,
                    .sums = sums,
+                   .packed = true,
                    .parameters = !sums,
                    .merged = peer,
                    .lanes = config.in->lanes,

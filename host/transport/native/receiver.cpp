@@ -140,14 +140,17 @@ void Receiver::fail_first(Failure failure, bool last, Nanos now) {
 }
 
 std::optional<Failure> Receiver::other_lanes(const Frame& frame) const {
-  if (type_ != PacketType::kFA || wire::has(frame.flags, Flag::kPACKED) == config_.packed) {
+  const bool mixed = wire::has(frame.flags, Flag::kMIXED);
+  if (type_ != PacketType::kFA ||
+      (!mixed && wire::has(frame.flags, Flag::kPACKED) == config_.packed)) {
     return std::nullopt;
   }
   Failure failure;
   failure.stream = config_.name;
   failure.kind = "mismatch";
-  failure.message = config_.packed ? "a sum of 32-bit lanes came; this stream's are packed"
-                                   : "a sum of packed lanes came; this stream's have 32 bits";
+  failure.message = mixed            ? "some workers' vectors have packed lanes and others' do not"
+                    : config_.packed ? "a sum of 32-bit lanes came; this stream's are packed"
+                                     : "a sum of packed lanes came; this stream's have 32 bits";
   failure.hint = "give the Stream of every worker and root the same `packed`";
   return failure;
 }
