@@ -95,7 +95,13 @@ std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool par
   if (!reject && header.gen != gen) reject = Reject::kGeneration;
   if (!reject) {
     reject = check_content(header, bytes.size(),
-                           {gen, sums, parameters, merged, lanes, param_bytes, confirmations});
+                           {.gen = gen,
+                            .sums = sums,
+                            .parameters = parameters,
+                            .merged = merged,
+                            .lanes = lanes,
+                            .param_bytes = param_bytes,
+                            .confirmations = confirmations});
   }
   return reject ? std::string(name(*reject)) : "";
 }

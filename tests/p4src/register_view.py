@@ -12,7 +12,9 @@ from catchment.wire.generated.constants import Flag
 def _flags(slot: Slot) -> int:
     if not slot.contributions:
         return 0
-    return (Flag.SAT if slot.saturated() else 0) | (0 if slot.next_exp_valid() else Flag.EXPV)
+    flags = (Flag.SAT if slot.saturated() else 0) | (0 if slot.next_exp_valid() else Flag.EXPV)
+    flags |= Flag.PACKED if slot.packed() else 0
+    return flags | (Flag.MIXED if any(one.mixed or not one.packed for one in slot.contributions) else 0)
 
 
 def _window(window: Window) -> int:

@@ -22,5 +22,6 @@ def test_random_traffic_is_answered_as_by_the_model(program: str, rng: random.Ra
     for _ in range(TRIES):
         model = build.model()
         model.tables = base_tables(streams)
+        model.tables.packed = {stream.gen for stream in streams}
         traffic = Traffic(rng, build.lanes, streams, types)
         compare(EmbeddedTarget(build), model, [traffic.next() for _ in range(4000)])
