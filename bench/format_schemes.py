@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from bench import gloo_sums
 from catchment.host.optimizer import DelayedScaling, ScalingOptions
 from catchment.sim.golden import collectives
-from catchment.sim.golden.scaled_sums import exponent_of, from_wire, scaled_sum, to_wire
+from catchment.sim.golden.lane_formats import LaneFormat
+from catchment.sim.golden.scaled_sums import block_exponents, exponent_of, from_wire, scaled_sum, to_wire
 from catchment.sim.lab.local_switch import SLOTS
 from catchment.wire.generated.constants import DataType
 
@@ -102,5 +103,36 @@ def delayed(name: str, dtype: DataType, workers: int, lanes: int) -> Scheme:
         total = scaled_sum(wire, dtype, scaling.exponent, lanes)
         values = from_wire(total.values, dtype)
         return values if scaling.observe(float(np.abs(values).max()), total.saturated > 0) else None
+
+    return Scheme(add)
+
+
+def packed_block(dtype: DataType, lanes: int) -> Scheme:
+    """Packed lanes: each vector of twice as many elements has its own E, as peers push and pull them with `block`."""
+
+    def add(parts: Parts) -> Reals:
+        wire = [to_wire(part, dtype) for part in parts]
+        form, count = LaneFormat(len(parts), packed=True), 2 * lanes
+        sums = []
+        for vector, exponent in enumerate(block_exponents(wire, dtype, count)):
+            rows = [part[vector * count : (vector + 1) * count] for part in wire]
+            total = form.add([form.quantize(row, dtype, int(exponent)).lanes for row in rows])
+            sums.append(form.dequantize(total, dtype, int(exponent), len(rows[0])))
+        return from_wire(np.concatenate(sums), dtype)
+
+    return Scheme(add)
+
+
+def packed_delayed(name: str, dtype: DataType, workers: int) -> Scheme:
+    """Packed lanes with delayed scaling, as `catchment demo --gradients int16` has them; the sum is fp32."""
+    scaling, form = DelayedScaling(name, workers, ScalingOptions()), LaneFormat(workers, packed=True)
+
+    def add(parts: Parts) -> Reals | None:
+        quantized = [form.quantize(to_wire(part, dtype), dtype, scaling.exponent) for part in parts]
+        total, exponent = form.add([one.lanes for one in quantized]), scaling.exponent
+        usable = scaling.observe(form.largest(total, exponent), any(one.saturated for one in quantized))
+        return (
+            from_wire(form.dequantize(total, DataType.FP32, exponent, len(parts[0])), DataType.FP32) if usable else None
+        )
 
     return Scheme(add)

@@ -30,6 +30,8 @@ RUNS = (
     "fp32 fixed",
     "bf16 floats",
     "bf16 block",
+    "bf16 packed block",
+    "bf16 packed delayed",
 )
 _NAMES = {DataType.FP32: "fp32", DataType.FP16: "fp16", DataType.BF16: "bf16"}
 
@@ -53,6 +55,8 @@ def error_schemes(name: str, workers: int, exponent: FixedExponent) -> dict[str,
         made[f"{label} block of {NARROW_LANES}"] = schemes.block(dtype, NARROW_LANES)
         made[f"{label} delayed"] = schemes.delayed(name, dtype, workers, LANES)
         made[f"{label} fixed"] = schemes.fixed(dtype, exponent, LANES)
+        made[f"{label} packed block"] = schemes.packed_block(dtype, LANES)
+        made[f"{label} packed delayed"] = schemes.packed_delayed(name, dtype, workers)
     return made
 
 
