@@ -57,7 +57,7 @@ class RelayNetwork:
                     "wid": 0 if host == root else index,
                     "local": [self._ips[host], UDP_PORT + number],
                     "switch": list(self.relay.address),
-                    "gradients": {"gen": 2 * number + 1, **stream},
+                    "gradients": {"gen": 2 * number + 1, **stream, "packed": options.packed},
                     "parameters": {"gen": 2 * number + 2, **stream},
                 }
                 if options.roots == 1:
