@@ -35,15 +35,20 @@ class Switch:
 
     A frame's loops may take `max_steps` rounds (65536 when left out), with all of its copies and passes; a frame that
     wants more is dropped ("too many loop steps") and what it left in registers and counters stays.
+
+    With `in_callers` the state lies in memory that a forked child shares: both run the program on it, in turns, and
+    when one is killed in the middle of a frame all registers are zero for the other.
     """
 
-    def __init__(self, program: BuiltProgram, *, seed: int = 0, max_steps: int | None = None) -> None:
+    def __init__(
+        self, program: BuiltProgram, *, seed: int = 0, max_steps: int | None = None, in_callers: bool = False
+    ) -> None:
         self._p4info = program.p4info
         runtime = native.runtime()
         steps = runtime.DEFAULT_MAX_STEPS if max_steps is None else max_steps
         if not 1 <= steps <= runtime.MOST_MAX_STEPS:
             raise SwitchError(INVALID_ARGUMENT, f"max_steps is 1 to {runtime.MOST_MAX_STEPS}, not {steps}")
-        self.dataplane = runtime.Dataplane(seed, steps)
+        self.dataplane = runtime.Dataplane(seed, steps, in_callers)
         self.dataplane.load(str(program.shared_object))
 
     # Frames -----------------------------------------------------------------------------------------------------------

@@ -324,13 +324,14 @@ PYBIND11_MODULE(_softswitch, module) {
   py::class_<Dataplane> cls(module, "Dataplane");
   module.attr("DEFAULT_MAX_STEPS") = rt::kDefaultMaxSteps;
   module.attr("MOST_MAX_STEPS") = rt::kMostMaxSteps;
-  cls.def(py::init([](std::uint64_t seed, std::uint32_t max_steps) {
+  cls.def(py::init([](std::uint64_t seed, std::uint32_t max_steps, bool in_callers) {
             DataplaneOptions options;
             options.random_seed = seed;
             options.max_steps = max_steps;
+            options.in_callers = in_callers;
             return std::make_unique<Dataplane>(options);
           }),
-          "seed"_a = 0, "max_steps"_a = rt::kDefaultMaxSteps)
+          "seed"_a = 0, "max_steps"_a = rt::kDefaultMaxSteps, "in_callers"_a = false)
       .def("load", [](Dataplane& d, const std::string& path) { require(d.load(path)); })
       .def("inject",
            [](Dataplane& d, std::uint32_t port, const py::bytes& frame) {

@@ -43,6 +43,9 @@ constexpr std::size_t kHeaderRoom = 4096;
 
 Dataplane::Impl::Impl(DataplaneOptions given)
     : options(given),
+      memory(given.in_callers ? StateMemory::Reach::shared : StateMemory::Reach::process),
+      gate_state(make_in<GateState>(memory)),
+      gate(*gate_state, [this] { repair(); }),
       random(make_in<rt::Random>(
           memory, given.random_seed != 0 ? given.random_seed : std::random_device{}())),
       groups(memory, rt::kGroups),
@@ -61,6 +64,12 @@ Dataplane::Impl::Impl(DataplaneOptions given)
   engine.max_frame_bytes = given.max_frame_bytes;
   engine.max_steps = given.max_steps;
   engine.hooks = this;
+}
+
+void Dataplane::Impl::repair() {
+  if (program != nullptr) {
+    program->renew_registers();
+  }
 }
 
 std::uint64_t Dataplane::Impl::now_us() const {

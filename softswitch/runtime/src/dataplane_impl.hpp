@@ -27,11 +27,14 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
 
   void run_batch(std::span<const rt::InputFrame> frames, rt::Output& out);
   [[nodiscard]] std::uint64_t now_us() const;
+  /// Sets all registers to their initial values: somebody died in the middle of a frame.
+  void repair();
   static Status not_loaded();
 
   const DataplaneOptions options;
-  Gate gate;
   StateMemory memory;
+  InState<GateState> gate_state;
+  Gate gate;
   InState<rt::Random> random;
   StateArray<rt::ReplicaList> groups;
   StateArray<rt::CloneTarget> sessions;

@@ -1,18 +1,47 @@
-// The lock between the packet thread and the control side.
+// The lock between whoever runs the program and the control side, in memory that processes may
+// share.
 #pragma once
+
+#include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <functional>
 #include <thread>
 
 namespace catchment::softswitch {
 
+/// Whether registers are what whole frames have left.
+enum class Soundness : std::uint32_t {
+  sound,
+  torn,  // somebody died with the lock: nobody runs a frame before all registers are new
+};
+
+/// What lies in the state's memory, one for each data plane.
+struct GateState {
+  GateState();
+  ~GateState() { pthread_mutex_destroy(&mutex); }
+  GateState(const GateState&) = delete;
+  GateState& operator=(const GateState&) = delete;
+
+  pthread_mutex_t mutex;                  // robust: its next owner hears that the last one died
+  std::atomic<std::uint32_t> arrived{0};  // control calls so far; wraps
+  std::atomic<std::uint32_t> entered{0};  // those of them that got in
+  std::atomic<Soundness> soundness{Soundness::sound};
+};
+
 /// A mutex that packet threads, which take it again and again, cannot keep from the others: every
 /// control call that waits when a batch is about to begin gets in before that batch does, so that
 /// it waits for the one batch at most that has begun already.
+///
+/// Whoever gets the lock here finds sound state: what somebody who died with the lock left behind
+/// is repaired first.
 class Gate {
  public:
+  /// `repair` sets all registers to their initial values; it is called with the lock.
+  Gate(GateState& state, std::function<void()> repair)
+      : state_(state), repair_(std::move(repair)) {}
+
   /// The lock of one control call. Inside a Hold of the same thread it has nothing to do.
   class Control {
    public:
@@ -23,7 +52,7 @@ class Gate {
     }
     ~Control() {
       if (gate_ != nullptr) {
-        gate_->mutex_.unlock();
+        gate_->unlock();
       }
     }
     Control(const Control&) = delete;
@@ -42,7 +71,7 @@ class Gate {
     }
     ~Hold() {
       gate_.holder_.store({}, std::memory_order_relaxed);
-      gate_.mutex_.unlock();
+      gate_.unlock();
     }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
@@ -55,17 +84,17 @@ class Gate {
   class Batch {
    public:
     explicit Batch(Gate& gate) : gate_(gate) {
-      gate_.mutex_.lock();
+      gate_.lock();
       // Control calls that came while another batch held the mutex go first; those that come from
       // now on wait for this batch, or many of them could keep packets out for ever.
-      const std::uint64_t arrived = gate_.arrived_.load();
-      if (gate_.entered_.load() < arrived) [[unlikely]] {
-        gate_.mutex_.unlock();
+      const std::uint32_t arrived = gate_.state_.arrived.load();
+      if (gate_.missing(arrived)) [[unlikely]] {
+        gate_.unlock();
         gate_.let_in(arrived);
-        gate_.mutex_.lock();
+        gate_.lock();
       }
     }
-    ~Batch() { gate_.mutex_.unlock(); }
+    ~Batch() { gate_.unlock(); }
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
 
@@ -74,26 +103,22 @@ class Gate {
   };
 
  private:
-  void lock_with_priority() {
-    arrived_.fetch_add(1);
-    mutex_.lock();
-    entered_.fetch_add(1);
-    entered_.notify_all();
+  void lock();
+  void unlock() { pthread_mutex_unlock(&state_.mutex); }
+  void lock_with_priority();
+  /// Whether fewer control calls have entered than had arrived.
+  [[nodiscard]] bool missing(std::uint32_t arrived) const {
+    return static_cast<std::int32_t>(arrived - state_.entered.load()) > 0;
   }
   /// Waits until as many control calls have entered as had arrived.
-  void let_in(std::uint64_t arrived) {
-    for (auto entered = entered_.load(); entered < arrived; entered = entered_.load()) {
-      entered_.wait(entered);
-    }
-  }
+  void let_in(std::uint32_t arrived);
   // Only this thread ever stores its own id, so that a stale answer cannot be a wrong one.
   bool held_by_this_thread() const {
     return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
 
-  std::mutex mutex_;
-  std::atomic<std::uint64_t> arrived_{0};  // control calls so far
-  std::atomic<std::uint64_t> entered_{0};  // those of them that got in
+  GateState& state_;
+  std::function<void()> repair_;
   std::atomic<std::thread::id> holder_{};
 };
 

@@ -47,6 +47,8 @@ class RunningProgram {
   Status clear_meter_counts(std::uint32_t id, std::optional<std::uint64_t> index);
   Status write(const ValueSetEntry& entry);
   Result<std::vector<ValueSetEntry>> read(const ValueSetEntry& filter) const;
+  /// Sets all registers to their initial values.
+  void renew_registers();
   void set_down_ports(const DownPorts& down);
   void find_strays(StrayFinder& finder) const;
 

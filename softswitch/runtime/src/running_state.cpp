@@ -1,5 +1,6 @@
 // RunningProgram: counters, registers, meters and value sets from the control plane's side.
 #include <algorithm>
+#include <cstring>
 
 #include "running_program.hpp"
 
@@ -106,6 +107,8 @@ Status RunningProgram::write_register(std::uint32_t id, std::optional<std::uint6
   }
   return {};
 }
+
+void RunningProgram::renew_registers() { std::memset(arena_.data(), 0, arena_.size()); }
 
 Result<std::vector<MeterCell>> RunningProgram::read_meter(
     std::uint32_t id, std::optional<std::uint64_t> index) const {

@@ -1,11 +1,16 @@
 #include "state_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <new>
+#include <random>
+#include <system_error>
 
 namespace catchment::softswitch {
 
@@ -18,6 +23,12 @@ constexpr std::size_t kLargestAlignment = 1024;
 /// Addresses only: a page is there once it is touched.
 constexpr std::size_t kMostBytes = std::size_t{1} << 36;
 constexpr std::size_t kLeastBytes = std::size_t{1} << 28;
+constexpr std::size_t kSharedBytes = std::size_t{1} << 34;
+/// Where shared memory lies: below all position-independent executables, above all heaps of others,
+/// and where sanitizers have nothing of their own.
+constexpr std::uintptr_t kFirstBase = 0x5500'0000'0000;
+constexpr std::uintptr_t kLastBase = 0x5550'0000'0000;
+constexpr int kTries = 16;
 /// Blocks from this size on are zero whenever they are handed out.
 constexpr std::size_t kCleared = std::size_t{1} << 16;
 
@@ -43,7 +54,15 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 
 }  // namespace
 
-StateMemory::StateMemory() {
+StateMemory::StateMemory(Reach reach) {
+  if (reach == Reach::shared) {
+    map_shared();
+  } else {
+    map_process();
+  }
+}
+
+void StateMemory::map_process() {
   for (capacity_ = kMostBytes; capacity_ >= kLeastBytes; capacity_ /= 2) {
     void* const base = mmap(nullptr, capacity_, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -53,6 +72,31 @@ StateMemory::StateMemory() {
     }
   }
   throw std::bad_alloc();
+}
+
+void StateMemory::map_shared() {
+  capacity_ = kSharedBytes;
+  memory_ = FileDescriptor(memfd_create("catchment-state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory_.valid() || ftruncate(memory_.get(), static_cast<off_t>(capacity_)) != 0 ||
+      fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot make the state's shared memory");
+  }
+  std::random_device dice;
+  for (int i = 0; i < kTries && base_ == nullptr; ++i) {
+    const std::size_t place = dice() % ((kLastBase - kFirstBase) / kHugePage);
+    auto* const wanted = reinterpret_cast<void*>(kFirstBase + place * kHugePage);
+    void* const base = mmap(wanted, capacity_, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory_.get(), 0);
+    if (base == wanted) {
+      base_ = static_cast<std::byte*>(base);
+    } else if (base != MAP_FAILED) {
+      munmap(base, capacity_);  // a kernel that takes the address for a hint
+    }
+  }
+  if (base_ == nullptr) {
+    throw std::system_error(errno, std::generic_category(), "cannot map the state's shared memory");
+  }
 }
 
 StateMemory::~StateMemory() { munmap(base_, capacity_); }
@@ -106,7 +150,8 @@ void* StateMemory::do_allocate(std::size_t bytes, std::size_t alignment) {
 
 void StateMemory::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {
   const BlockClass size = class_of(std::max(bytes, alignment));
-  if (size.bytes >= kCleared && madvise(block, size.bytes, MADV_DONTNEED) != 0) {
+  const int advice = memory_.valid() ? MADV_REMOVE : MADV_DONTNEED;
+  if (size.bytes >= kCleared && madvise(block, size.bytes, advice) != 0) {
     std::memset(block, 0, size.bytes);
   }
   const std::lock_guard lock(mutex_);

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "catchment/common/file_descriptor.hpp"
+
 namespace catchment::softswitch {
 
 /// One run of addresses, and an allocator within it. Only the control side allocates. What it
@@ -19,8 +21,11 @@ namespace catchment::softswitch {
 /// memory can mislead it.
 class StateMemory final : public std::pmr::memory_resource {
  public:
-  /// Memory of this process alone. Throws std::bad_alloc.
-  StateMemory();
+  enum class Reach : std::uint8_t { process, shared };
+
+  /// `process`: of this process alone. `shared`: a memfd whose size is sealed, at an address that
+  /// others are likely to have free, too. Throws std::bad_alloc and std::system_error.
+  explicit StateMemory(Reach reach = Reach::process);
   ~StateMemory() override;
   StateMemory(const StateMemory&) = delete;
   StateMemory& operator=(const StateMemory&) = delete;
@@ -29,6 +34,10 @@ class StateMemory final : public std::pmr::memory_resource {
   [[nodiscard]] bool contains(const void* place, std::size_t bytes) const;
   /// Bytes that are handed out now, with what rounding adds.
   [[nodiscard]] std::size_t in_use() const;
+  /// What others map at base(): -1 unless it is shared.
+  [[nodiscard]] int descriptor() const { return memory_.get(); }
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   /// Bytes that are zero, at the beginning of a cache line; pages are touched as they are used.
   [[nodiscard]] std::byte* allocate_zeros(std::size_t bytes);
 
@@ -38,6 +47,8 @@ class StateMemory final : public std::pmr::memory_resource {
   /// Sizes of blocks: the powers of two up to a page, then four to each power of two.
   static constexpr std::size_t kClasses = std::size_t{4} * 48;
 
+  void map_process();
+  void map_shared();
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
@@ -45,6 +56,7 @@ class StateMemory final : public std::pmr::memory_resource {
   }
 
   mutable std::mutex mutex_;  // programs are made, and end, beside control calls
+  FileDescriptor memory_;
   std::byte* base_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;  // bytes from the base that have ever been handed out

@@ -57,6 +57,9 @@ struct DataplaneOptions {
   std::uint32_t max_frame_bytes = 9728;  // longest frame in or out
   /// Rounds of loops per frame, with all of its copies and passes, then dropped as step_limit.
   std::uint32_t max_steps = rt::kDefaultMaxSteps;
+  /// The state lies in memory that other processes of this user can be let into, to run the program
+  /// themselves.
+  bool in_callers = false;
 };
 
 /// A frame that left the switch, in-process.

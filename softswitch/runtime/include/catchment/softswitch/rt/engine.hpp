@@ -140,7 +140,7 @@ class Hooks {
 };
 
 struct Engine {
-  Output* out = nullptr;  // the frames that leave the program's present run
+  Output* out = nullptr;            // the frames that leave the program's present run
   ReplicaList* groups = nullptr;    // kGroups of them
   CloneTarget* sessions = nullptr;  // kSessions of them
   PortCounters* ports = nullptr;    // kPorts of them

@@ -1,0 +1,69 @@
+#include "gate.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <system_error>
+
+namespace catchment::softswitch {
+
+namespace {
+
+void check(int error, const char* what) {
+  if (error != 0) {
+    throw std::system_error(error, std::generic_category(), what);
+  }
+}
+
+/// Sleeping and waking across processes, which std::atomic does within one only.
+void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
+}
+void wake_all(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+GateState::GateState() {
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
+                sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+  pthread_mutexattr_t kind;
+  check(pthread_mutexattr_init(&kind), "cannot describe the data plane's lock");
+  pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  const int error = pthread_mutex_init(&mutex, &kind);
+  pthread_mutexattr_destroy(&kind);
+  check(error, "cannot make the data plane's lock");
+}
+
+void Gate::lock() {
+  if (const int error = pthread_mutex_lock(&state_.mutex); error == EOWNERDEAD) {
+    state_.soundness.store(Soundness::torn);
+    pthread_mutex_consistent(&state_.mutex);
+  } else {
+    check(error, "cannot take the data plane's lock");
+  }
+  if (state_.soundness.load(std::memory_order_relaxed) == Soundness::torn) [[unlikely]] {
+    repair_();
+    state_.soundness.store(Soundness::sound);  // last
+  }
+}
+
+void Gate::lock_with_priority() {
+  state_.arrived.fetch_add(1);
+  lock();
+  state_.entered.fetch_add(1);
+  wake_all(state_.entered);
+}
+
+void Gate::let_in(std::uint32_t arrived) {
+  for (auto entered = state_.entered.load(); missing(arrived); entered = state_.entered.load()) {
+    sleep_while(state_.entered, entered);
+  }
+}
+
+}  // namespace catchment::softswitch
