@@ -27,13 +27,22 @@ class Description:
     """Writes the functions that describe one program."""
 
     def __init__(
-        self, types: Types, ids: Ids, objects: Objects, *, places: Mapping[int, Place], arena: int, out: Writer
+        self,
+        types: Types,
+        ids: Ids,
+        objects: Objects,
+        *,
+        places: Mapping[int, Place],
+        arena: int,
+        own_state: bool,
+        out: Writer,
     ) -> None:
         self.types = types
         self.ids = ids
         self.objects = objects
         self.places = places
         self.arena = arena
+        self.own_state = own_state
         self.out = out
 
     def write(self, name: str, digests: Sequence[str]) -> None:
@@ -66,6 +75,7 @@ class Description:
                     "if (place.id != 0) layout.registers.push_back({place.offset, place.stride, place.cell});"
                 )
             self.out.line(f"layout.arena_bytes = {self.arena}ULL;")
+            self.out.line(f"layout.own_state = {'true' if self.own_state else 'false'};")
             self.out.line("return layout;")
         with self.out.block("std::vector<TableEntry> make_entries()"):
             self.out.line("std::vector<TableEntry> entries;")

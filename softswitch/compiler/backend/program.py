@@ -134,7 +134,15 @@ class _Generator:
         out = self.out
         out.lines += _HEAD.format(externs=_include(self.externs)).splitlines()
         out.line()
-        description = Description(self.types, self.ids, self.objects, places=self.places, arena=self.arena, out=out)
+        description = Description(
+            self.types,
+            self.ids,
+            self.objects,
+            places=self.places,
+            arena=self.arena,
+            own_state=self.externs is not None,
+            out=out,
+        )
         out.extend(declarations.out)
         out.line()
         globals_struct(out, self.program)

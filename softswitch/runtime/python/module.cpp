@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "callers.hpp"
 #include "catchment/softswitch/dataplane.hpp"
 #include "catchment/softswitch/packets.hpp"
 #include "catchment/softswitch/rt/wire_bits.hpp"
@@ -236,6 +237,7 @@ void bind_state(py::class_<Dataplane>& cls) {
              put(d, CloneSession{session, to_replicas(replicas), 0, length});
            })
       .def("strays", &Dataplane::strays)
+      .def("state_descriptor", &Dataplane::state_descriptor)
       .def("state_bytes", &Dataplane::state_bytes)
       .def("statistics", [](Dataplane& d, std::uint32_t port) {
         const PortStatistics s = d.statistics(port);
@@ -309,6 +311,7 @@ double copy_limit(const std::vector<std::pair<std::uint32_t, std::string>>& fram
 }  // namespace
 
 PYBIND11_MODULE(_softswitch, module) {
+  bind_callers(module);
   module.def("replay", &replay);
   module.def("copy_limit", &copy_limit);
   module.def("fuzz",

@@ -44,8 +44,8 @@ constexpr std::size_t kHeaderRoom = 4096;
 Dataplane::Impl::Impl(DataplaneOptions given)
     : options(given),
       memory(given.in_callers ? StateMemory::Reach::shared : StateMemory::Reach::process),
-      gate_state(make_in<GateState>(memory)),
-      gate(*gate_state, [this] { repair(); }),
+      shared(make_in<SharedState>(memory)),
+      gate(shared->gate, [this] { repair(); }),
       random(make_in<rt::Random>(
           memory, given.random_seed != 0 ? given.random_seed : std::random_device{}())),
       groups(memory, rt::kGroups),
@@ -64,6 +64,18 @@ Dataplane::Impl::Impl(DataplaneOptions given)
   engine.max_frame_bytes = given.max_frame_bytes;
   engine.max_steps = given.max_steps;
   engine.hooks = this;
+  shared->base = memory.base();
+  shared->capacity = memory.capacity();
+  shared->started_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(started.time_since_epoch()).count();
+  shared->drop_port = given.drop_port;
+  shared->max_passes = given.max_passes;
+  shared->max_frame_bytes = given.max_frame_bytes;
+  shared->max_steps = given.max_steps;
+  shared->groups = groups.data();
+  shared->sessions = sessions.data();
+  shared->ports = ports.data();
+  shared->random = random.get();
 }
 
 void Dataplane::Impl::repair() {
@@ -198,7 +210,8 @@ Dataplane::Dataplane(DataplaneOptions options) : impl_(std::make_unique<Impl>(op
 Dataplane::~Dataplane() = default;
 
 Status Dataplane::load(const std::string& shared_object) {
-  auto loaded = LoadedProgram::open(shared_object);
+  auto loaded = impl_->options.in_callers ? LoadedProgram::open_copy(shared_object)
+                                          : LoadedProgram::open(shared_object);
   if (!loaded.ok()) {
     return loaded.status();
   }
@@ -210,6 +223,8 @@ Status Dataplane::load(const std::string& shared_object) {
   const Gate::Control lock(impl_->gate);
   old = std::move(impl_->program);
   impl_->program = std::move(running.value());
+  impl_->shared->program = impl_->program->share();
+  impl_->shared->epoch += 1;
   impl_->program->set_down_ports(impl_->down_ports);
   impl_->replication.clear();
   return {};
@@ -311,6 +326,8 @@ std::vector<std::string> Dataplane::strays() const {
   }
   return finder.strays();
 }
+
+int Dataplane::state_descriptor() const { return impl_->memory.descriptor(); }
 
 std::size_t Dataplane::state_bytes() const { return impl_->memory.in_use(); }
 

@@ -8,6 +8,7 @@
 #include "gate.hpp"
 #include "replication_store.hpp"
 #include "running_program.hpp"
+#include "shared_state.hpp"
 #include "state_memory.hpp"
 
 namespace catchment::softswitch {
@@ -33,7 +34,7 @@ class Dataplane::Impl final : public Packets, public rt::Hooks {
 
   const DataplaneOptions options;
   StateMemory memory;
-  InState<GateState> gate_state;
+  InState<SharedState> shared;  // the first that lies in the memory
   Gate gate;
   InState<rt::Random> random;
   StateArray<rt::ReplicaList> groups;

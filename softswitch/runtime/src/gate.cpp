@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <ctime>
 #include <system_error>
 
 namespace catchment::softswitch {
@@ -18,9 +19,14 @@ void check(int error, const char* what) {
   }
 }
 
-/// Sleeping and waking across processes, which std::atomic does within one only.
-void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value) {
-  syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+/// Sleeping and waking across processes, which std::atomic does within one only. False: it is too
+/// late.
+bool sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec* until) {
+  return syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, value, until, nullptr,
+                 FUTEX_BITSET_MATCH_ANY) == 0 ||
+         errno != ETIMEDOUT;
 }
 void wake_all(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -60,10 +66,15 @@ void Gate::lock_with_priority() {
   wake_all(state_.entered);
 }
 
-void Gate::let_in(std::uint32_t arrived) {
-  for (auto entered = state_.entered.load(); missing(arrived); entered = state_.entered.load()) {
-    sleep_while(state_.entered, entered);
+bool let_in(GateState& state, std::uint32_t arrived, std::int64_t until_ns) {
+  const timespec until{.tv_sec = until_ns / kSecond, .tv_nsec = until_ns % kSecond};
+  for (auto entered = state.entered.load(); missing(state, arrived);
+       entered = state.entered.load()) {
+    if (!sleep_while(state.entered, entered, until_ns == 0 ? nullptr : &until)) {
+      return !missing(state, arrived);
+    }
   }
+  return true;
 }
 
 }  // namespace catchment::softswitch

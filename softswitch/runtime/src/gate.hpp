@@ -30,6 +30,14 @@ struct GateState {
   std::atomic<Soundness> soundness{Soundness::sound};
 };
 
+/// Whether fewer control calls have entered than had arrived.
+inline bool missing(const GateState& state, std::uint32_t arrived) {
+  return static_cast<std::int32_t>(arrived - state.entered.load()) > 0;
+}
+/// Waits, without the lock, until as many control calls have entered as had arrived, or until then
+/// on the monotonic clock (in nanoseconds; 0: for ever). Whether they have.
+bool let_in(GateState& state, std::uint32_t arrived, std::int64_t until_ns);
+
 /// A mutex that packet threads, which take it again and again, cannot keep from the others: every
 /// control call that waits when a batch is about to begin gets in before that batch does, so that
 /// it waits for the one batch at most that has begun already.
@@ -88,9 +96,9 @@ class Gate {
       // Control calls that came while another batch held the mutex go first; those that come from
       // now on wait for this batch, or many of them could keep packets out for ever.
       const std::uint32_t arrived = gate_.state_.arrived.load();
-      if (gate_.missing(arrived)) [[unlikely]] {
+      if (missing(gate_.state_, arrived)) [[unlikely]] {
         gate_.unlock();
-        gate_.let_in(arrived);
+        let_in(gate_.state_, arrived, 0);
         gate_.lock();
       }
     }
@@ -106,12 +114,6 @@ class Gate {
   void lock();
   void unlock() { pthread_mutex_unlock(&state_.mutex); }
   void lock_with_priority();
-  /// Whether fewer control calls have entered than had arrived.
-  [[nodiscard]] bool missing(std::uint32_t arrived) const {
-    return static_cast<std::int32_t>(arrived - state_.entered.load()) > 0;
-  }
-  /// Waits until as many control calls have entered as had arrived.
-  void let_in(std::uint32_t arrived);
   // Only this thread ever stores its own id, so that a stale answer cannot be a wrong one.
   bool held_by_this_thread() const {
     return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();

@@ -1,6 +1,13 @@
 #include "program_loader.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 
 namespace catchment::softswitch {
 
@@ -34,6 +41,42 @@ Result<std::unique_ptr<LoadedProgram>> LoadedProgram::open(const std::string& sh
   }
   loaded->program_.reset(make());
   return loaded;
+}
+
+Result<std::unique_ptr<LoadedProgram>> LoadedProgram::open_sealed(FileDescriptor object) {
+  auto loaded = open("/proc/self/fd/" + std::to_string(object.get()));
+  if (loaded.ok()) {
+    loaded.value()->object_ = std::move(object);
+  }
+  return loaded;
+}
+
+Result<std::unique_ptr<LoadedProgram>> LoadedProgram::open_copy(const std::string& shared_object) {
+  const auto failed = [&](const std::string& what) {
+    return Status(StatusCode::invalid_argument, "cannot " + what + " the compiled program " +
+                                                    shared_object + ": " + std::strerror(errno));
+  };
+  const FileDescriptor file(::open(shared_object.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat found{};
+  if (!file.valid() || fstat(file.get(), &found) != 0) {
+    return failed("open");
+  }
+  FileDescriptor copy(memfd_create("catchment-program", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!copy.valid()) {
+    return failed("make memory for");
+  }
+  for (auto left = found.st_size; left > 0;) {
+    const ssize_t done = sendfile(copy.get(), file.get(), nullptr, static_cast<std::size_t>(left));
+    if (done <= 0) {
+      return failed("copy");
+    }
+    left -= done;
+  }
+  if (fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) !=
+      0) {
+    return failed("seal");
+  }
+  return open_sealed(std::move(copy));
 }
 
 }  // namespace catchment::softswitch

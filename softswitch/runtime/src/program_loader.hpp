@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "catchment/common/file_descriptor.hpp"
 #include "catchment/softswitch/rt/program.hpp"
 #include "catchment/softswitch/status.hpp"
 
@@ -12,9 +13,16 @@ namespace catchment::softswitch {
 class LoadedProgram {
  public:
   static Result<std::unique_ptr<LoadedProgram>> open(const std::string& shared_object);
+  /// Copies it to memory first, which nobody can change any more and descriptor() leads to.
+  static Result<std::unique_ptr<LoadedProgram>> open_copy(const std::string& shared_object);
+  /// Opens what such a descriptor leads to.
+  static Result<std::unique_ptr<LoadedProgram>> open_sealed(FileDescriptor object);
   ~LoadedProgram();
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
+
+  /// -1 unless it was opened through one.
+  [[nodiscard]] int descriptor() const { return object_.get(); }
 
   rt::Program& operator*() { return *program_; }
   rt::Program* operator->() { return program_.get(); }
@@ -25,6 +33,7 @@ class LoadedProgram {
   struct CloseLibrary {
     void operator()(void* handle) const;
   };
+  FileDescriptor object_;  // its number names the library, so no other may get it meanwhile
   std::unique_ptr<void, CloseLibrary> library_;  // closed after the program is gone
   std::unique_ptr<rt::Program> program_;
 };

@@ -1,5 +1,7 @@
 #include "running_program.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 namespace catchment::softswitch {
@@ -9,7 +11,12 @@ RunningProgram::RunningProgram(std::unique_ptr<LoadedProgram> program, StateMemo
       info_(std::make_shared<const ProgramInfo>((*program_)->info())),
       layout_((*program_)->layout()),
       memory_(memory),
-      arena_(memory, std::max(layout_.arena_bytes, StateMemory::kLine)) {}
+      arena_(memory, std::max(layout_.arena_bytes, StateMemory::kLine)),
+      bound_tables_(&memory),
+      bound_value_sets_(&memory),
+      bound_counters_(&memory),
+      bound_meters_(&memory),
+      register_sizes_(&memory) {}
 
 Result<std::unique_ptr<RunningProgram>> RunningProgram::start(
     std::unique_ptr<LoadedProgram> program, StateMemory& memory) {
@@ -56,28 +63,45 @@ void RunningProgram::make_tables() {
 }
 
 void RunningProgram::bind() {
-  std::vector<const rt::Table*> tables;
   for (const auto& table : tables_) {
-    tables.push_back(&table->view());
+    bound_tables_.push_back(&table->view());
   }
-  std::vector<const rt::Table*> value_sets;
   for (const auto& set : value_sets_) {
-    value_sets.push_back(&set->table->view());
+    bound_value_sets_.push_back(&set->table->view());
   }
-  std::vector<rt::Counter> counters;
-  for (auto& cells : counters_) {
-    counters.push_back({cells.data(), cells.size()});
+  for (const auto& cells : counters_) {
+    bound_counters_.push_back({cells.data(), cells.size()});
   }
-  std::vector<rt::Meter> meters;
   for (std::size_t i = 0; i < meters_.size(); ++i) {
-    meters.push_back({meters_[i].states.data(), meters_[i].states.size(),
-                      info_->meters[i].unit == CounterUnit::bytes});
+    bound_meters_.push_back({meters_[i].states.data(), meters_[i].states.size(),
+                             info_->meters[i].unit == CounterUnit::bytes});
   }
-  std::vector<std::uint64_t> sizes;
   for (const RegisterInfo& info : info_->registers) {
-    sizes.push_back(info.size);
+    register_sizes_.push_back(info.size);
   }
-  (*program_)->bind({tables, value_sets, counters, meters, sizes, arena_.data()});
+  (*program_)->bind(share().bindings());
+}
+
+SharedProgram RunningProgram::share() const {
+  SharedProgram out;
+  struct stat object{};
+  // What a program of its own externs keeps is in the switch alone.
+  if (!layout_.own_state && fstat(program_->descriptor(), &object) == 0) {
+    out.descriptor = program_->descriptor();
+    out.inode = object.st_ino;
+  }
+  out.tables = bound_tables_.data();
+  out.table_count = bound_tables_.size();
+  out.value_sets = bound_value_sets_.data();
+  out.value_set_count = bound_value_sets_.size();
+  out.counters = bound_counters_.data();
+  out.counter_count = bound_counters_.size();
+  out.meters = bound_meters_.data();
+  out.meter_count = bound_meters_.size();
+  out.register_sizes = register_sizes_.data();
+  out.register_count = register_sizes_.size();
+  out.arena = arena_.data();
+  return out;
 }
 
 Status RunningProgram::put_initial_entries() {
@@ -129,6 +153,15 @@ void RunningProgram::find_strays(StrayFinder& finder) const {
     finder.look_at("meter", meter.states.data(), meter.states.size() * sizeof *meter.states.data());
   }
   finder.look_at("registers", arena_.data(), arena_.size());
+  const SharedProgram shared = share();
+  finder.look_at("list of tables", shared.tables, shared.table_count * sizeof *shared.tables);
+  finder.look_at("list of value sets", shared.value_sets,
+                 shared.value_set_count * sizeof *shared.value_sets);
+  finder.look_at("list of counters", shared.counters,
+                 shared.counter_count * sizeof *shared.counters);
+  finder.look_at("list of meters", shared.meters, shared.meter_count * sizeof *shared.meters);
+  finder.look_at("sizes of registers", shared.register_sizes,
+                 shared.register_count * sizeof *shared.register_sizes);
 }
 
 void RunningProgram::set_down_ports(const DownPorts& down) {

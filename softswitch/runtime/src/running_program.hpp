@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "program_loader.hpp"
+#include "shared_state.hpp"
 #include "state_memory.hpp"
 #include "strays.hpp"
 #include "table_store.hpp"
@@ -50,6 +51,8 @@ class RunningProgram {
   /// Sets all registers to their initial values.
   void renew_registers();
   void set_down_ports(const DownPorts& down);
+  /// What another process needs to run the program, too.
+  [[nodiscard]] SharedProgram share() const;
   void find_strays(StrayFinder& finder) const;
 
  private:
@@ -79,6 +82,12 @@ class RunningProgram {
   std::vector<std::unique_ptr<ValueSetStore>> value_sets_;
   std::vector<StateArray<rt::CounterState>> counters_;
   std::vector<MeterStore> meters_;
+  // What the program is bound to, in the order of ProgramInfo's lists.
+  std::pmr::vector<const rt::Table*> bound_tables_;
+  std::pmr::vector<const rt::Table*> bound_value_sets_;
+  std::pmr::vector<rt::Counter> bound_counters_;
+  std::pmr::vector<rt::Meter> bound_meters_;
+  std::pmr::vector<std::uint64_t> register_sizes_;
 };
 
 }  // namespace catchment::softswitch

@@ -191,6 +191,8 @@ class Dataplane {
   /// What frames reach that does not lie in the state's own memory, in words; nothing, unless there
   /// is a bug. For tests.
   [[nodiscard]] std::vector<std::string> strays() const;
+  /// The state's memory, to be handed to who is let in; -1 unless the option in_callers is set.
+  [[nodiscard]] int state_descriptor() const;
   /// Bytes of the state's memory that are in use.
   [[nodiscard]] std::size_t state_bytes() const;
 

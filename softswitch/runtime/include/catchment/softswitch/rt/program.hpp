@@ -16,7 +16,7 @@
 namespace catchment::softswitch::rt {
 
 /// Changes whenever anything in rt/, description.hpp or entities.hpp changes shape.
-inline constexpr std::uint32_t kProgramAbi = 5;
+inline constexpr std::uint32_t kProgramAbi = 6;
 
 /// How the compiler packed a table's key; in the order of TableInfo::fields.
 struct TableLayout {
@@ -38,6 +38,7 @@ struct Layout {
   std::vector<TableLayout> value_sets;
   std::vector<RegisterLayout> registers;
   std::uint64_t arena_bytes = 0;
+  bool own_state = false;  // the program has externs of its own, which keep what they like
 };
 
 /// The control side's objects, in the order of ProgramInfo's lists; they outlive the program.
