@@ -33,6 +33,8 @@ const char* name_of(Outcome outcome) {
       return "busy";
     case Outcome::no_program:
       return "no program";
+    case Outcome::closed:
+      return "closed";
   }
   return "unknown";
 }

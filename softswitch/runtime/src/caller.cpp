@@ -99,16 +99,16 @@ Outcome Caller::lock_once(const timespec& until) const {
   GateState& gate = state_.gate;
   const int error = pthread_mutex_clocklock(&gate.mutex, CLOCK_MONOTONIC, &until);
   if (error == EOWNERDEAD) {
-    gate.soundness.store(Soundness::torn);
-    pthread_mutex_consistent(&gate.mutex);
+    note_death(gate);
   } else if (error != 0) {
     return Outcome::busy;
   }
-  if (gate.soundness.load(std::memory_order_relaxed) == Soundness::torn) {
-    unlock();
-    return Outcome::torn;
+  const Soundness soundness = gate.soundness.load(std::memory_order_relaxed);
+  if (soundness == Soundness::sound) {
+    return Outcome::ran;
   }
-  return Outcome::ran;
+  unlock();
+  return soundness == Soundness::torn ? Outcome::torn : Outcome::closed;
 }
 
 void Caller::unlock() const { pthread_mutex_unlock(&state_.gate.mutex); }

@@ -27,6 +27,7 @@ enum class Outcome : std::uint8_t {
   torn,        // somebody died in the middle of a frame: the switch has to repair the state first
   busy,        // somebody has had the lock for 50 ms
   no_program,  // none is loaded, or one that only the switch can run
+  closed,      // the switch has ended
 };
 
 class Caller final : private rt::Hooks {

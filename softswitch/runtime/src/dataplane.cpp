@@ -78,6 +78,8 @@ Dataplane::Impl::Impl(DataplaneOptions given)
   shared->random = random.get();
 }
 
+Dataplane::Impl::~Impl() { gate.close(); }
+
 void Dataplane::Impl::repair() {
   if (program != nullptr) {
     program->renew_registers();

@@ -16,6 +16,9 @@ namespace catchment::softswitch {
 class Dataplane::Impl final : public Packets, public rt::Hooks {
  public:
   explicit Impl(DataplaneOptions given);
+  ~Impl() override;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   void process(std::span<const rt::InputFrame> frames, std::vector<rt::OutFrame>& out) override;
   void sent(std::uint32_t port, std::uint64_t packets, std::uint64_t bytes,

@@ -46,10 +46,25 @@ GateState::GateState() {
   check(error, "cannot make the data plane's lock");
 }
 
+void note_death(GateState& state) {
+  Soundness before = Soundness::sound;
+  state.soundness.compare_exchange_strong(before, Soundness::torn);
+  pthread_mutex_consistent(&state.mutex);
+}
+
+void Gate::close() {
+  state_.soundness.store(Soundness::closed);
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += 1;
+  if (pthread_mutex_clocklock(&state_.mutex, CLOCK_MONOTONIC, &until) == 0) {
+    unlock();
+  }
+}
+
 void Gate::lock() {
   if (const int error = pthread_mutex_lock(&state_.mutex); error == EOWNERDEAD) {
-    state_.soundness.store(Soundness::torn);
-    pthread_mutex_consistent(&state_.mutex);
+    note_death(state_);
   } else {
     check(error, "cannot take the data plane's lock");
   }

@@ -14,13 +14,14 @@ namespace catchment::softswitch {
 /// Whether registers are what whole frames have left.
 enum class Soundness : std::uint32_t {
   sound,
-  torn,  // somebody died with the lock: nobody runs a frame before all registers are new
+  torn,    // somebody died with the lock: nobody runs a frame before all registers are new
+  closed,  // the switch has ended
 };
 
 /// What lies in the state's memory, one for each data plane.
 struct GateState {
   GateState();
-  ~GateState() { pthread_mutex_destroy(&mutex); }
+  ~GateState() = default;  // others may still look at it: the mutex stays one
   GateState(const GateState&) = delete;
   GateState& operator=(const GateState&) = delete;
 
@@ -30,6 +31,8 @@ struct GateState {
   std::atomic<Soundness> soundness{Soundness::sound};
 };
 
+/// Notes that the last owner of the mutex died with it; for the new one.
+void note_death(GateState& state);
 /// Whether fewer control calls have entered than had arrived.
 inline bool missing(const GateState& state, std::uint32_t arrived) {
   return static_cast<std::int32_t>(arrived - state.entered.load()) > 0;
@@ -49,6 +52,10 @@ class Gate {
   /// `repair` sets all registers to their initial values; it is called with the lock.
   Gate(GateState& state, std::function<void()> repair)
       : state_(state), repair_(std::move(repair)) {}
+
+  /// The end of the state: nobody runs a frame from now on. Waits for one that is being run, but
+  /// not for long.
+  void close();
 
   /// The lock of one control call. Inside a Hold of the same thread it has nothing to do.
   class Control {

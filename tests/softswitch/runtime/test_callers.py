@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import pytest
 from caller_process import CallerProcess
 
 from catchment.softswitch.build import BuiltProgram, build
+from catchment.softswitch.entry import Match
 from catchment.softswitch.inprocess import Switch
 
 CELLS = 256
@@ -75,8 +77,8 @@ def change(switches: tuple[Switch, ...], rng: random.Random, step: int) -> None:
             case 1:
                 switch.insert("lpm_t", {"hdr.probe.address": (step << 8, 24)}, "set_lpm", value=value)
             case 2:
-                keys = {"hdr.probe.kind": (0x0101, 0xFFFF), "hdr.probe.number": number}
-                switch.insert("ternary_t", keys, "set_ternary", priority=step, value=value)
+                mixed: dict[str, Match] = {"hdr.probe.kind": (0x0101, 0xFFFF), "hdr.probe.number": number}
+                switch.insert("ternary_t", mixed, "set_ternary", priority=step, value=value)
             case 3:
                 switch.insert("range_t", {"hdr.probe.number": (0, number)}, "set_range", priority=step, value=value)
             case 4:
@@ -162,6 +164,15 @@ def test_nobody_waits_long_for_a_stopped_owner(switch: Switch, callers: list[Cal
     assert one.answer() == "ran"
     assert two.inject(1, frame(5, cell=4))[0] == "ran"
     assert switch.read_registers("first")[3:5] == [9, 5]
+
+
+def test_a_switch_that_has_ended_runs_nothing_in_its_callers(pairs: BuiltProgram) -> None:
+    switch = Switch(pairs, in_callers=True)
+    with CallerProcess(switch) as caller:
+        assert caller.inject(1, frame(5))[0] == "ran"
+        del switch
+        gc.collect()
+        assert caller.inject(1, frame(5)) == ("closed", [], [])
 
 
 def test_callers_killed_at_any_moment_leave_whole_frames_or_none(switch: Switch, rng: random.Random) -> None:
