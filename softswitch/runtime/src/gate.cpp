@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <ctime>
 #include <system_error>
@@ -19,6 +20,8 @@ void check(int error, const char* what) {
   }
 }
 
+constexpr int kLastLooks = 100;
+constexpr auto kLastPause = std::chrono::milliseconds(10);
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// Sleeping and waking across processes, which std::atomic does within one only. False: it is too
@@ -54,11 +57,16 @@ void note_death(GateState& state) {
 
 void Gate::close() {
   state_.soundness.store(Soundness::closed);
-  timespec until{};
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += 1;
-  if (pthread_mutex_clocklock(&state_.mutex, CLOCK_MONOTONIC, &until) == 0) {
-    unlock();
+  for (int looks = 0; looks < kLastLooks; ++looks) {
+    const int error = pthread_mutex_trylock(&state_.mutex);
+    if (error == EOWNERDEAD) {
+      note_death(state_);
+    }
+    if (error != EBUSY) {
+      unlock();
+      return;
+    }
+    std::this_thread::sleep_for(kLastPause);
   }
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kLargestAlignment = 1024;
 constexpr std::size_t kMostBytes = std::size_t{1} << 36;
 constexpr std::size_t kLeastBytes = std::size_t{1} << 28;
 constexpr std::size_t kSharedBytes = std::size_t{1} << 34;
-/// Where shared memory lies: below all position-independent executables, above all heaps of others,
+/// Addresses of shared memory: below all position-independent executables, above heaps of others,
 /// and where sanitizers have nothing of their own.
 constexpr std::uintptr_t kFirstBase = 0x5500'0000'0000;
 constexpr std::uintptr_t kLastBase = 0x5550'0000'0000;

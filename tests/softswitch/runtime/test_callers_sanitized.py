@@ -1,0 +1,71 @@
+"""Shared state under the sanitizers: its tests with those of addresses and behaviour, threads with the third."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sanitizers import runtime
+
+from catchment.checkout import ROOT
+from catchment.softswitch.build import build
+
+HERE = Path(__file__).parent
+BUILD = ROOT / "build" / "sanitize"
+TESTS = ["test_callers.py", "test_shared_state.py", "test_state_memory.py"]
+# The data plane, without ports.
+WITHOUT = {"port", "ring", "packet", "fault", "link", "send", "segment", "shm", "udp", "super", "datagram", "ethernet"}
+ROUNDS = 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_no_sanitizer_finding_in_callers() -> None:
+    for name in ("pairs.p4", "../server/kinds.p4", "../server/extras.p4"):
+        build(HERE / name)  # by a compiler without the sanitizers
+    build(HERE / "../externs/bloom.p4", externs=HERE / "../externs/bloom.hpp")
+    configure: list[str | Path] = [
+        *("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"),
+        *("-DCATCHMENT_SANITIZE=ON", f"-DPython_EXECUTABLE={sys.executable}"),
+    ]
+    subprocess.run(configure, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "_softswitch"], check=True, capture_output=True)
+    environment = os.environ | {
+        "CATCHMENT_NATIVE_DIR": str(BUILD),
+        "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libubsan.so')} {runtime('libstdc++.so')}",
+        "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter itself never frees all
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", *(str(HERE / name) for name in TESTS)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-8000:]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_no_race_between_frames_control_calls_and_programs(tmp_path: Path) -> None:
+    program = build(HERE / "pairs.p4")
+    table, action = program.p4info.tables[0], next(a for a in program.p4info.actions if a.params)
+    runtime_folder = ROOT / "softswitch" / "runtime"
+    sources = [
+        source for source in sorted((runtime_folder / "src").glob("*.cpp")) if not WITHOUT & set(source.stem.split("_"))
+    ]
+    includes = [f"-I{folder}" for folder in (runtime_folder / "include", ROOT / "common" / "include")]
+    flags = ["-std=c++20", "-O1", "-g", "-fsanitize=thread", "-pthread", *includes]
+    binary = tmp_path / "state-threads"
+    subprocess.run(["g++", *flags, HERE / "state_threads.cpp", *sources, "-ldl", "-o", binary], check=True)
+    numbers = [table.preamble.id, action.preamble.id, table.match_fields[0].id, action.params[0].id]
+    run = subprocess.run(
+        [binary, program.shared_object, str(ROUNDS), *map(str, numbers)], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (0, f"{2 * ROUNDS} frames, 0 strays\n"), run.stderr[-6000:]
+    assert "WARNING: ThreadSanitizer" not in run.stderr, run.stderr[-6000:]
