@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from catchment.controlplane.controller.core import Controller
@@ -44,7 +45,7 @@ class Members:
         self._controller = controller
         self._timing = controller.settings.timing
         self._catching_up: dict[JobWatch, asyncio.Task[None]] = {}
-        self._splitting: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._inquiries: WeakKeyDictionary[JobWatch, tuple[float, asyncio.Task[Verdict]]] = WeakKeyDictionary()
 
     async def join(self, job: str, host: str, token: str) -> Joined:
@@ -118,6 +119,15 @@ class Members:
         _log.info("job %s: %s has left", watch.record.group.name, seat.host)
         watch.announce()
 
+    async def give_up(self, watch: JobWatch, seat: Seat, cause: str) -> None:
+        """A member's host cannot go on: it counts as lost at once, as if it had fallen silent."""
+        watch.roster.give_up(seat.host)
+        text = f"{seat.host} is lost: {cause}"
+        _log.warning("job %s: %s", watch.record.group.name, text)
+        watch.trouble(f"member {seat.host}", text)
+        # Whoever says so may end meanwhile; the generations are replaced all the same.
+        await asyncio.shield(self._under_way(self._lose(watch, text)))
+
     async def report(self, watch: JobWatch, seat: Seat, stalls: Sequence[str]) -> Verdict:
         """A member reports a stall: say which members or switches are missing, and tell all members."""
         verdict = await self._judge(watch)
@@ -147,9 +157,7 @@ class Members:
         gathering = watch.splits.choose(call, seat.host, choice)
         if len(gathering.choices) == len(workers):
             choices = watch.splits.close(call)
-            task = asyncio.create_task(self._split(watch, epoch, call, choices, gathering.outcome))
-            self._splitting.add(task)
-            task.add_done_callback(self._splitting.discard)
+            self._under_way(self._split(watch, epoch, call, choices, gathering.outcome))
         try:
             async with asyncio.timeout(timeout):
                 return await asyncio.shield(gathering.outcome)
@@ -161,6 +169,13 @@ class Members:
             ) from None
         finally:
             watch.splits.withdraw(call, seat.host, gathering)
+
+    def _under_way(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task that is kept until it is done, whoever waits for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _split(
         self,

@@ -109,6 +109,12 @@ class Roster:
             seat.presence = Presence.LEFT
         return seat
 
+    def give_up(self, host: str) -> None:
+        """Note that a member is lost, as somebody on its host says."""
+        seat = self._seat(host)
+        if seat.presence is Presence.JOINED:
+            seat.presence = Presence.LOST
+
     def excuse(self, late: float, now: float) -> None:
         """Count `late` seconds, in which the controller did not listen to any member, as no member's silence."""
         for seat in self.seats.values():

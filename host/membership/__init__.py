@@ -11,9 +11,10 @@ from catchment.host.membership.errors import MembershipError
 
 if TYPE_CHECKING:
     from catchment.host.membership.credentials import Credentials
+    from catchment.host.membership.guest import Guest
     from catchment.host.membership.member import Membership
 
 # They need gRPC, which a host without a controller would import for nothing.
-__getattr__ = _lazy_exports(__name__, {"Credentials": "credentials", "Membership": "member"})
+__getattr__ = _lazy_exports(__name__, {"Credentials": "credentials", "Guest": "guest", "Membership": "member"})
 
-__all__ = ["Credentials", "Description", "Endpoints", "Membership", "MembershipError"]
+__all__ = ["Credentials", "Description", "Endpoints", "Guest", "Membership", "MembershipError"]

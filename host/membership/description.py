@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -77,6 +77,21 @@ class Description:
             local, switch, streams, epoch, message.port, message.rail, message.part,
             {inner.part: cls.of(inner, epoch) for inner in message.parts}, message.rate, message.switch_name,
         )  # fmt: skip
+
+    def as_member(self) -> dict[str, Any]:
+        """The same of this part alone as a job file has it: what `Communicator.of_job` takes."""
+        optional = {"rail": self.rail, "rate": self.rate, "switch_name": self.switch_name, "port": self.port}
+        return {
+            "job": self.job,
+            "kind": self.kind,
+            "host": self.host,
+            "role": self.role,
+            "wid": self.wid,
+            "local": list(self.local),
+            "switch": list(self.switch),
+            **{key: value for key, value in optional.items() if value},
+            **{name: asdict(stream) for name, stream in self.streams.items()},
+        }
 
     def open_reducer(self, *, timeout: float, window: int | None = None, **options: Any) -> AllReducer:
         """An all-reducer for this part of a job on p4sgd.p4; further arguments and errors as `AllReducer`.

@@ -122,6 +122,11 @@ class Membership:
         return self._description.epoch
 
     @property
+    def session(self) -> str:
+        """The secret that names this member to the controller, for other processes of its host (`Guest`)."""
+        return self._session
+
+    @property
     def trouble(self) -> str:
         """Which members or switches the controller says are missing; empty when all is well."""
         return self._trouble

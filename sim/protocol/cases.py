@@ -32,6 +32,14 @@ def _rails(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
     return Case(name, "rails.pml", holds, {"W": 2, "U": 2, "OPS": 1, **defines}, search)
 
 
+def _three(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
+    return Case(name, "tree.pml", holds, {"DEPTH": 3, **defines}, search)
+
+
+def _slots_three(name: str, holds: bool, search: str = "dfs", **defines: int) -> Case:
+    return Case(name, "slots_tree.pml", holds, {"DEPTH": 3, **defines}, search)
+
+
 REDUCE, CLOCKED = 1, 2
 
 CASES: tuple[Case, ...] = (
@@ -61,6 +69,13 @@ CASES: tuple[Case, ...] = (
     Case("tree, all-reduce, leaf restart", "tree.pml", True, {"RL": 1}),
     Case("tree, reduce", "tree.pml", True, {"MODE": REDUCE, "S": 4}),
     Case("tree, reduce, leaf and spine restart", "tree.pml", True, {"MODE": REDUCE, "RL": 1, "RS": 1}),
+    _three("tree of three levels, all-reduce", True),
+    _three("tree of three levels, all-reduce, no endless loop", True, search="np", T=1, S=2),
+    _three("tree of three levels, all-reduce, restart below", True, T=1, S=2, RL=1),
+    _three("tree of three levels, all-reduce, restart in the middle", True, T=1, RM=1),
+    _three("tree of three levels, all-reduce, restart of the top", True, T=1, S=2, RS=1),
+    _three("tree of three levels, reduce", True, MODE=REDUCE, S=4),
+    _three("tree of three levels, reduce, restart in the middle", True, MODE=REDUCE, RM=1),
     _slots("slots", True),
     _slots("slots, no endless loop", True, search="np"),
     _slots("slots, three workers", True, W=3, S=3),
@@ -78,6 +93,12 @@ CASES: tuple[Case, ...] = (
     Case("slots on a tree, rounds bounded, far rounds", "slots_tree.pml", True, {"BOUND": 1, "FAR": 1}),
     Case("slots on a tree, bounded, leaf restart", "slots_tree.pml", True, {"S": 2, "BOUND": 1, "RL": 1, "FAR": 1}),
     Case("slots on a tree, bounded, top restart", "slots_tree.pml", True, {"S": 2, "BOUND": 1, "RS": 1}),
+    _slots_three("slots on three levels", True),
+    _slots_three("slots on three levels, no endless loop", True, search="np"),
+    _slots_three("slots on three levels, restart below", True, S=2, RL=1),
+    _slots_three("slots on three levels, restart in the middle", True, S=2, RM=1),
+    _slots_three("slots on three levels, restart of the top", True, S=2, RS=1),
+    _slots_three("slots on three levels, rounds bounded, far rounds", True, S=2, BOUND=1, FAR=1),
     _rails("rails, a rail fails and returns", True, OPS=2),
     _rails("rails, three vectors", True, U=3),
     Case("rails, rounds while a rail fails and the other is late", "rail_rounds.pml", True),
@@ -101,6 +122,10 @@ CASES: tuple[Case, ...] = (
     Case("mutant: leaf ignores missing heartbeats", "tree.pml", False, {"MUT": 2, "RL": 1}),
     Case("mutant: leaf sends an unfinished sum", "tree.pml", False, {"MUT": 3}),
     Case("mutant: leaf acknowledges by itself", "tree.pml", False, {"MUT": 4}),
+    _three("mutant: middle keeps its sum on a duplicate", False, T=1, S=2, MUT=1, AT=1),
+    _three("mutant: middle ignores missing heartbeats", False, T=1, S=2, MUT=2, AT=1, RL=1, RM=1),
+    _three("mutant: middle sends an unfinished sum", False, MUT=3, AT=1),
+    _three("mutant: middle acknowledges by itself", False, T=1, S=2, MUT=4, AT=1),
     _slots("mutant: slot with one parity bit", False, T=1, MUT=1),
     _slots("mutant: any confirmation of the slot is taken", False, MUT=2),
     _slots("mutant: a slot is used again before the confirmation", False, MUT=3),
@@ -119,6 +144,11 @@ CASES: tuple[Case, ...] = (
     Case(
         "mutant: a leaf keeps a slot that a far round took", "slots_tree.pml", False, {"BOUND": 1, "FAR": 1, "MUT": 6}
     ),
+    _slots_three("mutant: middle sends an unfinished sum of slots", False, MUT=1, AT=1),
+    _slots_three("mutant: middle keeps its sum of slots on a duplicate", False, MUT=2, AT=1),
+    _slots_three("mutant: middle confirms by itself", False, MUT=3, AT=1),
+    _slots_three("mutant: middle keeps its acknowledgement on a duplicate", False, MUT=4, AT=1),
+    _slots_three("mutant: the bound in the middle leaves no room", False, BOUND=1, MUT=5, AT=1),
     _rails("mutant: a rank sends again what its array holds", False, MUT=1),
     _rails("mutant: a rank forgets a vector when it has the sum itself", False, MUT=2),
     _rails("mutant: a verdict counts from a rank's own number on", False, MUT=3),

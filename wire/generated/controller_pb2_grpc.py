@@ -94,6 +94,11 @@ class ControllerStub:
                 request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
                 response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
                 _registered_method=True)
+        self.GiveUp = channel.unary_unary(
+                '/catchment.v1.Controller/GiveUp',
+                request_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.SerializeToString,
+                response_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+                _registered_method=True)
 
 
 class ControllerServicer:
@@ -179,6 +184,13 @@ class ControllerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GiveUp(self, request, context):
+        """The member's host has lost one of several processes, and cannot go on: the member is lost at once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControllerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -240,6 +252,11 @@ def add_ControllerServicer_to_server(servicer, server):
             'Leave': grpc.unary_unary_rpc_method_handler(
                     servicer.Leave,
                     request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.FromString,
+                    response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
+            ),
+            'GiveUp': grpc.unary_unary_rpc_method_handler(
+                    servicer.GiveUp,
+                    request_deserializer=catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.FromString,
                     response_serializer=catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.SerializeToString,
             ),
     }
@@ -566,6 +583,33 @@ class Controller:
             target,
             '/catchment.v1.Controller/Leave',
             catchment_dot_wire_dot_generated_dot_controller__pb2.SessionName.SerializeToString,
+            catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GiveUp(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/catchment.v1.Controller/GiveUp',
+            catchment_dot_wire_dot_generated_dot_controller__pb2.GiveUpRequest.SerializeToString,
             catchment_dot_wire_dot_generated_dot_controller__pb2.Empty.FromString,
             options,
             channel_credentials,

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, final
+from typing import Final, Protocol, TypeVar, final
 
 from catchment.host.collectives import ABSENT, CollectiveError, Communicator, Scaling
 from catchment.host.membership import Credentials, Description, Membership, MembershipError
@@ -16,6 +16,67 @@ from catchment.host.torch.distributed.settings import ControllerAccess
 
 _LOG: Final = logging.getLogger("catchment.torch")
 _POLL_SECONDS: Final = 0.5
+
+
+def join(access: ControllerAccess, size: int, timeout: float) -> Membership:
+    """Join a job of `size` workers for this host.
+
+    Raises:
+        CollectiveError: kind ``system``: the controller refuses or does not answer; ``argument``: the job is of
+            another kind or size.
+    """
+    try:
+        member = Membership.join(
+            controller=access.address,
+            job=access.job,
+            host=access.host,
+            token=access.token,
+            credentials=Credentials.of(access.certificates, access.host),
+            timeout=timeout,
+        )
+    except MembershipError as error:
+        raise unavailable(error) from None
+    description = member.description
+    if description.role != "peer" or any(stream.workers != size for stream in description.streams.values()):
+        member.leave()
+        workers = max(stream.workers for stream in description.streams.values())
+        raise CollectiveError(
+            f"job {description.job} is of kind {description.kind} with {workers} workers, and there are ranks on {size}"
+            " hosts",
+            kind="argument",
+            hint=f"create it with --kind allreduce and {size} workers",
+        )
+    return member
+
+
+class _Closable(Protocol):
+    """What takes part in a job for an epoch."""
+
+    def close(self, linger: float) -> None:
+        """End it."""
+
+
+_Part = TypeVar("_Part", bound=_Closable)
+
+
+def settled(member: Membership, make: Callable[[Description], _Part], timeout: float) -> _Part:
+    """What `make` gives of the epoch that every member has come to, for which there are `timeout` seconds.
+
+    Raises:
+        MembershipError: a member has not come, or the membership has ended.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        part = member.take(make)
+        while not member.superseded():
+            try:
+                member.wait_complete(_POLL_SECONDS)
+            except MembershipError:
+                if member.error is not None or time.monotonic() > deadline:
+                    raise
+            else:
+                return part
+        part.close(0.0)
 
 
 @final
@@ -31,55 +92,27 @@ class ControllerSeat:
         self.name = access.job
         self._absent = absent
         self._timeout = timeout
-        try:
-            self._member = Membership.join(
-                controller=access.address,
-                job=access.job,
-                host=access.host,
-                token=access.token,
-                credentials=Credentials.of(access.certificates, access.host),
-                timeout=timeout,
-            )
-        except MembershipError as error:
-            raise _unavailable(error) from None
-        description = self._member.description
-        if description.role != "peer" or any(stream.workers != size for stream in description.streams.values()):
-            self._member.leave()
-            workers = max(stream.workers for stream in description.streams.values())
-            raise CollectiveError(
-                f"job {description.job} is of kind {description.kind} with {workers} workers, the group has {size}",
-                kind="argument",
-                hint=f"create it with --kind allreduce and {size} workers",
-            )
-        self.address = description.local[0]
+        self._member = join(access, size, timeout)
+        self.address = self._member.description.local[0]
         self._left = threading.Event()
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`. Waits until every member is there, in the same generations."""
-        deadline = time.monotonic() + self._timeout
         try:
-            while True:
-                communicator = self._member.take(
-                    lambda description: Communicator.of_description(
-                        description, timeout=timeout, scaling=scaling, absent=self._absent
-                    )
-                )
-                while not self._member.superseded():
-                    try:
-                        self._member.wait_complete(_POLL_SECONDS)
-                    except MembershipError:
-                        if self._member.error is not None or time.monotonic() > deadline:
-                            raise
-                    else:
-                        return communicator
-                communicator.close(0.0)
+            return settled(
+                self._member,
+                lambda description: Communicator.of_description(
+                    description, timeout=timeout, scaling=scaling, absent=self._absent
+                ),
+                self._timeout,
+            )
         except MembershipError as error:
             self._member.leave()
-            raise _unavailable(error) from None
+            raise unavailable(error) from None
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""
-        _watch(self._member, self._left, lost)
+        watch_membership(self._member, self._left, lost)
 
     def leave(self) -> None:
         """See `Seat`."""
@@ -129,7 +162,7 @@ class PartSeat:
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
         """See `Seat`."""
-        _watch(self._member, self._left, lost)
+        watch_membership(self._member, self._left, lost)
 
     def leave(self) -> None:
         """See `Seat`."""
@@ -140,7 +173,7 @@ class PartSeat:
         return self._whole.part(agreement)
 
 
-def _watch(member: Membership, left: threading.Event, lost: Callable[[Loss], None]) -> None:
+def watch_membership(member: Membership, left: threading.Event, lost: Callable[[Loss], None]) -> None:
     """Call `lost`, from a thread, when the generations that `member` works in are replaced; until `left` is set."""
 
     def listen() -> None:
@@ -156,5 +189,6 @@ def _watch(member: Membership, left: threading.Event, lost: Callable[[Loss], Non
     threading.Thread(target=listen, name="catchment-peers", daemon=True).start()
 
 
-def _unavailable(error: MembershipError) -> CollectiveError:
+def unavailable(error: MembershipError) -> CollectiveError:
+    """The error of a controller that refuses or does not answer."""
     return CollectiveError(str(error), kind="system", hint="see `catchment doctor`")

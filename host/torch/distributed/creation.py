@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch.distributed as dist
 
 from catchment.host.collectives import CollectiveError
-from catchment.host.torch.distributed import local_seat, shared_host
+from catchment.host.torch.distributed import file_host, local_seat
 from catchment.host.torch.distributed.agreement import Agreement
 from catchment.host.torch.distributed.companion import Companion
 from catchment.host.torch.distributed.file_seat import FileSeat, RailChoice
@@ -118,9 +118,15 @@ def _open(
 
 def _seat(agreement: Agreement, settings: Settings) -> Seat:
     if settings.controller is not None:
-        from catchment.host.torch.distributed.controller_seat import ControllerSeat  # noqa: PLC0415  it needs gRPC
+        from catchment.host.torch.distributed import controlled_host  # noqa: PLC0415  it needs gRPC
 
-        return ControllerSeat(settings.controller, size=agreement.size, timeout=_JOIN_SECONDS, absent=settings.absent)
+        return controlled_host.take(
+            agreement,
+            settings.controller,
+            timeout=_JOIN_SECONDS,
+            absent=settings.absent,
+            command=settings.local_switch,
+        )
     if settings.job is not None:
         seat = FileSeat.of(
             settings.job,
@@ -131,5 +137,5 @@ def _seat(agreement: Agreement, settings: Settings) -> Seat:
             choice=RailChoice(settings.rails, settings.rail_policy),
         )
         whole = len(seat.workers) == agreement.size
-        return seat if whole else shared_host.take(agreement, seat, settings.local_switch)
+        return seat if whole else file_host.take(agreement, seat, settings.local_switch)
     return local_seat.take(agreement, settings.local_switch)

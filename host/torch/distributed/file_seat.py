@@ -31,6 +31,7 @@ class FileSeat:
     Attributes:
         host: this host's name in the job.
         member: what it needs.
+        job: of the file.
 
     Args:
         job: of the file.
@@ -47,7 +48,7 @@ class FileSeat:
         self.address = str(of_first(member, "local")[0])
         self.host = host
         self.member = member
-        self._job = job
+        self.job = job
         self._absent = absent
         self._choice = choice
 
@@ -73,11 +74,11 @@ class FileSeat:
     @property
     def workers(self) -> list[str]:
         """The hosts of the job."""
-        return self._job.workers
+        return self.job.workers
 
     def with_member(self, member: Member) -> Self:
         """The same place for a group that needs something else."""
-        return type(self)(self._job, self.host, member, self._absent, self._choice)
+        return type(self)(self.job, self.host, member, self._absent, self._choice)
 
     def open(self, *, timeout: float, scaling: Scaling) -> Communicator:
         """See `Seat`."""
@@ -94,7 +95,7 @@ class FileSeat:
 
     def part(self, agreement: Agreement) -> FileSeat | None:
         """See `Seat`: a part of the job that has exactly the workers of the ranks, such as `--grid` makes."""
-        label = self._job.take_part(agreement.of_all("hosts", self.host))
+        label = self.job.take_part(agreement.of_all("hosts", self.host))
         if any(other != label for other in agreement.of_all("labels", label)) or label is None:
             return None
-        return FileSeat(self._job, self.host, self._job.part(self.host, label), self._absent)
+        return FileSeat(self.job, self.host, self.job.part(self.host, label), self._absent)

@@ -61,6 +61,7 @@ class JobFile:
                 f"the job of {path} is on several rails and has {len(workers)} workers, the group {size} ranks",
                 "on several rails each host is one rank; create the job with --rail for more",
             )
+        self._all_parts = dict(self._parts)
         self.name = str(document.get("name", path))
         self._path = path
         self._size = size
@@ -104,6 +105,10 @@ class JobFile:
                 self._advice([index for index, host in enumerate(self.workers) if host in wanted]),
             )
         return label
+
+    def labels_of(self, hosts: Sequence[str]) -> list[str]:
+        """Labels of all parts that have exactly these workers, given or not, in the order of the file."""
+        return [label for label, workers in self._all_parts.items() if workers == frozenset(hosts)]
 
     def part(self, host: str, label: str) -> Member:
         """What a host needs in a part."""

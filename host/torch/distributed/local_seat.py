@@ -132,12 +132,16 @@ class LocalSeat:
 
         def own(loss: Loss) -> None:
             ranks = [self._ranks.index(rank) for rank in loss.ranks if rank in self._ranks]
-            if loss.kind != "missing":
+            if loss.kind != "missing" or not loss.ranks:
                 lost(loss)
             elif ranks:
                 lost(Loss(f"the process of rank {ranks[0]} has ended", ranks))
 
         self._switch.watch(self._group, own)
+
+    def tell(self, text: str) -> None:
+        """Tell the other processes on the switch of a loss."""
+        self._switch.tell(text)
 
     def part(self, agreement: Agreement) -> LocalSeat:
         """See `Seat`: a group of its own on the same switch, or on another where that has no room."""

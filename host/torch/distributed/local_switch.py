@@ -94,6 +94,11 @@ class LocalSwitch:
         """Say that this process has attached to its port."""
         self._send({"attached": True})
 
+    def tell(self, text: str) -> None:
+        """Tell every other process on the switch of a loss; nothing happens if the switch has ended."""
+        with contextlib.suppress(OSError):
+            self._send({"tell": text})
+
     def watch(self, name: str, lost: Callable[[Loss], None]) -> None:
         """Call `lost`, from a thread of this connection, for every rank of the switch that is gone, or for the switch.
 
@@ -139,6 +144,8 @@ class LocalSwitch:
             while (message := self._next()) is not None:
                 if "made" in message:
                     self._answers.put(message)
+                elif "told" in message:
+                    self._tell(Loss(str(message["told"])))
                 elif "ended" in message:
                     self._tell(Loss(message["ended"], kind="unreachable"))
                 elif "lost" in message:

@@ -2,60 +2,102 @@
 
 from __future__ import annotations
 
-import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from catchment.host.collectives import CollectiveError, Communicator, Scaling
 from catchment.host.torch.distributed import local_seat, switch_command
 from catchment.host.torch.distributed.agreement import Agreement
-from catchment.host.torch.distributed.file_seat import FileSeat
+from catchment.host.torch.distributed.job_file import Member
 from catchment.host.torch.distributed.local_seat import LocalSeat
 from catchment.host.torch.distributed.seat import Loss, Seat
+from catchment.wire.generated.constants import MAX_WORKERS
 
-_LOG: Final = logging.getLogger("catchment.torch")
 _GROUP: Final = "job"
 
 
-def take(agreement: Agreement, seat: FileSeat, command: str | None) -> Seat:
-    """A place for this rank in a job with fewer workers than there are ranks, which all ranks of the group ask for.
+class HostJob(Protocol):
+    """A host's place in a job, which the ranks on the host share."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the job."""
+
+    @property
+    def host(self) -> str:
+        """This host's name there."""
+
+    @property
+    def address(self) -> str | None:
+        """This host's IPv4 address in the job's network."""
+
+    @property
+    def member(self) -> Member:
+        """What the host needs as one worker."""
+
+    def alone(self, member: Member) -> Seat:
+        """The host's place for a rank that no other shares it with, which needs `member`."""
+
+    def part(self, agreement: Agreement) -> HostJob | None:
+        """This host's place in a job of some ranks' hosts, all of which call this; None on all: the log says why.
+
+        Args:
+            agreement: of these ranks.
+        """
+
+    def watch(self, lost: Callable[[Loss], None]) -> None:
+        """Call `lost`, from a thread, for a loss that this process learns of as the first on its host."""
+
+    def give_up(self, cause: str) -> None:
+        """Tell the other hosts that this one has lost a rank; may take seconds."""
+
+    def spread(self, loss: Loss) -> None:
+        """End the job's parts with it."""
+
+    def leave(self) -> None:
+        """Give the place up in order; again: nothing happens."""
+
+
+def take(agreement: Agreement, job: HostJob, command: str | None) -> Seat:
+    """A place for this rank in a job whose workers are the ranks' hosts, which all ranks of the group ask for.
 
     Ranks are workers in the order of the job's hosts, and on a host in the order of the ranks. A rank that is alone on
     its host takes the host's place itself; where there are more, the first of them starts a switch in it.
 
     Args:
         agreement: of the ranks.
-        seat: of this rank's host.
+        job: this rank's host in it.
         command: starts a switch; the installed one unless given.
 
     Raises:
-        CollectiveError: kind ``argument``: a host of the job has no rank; ``system``: a host's switch does not start.
+        CollectiveError: kind ``argument``: too many ranks; ``system``: a host's switch does not start.
     """
-    hosts = agreement.of_all("hosts", seat.host)
-    empty = [worker for worker in seat.workers if worker not in hosts]
-    if empty:
+    if agreement.size > MAX_WORKERS:
         raise CollectiveError(
-            f"the job of {len(seat.workers)} hosts has no rank on {', '.join(empty)}",
+            f"job {job.name} has {agreement.size} ranks on its hosts",
             kind="argument",
-            hint=f"start ranks on every host of the job; there are some on {', '.join(dict.fromkeys(hosts))}",
+            hint=f"start {MAX_WORKERS} at most",
         )
-    places = sorted(range(len(hosts)), key=lambda rank: (seat.workers.index(hosts[rank]), rank))
-    here = [rank for rank in places if hosts[rank] == seat.host]
+    wid = int(job.member["wid"])
+    hosts = agreement.of_all("places of hosts", [wid, job.host])
+    places = sorted(range(agreement.size), key=lambda rank: (hosts[rank][0], rank))
+    here = [rank for rank in places if hosts[rank][0] == wid]
     first, own = here[0], here.index(agreement.rank)
     started: dict[str, Any] = {}
     if own == 0 and len(here) > 1:
-        started = _start(len(here), command, seat.member)
+        started = _start(len(here), command, job.member)
     said = agreement.of_all("switches of hosts", started)
     failed = {rank: one["failed"] for rank, one in enumerate(said) if "failed" in one}
     if failed:
         rank, why = next(iter(failed.items()))
-        raise CollectiveError(f"{hosts[rank]}: {why['message']}", kind="system", hint=why["hint"], peers=(rank,))
-    member = _among_all(said[first]["members"][own] if len(here) > 1 else seat.member, agreement, places)
+        raise CollectiveError(f"{hosts[rank][1]}: {why['message']}", kind="system", hint=why["hint"], peers=(rank,))
+    member = _among_all(said[first]["members"][own] if len(here) > 1 else job.member, agreement, places)
     if len(here) == 1:
-        return seat.with_member(member)
+        return SharedHostSeat(job, job.alone(member), command)
     switch = local_seat.connect(said[first]["socket"], own)
-    ranks = [here.index(rank) if rank in here else -1 for rank in range(len(hosts))]
-    return SharedHostSeat(seat, LocalSeat(switch, _GROUP, member, ranks, command), command)
+    ranks = [here.index(rank) if rank in here else -1 for rank in range(agreement.size)]
+    return SharedHostSeat(job, LocalSeat(switch, _GROUP, member, ranks, command), command)
 
 
 def _start(ranks: int, command: str | None, member: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,18 +116,18 @@ def _among_all(member: Mapping[str, Any], agreement: Agreement, places: Sequence
 
 @final
 class SharedHostSeat:
-    """A rank's place behind the switch of its host.
+    """A rank's place in a job that has a place for its host.
 
     Args:
-        whole: the host's place in the job.
-        own: the rank's place on the host's switch.
+        job: the host's place in it.
+        own: the rank's place on the host's switch, or the host's own where no other rank shares it.
         command: starts another switch on the host, where it has none with room; the installed one unless given.
     """
 
-    def __init__(self, whole: FileSeat, own: LocalSeat, command: str | None) -> None:
-        self.name = whole.name
-        self.address = whole.address
-        self._whole = whole
+    def __init__(self, job: HostJob, own: Seat, command: str | None) -> None:
+        self.name = job.name
+        self.address = job.address
+        self._job = job
         self._own = own
         self._command = command
 
@@ -94,17 +136,33 @@ class SharedHostSeat:
         return self._own.open(timeout=timeout, scaling=scaling)
 
     def watch(self, lost: Callable[[Loss], None]) -> None:
-        """See `Seat`. The ranks of this host are watched; of others a silent one is noticed by a timeout."""
-        self._own.watch(lost)
+        """See `Seat`. A rank of this host that ends is a loss of the whole host, of which the others are told."""
+
+        def here(loss: Loss) -> None:
+            if loss.ranks:
+                threading.Thread(target=self._job.give_up, args=(loss.text,), name="catchment-loss").start()
+            known(loss)
+
+        def elsewhere(loss: Loss) -> None:
+            if isinstance(self._own, LocalSeat):
+                self._own.tell(loss.text)
+            known(loss)
+
+        def known(loss: Loss) -> None:
+            self._job.spread(loss)
+            lost(loss)
+
+        self._own.watch(here)
+        self._job.watch(elsewhere)
 
     def leave(self) -> None:
         """See `Seat`."""
         self._own.leave()
+        self._job.leave()
 
     def part(self, agreement: Agreement) -> Seat | None:
-        """See `Seat`: a group of ranks of one host goes through the host's switch."""
-        hosts = set(agreement.of_all("hosts", self._whole.host))
-        if len(hosts) == 1:
+        """See `Seat`: ranks of one host go through the host's switch, those of several through a job of their hosts."""
+        if len(set(agreement.of_all("hosts", self._job.host))) == 1:
             return local_seat.take(agreement, self._command)
-        _LOG.warning("a group of ranks of %s, several on a host, goes by gloo", ", ".join(sorted(hosts)))
-        return None
+        part = self._job.part(agreement)
+        return None if part is None else take(agreement, part, self._command)
