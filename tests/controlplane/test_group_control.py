@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from running_controller import PATIENT, Place, until
 
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.jobs import JobRequest
-from catchment.host.membership import Description, Membership, MembershipError
+from catchment.host.membership import Credentials, Description, Guest, Membership, MembershipError
 
 WORKERS = ("w0", "w1", "w2", "w3")
 
@@ -205,3 +206,37 @@ def test_bad_splits_are_refused(place: Place) -> None:
             members["w0"].split(1 << 70)
         with pytest.raises(MembershipError, match="a timeout of -5 s"):
             members["w0"].split(0, timeout=-5.0)
+
+
+def test_another_process_of_a_members_host_acts_in_its_name(place: Place) -> None:
+    """It splits the job, by a number that its callers agree on, and says that the host is lost."""
+    with place.controller.operator() as operator, ExitStack() as exits:
+        members = joined(place, operator.create(group()).token, exits)
+        guests = {
+            host: Guest(
+                place.controller.address,
+                Credentials.of(place.controller.certificates, host),
+                member.session,
+                "train",
+                member.epoch,
+            )
+            for host, member in members.items()
+        }
+        calls = at_once({h: lambda h=h: guests[h].split(7, 0, among=(3, 1), timeout=60.0) for h in ("w1", "w3")})
+        parts = [call.result()[0] for call in calls.values()]
+        assert [(part.label, part.wid) for part in parts] == [("split7-of-1-3.0", 0), ("split7-of-1-3.0", 1)]
+        assert parts[0].as_member()["sums"]["gen"] == parts[1].streams["sums"].gen
+        for member in members.values():
+            member.endpoint()
+        stranger = replace(guests["w2"], credentials=guests["w1"].credentials)
+        stranger.give_up("a lie")  # another host's certificate: refused
+        guests["w1"].give_up("the process of rank 5 has ended")
+        guests["w1"].give_up("said by another rank, too")
+        for host in ("w0", "w2", "w3"):
+            assert members[host].superseded(60)
+            assert (members[host].cause, members[host].epoch) == ("w1 is lost: the process of rank 5 has ended", 2)
+        states = {member.host: member.state for member in operator.job("train").members}
+        assert states == {"w0": "joined", "w1": "lost", "w2": "joined", "w3": "joined"}
+        until(lambda: members["w1"].error, "the member that was given up learns of it")
+        with pytest.raises(MembershipError, match="PERMISSION_DENIED"):
+            guests["w1"].split(8, 0, among=(1,), timeout=60.0)

@@ -127,6 +127,12 @@ def test_a_process_that_ends_is_told_and_leaves_its_groups(processes: list[Proce
     assert "members" in processes[0].make("both", [0, 1])
 
 
+def test_what_a_process_tells_the_others_hear(processes: list[Process]) -> None:
+    processes[2].say({"tell": "w3 is lost"})
+    assert processes[0].hear() == processes[1].hear() == {"told": "w3 is lost"}
+    assert processes[2].make("pair", [1, 2])["members"]  # the next that it hears
+
+
 def test_a_line_without_end_or_sense_ends_the_connection_alone(processes: list[Process]) -> None:
     processes[1].say(b"x" * 100_000)
     assert "refused" in (processes[1].hear() or {})
