@@ -79,7 +79,12 @@ def deploy_leaf(lab: ShmLab, member: Mapping[str, Any], hosts: Sequence[str]) ->
         tree=(branch,),
         streams=(
             StreamPlan(
-                _STREAM, stream["gen"], Mode.ALLREDUCE, stream["slots"], (lab.allocator.share(SWITCH, stream["slots"]),)
+                _STREAM,
+                stream["gen"],
+                Mode.ALLREDUCE,
+                stream["slots"],
+                (lab.allocator.share(SWITCH, stream["slots"]),),
+                packed=bool(stream.get("packed", False)),
             ),
         ),
     )
