@@ -72,6 +72,7 @@ def plan_job(
     root_host = topology.host(root) if root is not None else None
     tree = tree_of(topology, hosts, root_host, allocator.load)
     _check_programs(name, what, topology, tree)
+    _check_fan_in(name, topology, tree)
     lanes = lanes or topology.switch(tree[0].switch).lanes
     param_bytes = _check_sizes(name, topology, tree, lanes, param_bytes)
     planned: list[StreamPlan] = []
@@ -126,6 +127,16 @@ def _check_programs(name: str, kind: Kind, topology: Topology, tree: Sequence[Br
             raise JobError(
                 f"job {name}: switch {branch.switch} runs {program}, for jobs of kind {' and '.join(serves)}; kind "
                 f"{kind.name} needs {kind.program} (`program:` in the topology)"
+            )
+
+
+def _check_fan_in(name: str, topology: Topology, tree: Sequence[Branch]) -> None:
+    for branch in tree:
+        built, has = topology.switch(branch.switch).workers, len(branch.members)
+        if has > built:
+            raise JobError(
+                f"job {name}: switch {branch.switch} is built for {built} workers and would have {has}; give it "
+                f"`workers: {has}` in the topology and bring it up again, or take fewer"
             )
 
 

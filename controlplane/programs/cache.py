@@ -21,6 +21,7 @@ from catchment.checkout import INSTALLED, ROOT, build_folder
 from catchment.controlplane.errors import ControlPlaneError
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Switch, Target, Topology
+from catchment.wire.generated.constants import MAX_WORKERS
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -80,7 +81,8 @@ def is_compiled(switch: Switch) -> bool:
 
 
 def _defines(switch: Switch) -> dict[str, str]:
-    return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}
+    fewer = {} if switch.workers == MAX_WORKERS else {"MAX_WORKERS": str(switch.workers)}
+    return {"LANES": str(switch.lanes), "SLOTS": str(switch.slots), **fewer}
 
 
 def compile_for(

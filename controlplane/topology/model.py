@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from catchment.wire.generated.constants import MAX_WORKERS
+
 AUTO_ADDRESS = "auto"
 """A switch's gRPC address that is chosen when the network comes up."""
 
@@ -26,6 +28,7 @@ class Switch:
         program: P4 source file.
         lanes: 32-bit lanes per packet that the program is built for.
         slots: aggregation slots that the program is built with.
+        workers: members that a job may have on the switch: hosts, and switches below it; the program is built for them.
         ip: the address that hosts send to.
         mac: its hardware address on every port.
         grpc: P4Runtime address ``host:port``, ``unix:PATH``, ``tls:FOLDER@host:port``, or ``auto``.
@@ -39,6 +42,7 @@ class Switch:
     target: Target = Target.EMBEDDED
     lanes: int = 64
     slots: int = 1024
+    workers: int = MAX_WORKERS
     grpc: str = AUTO_ADDRESS
     device_id: int = 1
 

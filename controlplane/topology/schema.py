@@ -11,6 +11,7 @@ switches:
     target: embedded        # or bmv2
     lanes: 64
     slots: 1024
+    workers: 64             # the most that a job may have on this switch, racks below it counted as one each
     grpc: auto              # or host:port, unix:PATH, tls:FOLDER@host:port (certificates, relative to this file)
     device_id: 1
 hosts:
@@ -47,7 +48,7 @@ from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.topology.errors import TopologyError
 from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
 from catchment.controlplane.topology.rate_text import bits_per_second
-from catchment.wire.generated.constants import DEFAULT_LANES, SUPPORTED_LANES
+from catchment.wire.generated.constants import DEFAULT_LANES, MAX_WORKERS, SUPPORTED_LANES
 
 MAX_PORT = 509
 """511 is the drop port of v1model, 510 the CPU port of the embedded switch."""
@@ -56,7 +57,7 @@ _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a rail
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
 _KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails")
-_SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "grpc", "device_id")
+_SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "workers", "grpc", "device_id")
 _KIND = Kind("topology", TopologyError)
 _Fail = Callable[[str], DocumentError]
 """Makes the error of one place in the file."""
@@ -186,6 +187,7 @@ class _Builder:
             target=Target(section.text("target", Target.EMBEDDED, tuple(Target))),
             lanes=lanes,
             slots=slots,
+            workers=section.integer("workers", MAX_WORKERS, 1, MAX_WORKERS),
             grpc=grpc,
             device_id=section.integer("device_id", 1, 1, (1 << 63) - 1),
         )

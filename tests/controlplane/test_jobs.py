@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from fake_switch import RunningFake, entity_key
@@ -341,3 +342,18 @@ def test_loss_is_set_replaced_and_cleared(client: SwitchClient) -> None:
 def test_a_probability_out_of_range(client: SwitchClient, probability: float) -> None:
     with pytest.raises(SwitchError, match="between 0 and 1"):
         set_loss(client, [1], probability)
+
+
+def test_a_switch_takes_as_many_workers_as_its_program_is_built_for() -> None:
+    """What counts is who sends to the switch: a rack below it is one, whatever number of workers it has."""
+    topology = one_switch(4)
+    topology = replace(topology, switches={n: replace(s, workers=3) for n, s in topology.switches.items()})
+    assert luwu(topology, workers=3).workers == ("w0", "w1", "w2")
+    with pytest.raises(
+        JobError, match=r"s1 is built for 3 workers and would have 4; give it `workers: 4` in the topol"
+    ):
+        luwu(topology, workers=4)
+    tree = two_racks()
+    few = replace(tree, switches={name: replace(switch, workers=3) for name, switch in tree.switches.items()})
+    job = plan_job("allreduce", few, name="five", workers=["a0", "a1", "b0", "b1", "b2"])
+    assert max(len(branch.members) for branch in job.tree) == 3

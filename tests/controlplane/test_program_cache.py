@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from catchment.controlplane.programs import cache as programs
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 from catchment.controlplane.topology import Target, star
 from catchment.wire.generated import p4info_pb2
+from catchment.wire.generated.constants import MAX_WORKERS
 
 
 @pytest.fixture
@@ -110,3 +112,14 @@ def test_a_switch_gets_its_p4info_in_binary(tmp_path: Path, monkeypatch: pytest.
     text = programs.compile_for(switch.target, source, {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}).p4info
     assert text.read_text() == text_format.MessageToString(message)
     assert {path.name for path in text.parent.iterdir()} == {"x.p4info.txt", "x.p4info.bin", "x.so", "lock", "done"}
+
+
+def test_a_program_is_built_for_the_workers_of_its_switch(compiled: list[Mapping[str, str]], tmp_path: Path) -> None:
+    source = tmp_path / "x.p4"
+    source.write_text("nothing")
+    (switch,) = star(["w0"], program=source).switches.values()
+    built = {"LANES": str(switch.lanes), "SLOTS": str(switch.slots)}
+    programs.compile_for(switch.target, source, built)
+    programs.compile_for(switch.target, source, {**built, "MAX_WORKERS": "32"})
+    assert len(compiled) == 2
+    assert [programs.is_compiled(replace(switch, workers=n)) for n in (MAX_WORKERS, 32, 31)] == [True, True, False]

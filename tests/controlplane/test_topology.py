@@ -77,6 +77,8 @@ def test_there_are_examples() -> None:
         ("mtu: 9000", "name: a/b", 1, "'a/b' may hold letters"),
         ("lanes: 8", "lanes: 65", 9, "switches.s1.lanes: 65 is not one of 8, 64, 256, 1024"),
         ("lanes: 8", "slots: 100", 9, "switches.s1.slots: 100 is not a power of two"),
+        ("lanes: 8", "workers: 65", 9, "switches.s1.workers: 65 is not between 1 and 64"),
+        ("lanes: 8", "workers: 0", 9, "switches.s1.workers: 0 is not between 1 and 64"),
         ("target: bmv2", "target: tofino", 8, "switches.s1.target: tofino is not one of: embedded, bmv2"),
         ("127.0.0.1:9559", "127.0.0.1", 7, "switches.s1.grpc: 127.0.0.1 is neither `auto` nor host:port"),
         ("    ip: 10.0.0.254", "    ip: 10.0.0.256", 5, "switches.s1.ip: 10.0.0.256 is not an IPv4 address"),
