@@ -34,12 +34,17 @@ _FIRST = IPv4Address("127.77.0.1")
 class TreeLab:
     """Every switch of a topology as a process, its program loaded; a context manager.
 
+    Args:
+        topology: of the switches and hosts.
+        host_faults: of every host's port ("rate=20mbit,queue=1m"); none unless given.
+
     Attributes:
         topology: the one given, the switches on addresses of this machine's loopback network.
         fabric: the control plane's connection to them.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, *, host_faults: str = "") -> None:
+        self._host_faults = host_faults
         switches = {
             name: replace(switch, ip=_FIRST + number) for number, (name, switch) in enumerate(topology.switches.items())
         }
@@ -59,6 +64,7 @@ class TreeLab:
                         grpc=addresses[name],
                         device_id=switch.device_id,
                         program_dir=cache_folder(),
+                        extra=self._faults(name),
                     )
                 )
             self.fabric = exits.enter_context(Fabric.connect(self.topology, addresses, timeout=_TIMEOUT))
@@ -101,6 +107,12 @@ class TreeLab:
 
     def _path(self, host: str) -> Path:
         return self._folder / host
+
+    def _faults(self, switch: str) -> tuple[str, ...]:
+        if not self._host_faults:
+            return ()
+        ports = [host.link.port for host in self.topology.hosts.values() if host.link.switch == switch]
+        return tuple(word for port in ports for word in ("--fault", f"{port}:{self._host_faults}"))
 
     def _ports(self, switch: str) -> dict[int, str]:
         own = self.topology.switch(switch).ip
