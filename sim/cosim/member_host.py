@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from catchment.controlplane.jobs import JobPlan
 from catchment.controlplane.topology import Host
-from catchment.host import EndpointError, _native
+from catchment.host import EndpointError, Stream, _native
 from catchment.sim.cosim.errors import CosimError
 from catchment.sim.cosim.models import PICOS_PER_NANO, StackModel
 from catchment.wire.generated.constants import DataType, Flag
@@ -94,10 +95,8 @@ class MemberHost:
     def join(self, job: JobPlan, *, timeout: float = 1.0) -> None:
         """Start this host's streams of a job; without progress for `timeout` seconds it fails."""
         description = job.describe(self.name)
-        ours = {"gradients", "parameters"} & description.keys()
-        streams: dict[str, Any] = {name: description[name] for name in ours}
-        if "sums" in description:
-            streams["stream"] = description["sums"]
+        names = {"gradients": "gradients", "parameters": "parameters", "sums": "stream"}
+        streams = {ours: asdict(Stream(**description[name])) for name, ours in names.items() if name in description}
         self.device.join(
             self._world,
             {"role": description["role"], "wid": description["wid"], "window": 0, "streams": streams,
