@@ -57,9 +57,12 @@ def tiers_of(tests: Sequence[str]) -> dict[str, list[str]]:
     """
     files = sorted({f"tests/{test.partition('::')[0]}" for test in tests})
     found = {}
+    surroundings = {**os.environ, "PYTEST_ADDOPTS": ""}  # a -v of its own changes what is printed
     for tier, marks in TIERS.items():
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-m", marks]
-        done = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [*command, *files], cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False
+        )
         if done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             raise ValueError(f"the tests of make {tier} cannot be collected:\n{done.stdout}{done.stderr}")
         cases = [line.removeprefix("tests/") for line in done.stdout.splitlines() if "::" in line]

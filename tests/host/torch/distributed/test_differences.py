@@ -51,6 +51,7 @@ ONE_GROUP = {
     "test_rail_training.py": "compares trainings for minutes; rails are below both groups",
     "test_seats.py": "makes no process group",
     "test_settings.py": "makes no process group",
+    "test_shared_seats.py": "makes no process group",
     "test_switch_command.py": "makes no process group",
     "test_wheel.py": "runs the one that the wheel has",
 }
