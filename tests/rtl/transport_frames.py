@@ -18,7 +18,7 @@ from catchment.wire.udp_frame import internet_checksum
 
 LANES = VECTOR_BYTES // 4
 M32 = 1 << 32
-_ALL_FLAGS = sum(Flag) & ~(Flag.PACKED | Flag.MIXED)  # NICs have lanes of 32 bits
+_ALL_FLAGS = int(sum(Flag) - Flag.PACKED - Flag.MIXED)  # NICs have lanes of 32 bits
 
 
 def colons(mac: int) -> str:
