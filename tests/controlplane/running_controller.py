@@ -159,13 +159,17 @@ class Place:
     def until_up(self) -> None:
         """Every switch is up; one that has no program yet was restarted, which the controller has not noticed."""
         with self.controller.operator() as operator:
-            until(
-                lambda: (
-                    all(fake.switch.config for fake in self.fakes.values())
-                    and all(s.state == "up" for s in operator.switches())
-                ),
-                "every switch is up",
-            )
+            try:
+                until(
+                    lambda: (
+                        all(fake.switch.config for fake in self.fakes.values())
+                        and all(s.state == "up" for s in operator.switches())
+                    ),
+                    "every switch is up",
+                )
+            except AssertionError as error:
+                states = "; ".join(f"{s.name}: {s.state}, {s.detail}" for s in operator.switches())
+                raise AssertionError(f"{error} ({states})") from None
 
     def contents(self, switch: str) -> tuple[list[str], dict[int, list[int]]]:
         """What a switch holds: every entry in words, and its groups."""

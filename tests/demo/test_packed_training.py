@@ -39,6 +39,7 @@ def test_the_loss_is_within_one_per_cent_of_32_bit_lanes(tmp_path: Path) -> None
     assert packed.volumes[0]["received"] == whole.volumes[0]["received"]
 
 
+@pytest.mark.slow
 def test_real_endpoints_send_half_of_the_gradients_bytes(tmp_path: Path, seed: int) -> None:
     def trained(gradients: str) -> Outcome:
         options = TrainingOptions(

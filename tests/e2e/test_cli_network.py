@@ -127,6 +127,7 @@ def test_a_switch_that_dies_ends_the_network_with_its_name(catchment: Catchment,
     assert marked_processes(name) == []
 
 
+@pytest.mark.slow
 def test_a_switch_is_killed_and_restarted_by_hand(
     catchment: Catchment, topology: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,7 +76,9 @@ def check_ring(devices: int, seed: int, faults: bool) -> None:
             assert counted(ring, register) == 0, register.name
 
 
-@pytest.mark.parametrize("faults", [False, True], ids=["good links", "bad links"])
+@pytest.mark.parametrize(
+    "faults", [pytest.param(False, marks=pytest.mark.slow, id="good links"), pytest.param(True, id="bad links")]
+)
 def test_a_ring_sums_bit_for_bit(seed: int, faults: bool) -> None:
     for devices in (2, 16, *random.Random(seed).sample(range(3, 9), 1)):
         check_ring(devices, seed, faults)

@@ -15,6 +15,7 @@ def test_against_the_golden_model(top: str, seed: int, monkeypatch: pytest.Monke
     run_cocotb(top, "cocotb_glm", seed=seed, monkeypatch=monkeypatch, folder=HERE)
 
 
+@pytest.mark.slow
 def test_the_core_behind_its_registers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"ENGINES": 1, "MODEL_ROWS": 64, "REPLAY_WORDS": 256, "BUFFER_WORDS": 32, "SLOTS": 8}
     run_cocotb("glm_core", "cocotb_core", seed=seed, monkeypatch=monkeypatch, folder=HERE, parameters=small)

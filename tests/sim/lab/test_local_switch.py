@@ -49,6 +49,7 @@ def test_a_killed_local_switch_takes_its_switch_along() -> None:
     os.close(ended)
 
 
+@pytest.mark.slow
 def test_a_local_switch_starts_where_temporary_files_have_a_long_path(tmp_path: Path) -> None:
     """Slurm and CI systems set such a TMPDIR; a socket's path has 107 bytes."""
     folder = tmp_path / ("long" * 25)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,19 @@ from catchment.sim.protocol import spin
 from catchment.sim.protocol.cases import CASES, Case
 from catchment.sim.protocol.spin import SpinError, check
 
+# What a third level of switches adds is checked whole in `make test-full`, and for some cases always.
+THIRD_LEVEL = tuple(case for case in CASES if "three levels" in case.name or "middle" in case.name)
+SOME = 4
+DRAWN = random.Random(os.environ["CATCHMENT_SEED"]).sample(THIRD_LEVEL, SOME)
+
+
+def _case(case: Case) -> object:
+    late = case in THIRD_LEVEL and case not in DRAWN
+    return pytest.param(case, id=case.name, marks=pytest.mark.slow if late else ())
+
 
 @pytest.mark.sources_alone("spin", "gcc")
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [_case(case) for case in CASES])
 def test_case(case: Case) -> None:
     verdict = check(case)
     assert verdict.as_expected, verdict.trail
