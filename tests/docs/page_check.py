@@ -33,7 +33,7 @@ def check(command: Command) -> None:
     while words:
         call = list(takewhile(lambda word: word not in _CONTROL, words))
         del words[: len(call) + 1]
-        while call and (call[0] == "sudo" or _ASSIGNMENT.fullmatch(call[0])):
+        while call and (call[0] in ("sudo", "env") or _ASSIGNMENT.fullmatch(call[0])):
             del call[0]
         if call and call[0] == "catchment":
             _check_verb(command, call[1:])
@@ -49,6 +49,8 @@ def _check_verb(command: Command, words: list[str]) -> None:
             raise PageError(f"`{command.text}`: there is no verb {name!r} in {context.command_path!r}")
         verb = found.loaded() if isinstance(found, LazyCommand) else found
         context = verb.context_class(verb, info_name=name, parent=context)
+    if verb.context_settings.get("ignore_unknown_options"):  # another program takes them
+        return
     known = {option for parameter in verb.params for option in (*parameter.opts, *parameter.secondary_opts)}
     for word in words:
         option = word.partition("=")[0]
