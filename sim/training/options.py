@@ -185,7 +185,7 @@ class TrainingOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `from_json`."""
-        return {**dataclasses.asdict(self), "output": str(self.output)}
+        return {**dataclasses.asdict(self), "output": str(self.output.resolve())}
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> TrainingOptions:

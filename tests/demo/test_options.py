@@ -107,3 +107,8 @@ def test_events_refuse_what_is_none() -> None:
     for line in ("nonsense", "[1]", '{"x": 1}', '{"event": 3}'):
         with pytest.raises(LabError, match="not an event"):
             events.parse(line)
+
+
+def test_processes_that_run_elsewhere_find_the_output() -> None:
+    """`catchment demo` in any folder: hosts of the network begin in the checkout's."""
+    assert Path(TrainingOptions(output=Path("there")).to_json()["output"]) == Path.cwd() / "there"
