@@ -63,6 +63,25 @@ def test_halves_are_added_through_a_tree() -> None:
     assert {value % (1 << 32) for value in heard.payload.values} == {0x00030001}
 
 
+@pytest.mark.parametrize("odd", ["w0", "w1", "w2"])
+def test_other_lanes_are_told_through_a_tree(odd: str) -> None:
+    """Whoever has them, beside a neighbour in its rack or in another one."""
+    topology = tree()
+    job = plan_job("luwu", topology, name="job", workers=["w0", "w1", "w2"], root="opt", slots=4, packed=True)
+    fabric = ModelFabric(topology)
+    fabric.deploy(job)
+    gen, arrived = job.stream("gradients").gen, []
+    for word, worker in enumerate(("w0", "w1", "w2"), start=1):
+        here = topology.host(worker)
+        sender = Sender.of(job.describe(worker), here.mac, topology.switch(here.link.switch).mac)
+        frame = sender.vector([word] * LANES, gen=gen, seq=0)
+        frame[Catchment].flags = int(frame[Catchment].flags) | (Flag.PACKED if worker != odd else 0)
+        arrived += fabric.send(worker, bytes(frame))
+    [(_, data)] = arrived
+    heard = Catchment(bytes(Ether(data)[UDP].payload))
+    assert int(heard.flags) & (Flag.PACKED | Flag.MIXED) == Flag.PACKED | Flag.MIXED
+
+
 @pytest.mark.parametrize(("kind", "stream"), [("luwu", "gradients"), ("allreduce", "sums")])
 def test_members_are_told(kind: str, stream: str) -> None:
     request = JobRequest("job", kind, ["w0", "w1"], "opt" if kind == "luwu" else None, packed=True)

@@ -129,8 +129,8 @@ def test_one_worker_with_other_lanes_is_noticed_by_all(odd: bool, rng: random.Ra
         job.relay._jobs[9].members[strange.local] = other
         members = [*job.peers, strange]
         pulls = [member.pull(np.zeros(5, np.float32)) for member in members]
-        for member in rng.sample(members, peers):
-            member.push(np.ones(5, np.float32), 3)
+        for own, member in enumerate(rng.sample(members, peers), start=1):
+            member.push(np.arange(5, dtype=np.float32) / (8 * own), 3)
         for pull in pulls:
             with pytest.raises(EndpointError, match="some workers' vectors have packed lanes") as caught:
                 pull.wait(PATIENCE)
