@@ -60,7 +60,7 @@ def endpoint(description: Mapping[str, Any], timeout: float) -> Endpoint:
 
 @functools.cache
 def line_up() -> None:
-    """Once in a process: wait for the others, so that nobody's patience begins before the slowest has started."""
+    """Wait for the others, once in a process, so that nobody's patience begins before the slowest has started."""
     print(json.dumps({"ready": True}), flush=True)
     sys.stdin.readline()
 

@@ -87,7 +87,7 @@ class Job:
         return [{rail["name"]: rail for rail in rank["rails"]} for rank in ranks]
 
     def states(self, rail: str) -> set[str]:
-        """Of a rail, at each rank."""
+        """The states of a rail, at each rank."""
         return {rails[rail]["state"] for rails in self.rails()}
 
     def end(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Job:
         return [json.loads(member.communicate(timeout=240)[0].splitlines()[-1]) for member in self.members]
 
     def kill(self) -> None:
-        """Where something has failed: leave no process behind."""
+        """Leave no process behind where something has failed."""
         for member in self.members:
             member.kill()
             member.wait()

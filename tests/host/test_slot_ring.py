@@ -183,7 +183,7 @@ def test_a_switch_that_becomes_slow_is_measured_anew() -> None:
 
 
 def test_who_asks_in_vain_asks_ever_more_seldom() -> None:
-    """Up to eight times the limit: else workers that repeat could alone be more than a slow switch takes."""
+    """The wait grows to eight times the limit, or workers that repeat could alone be more than a slow switch takes."""
     most = 50_000_000
     slots = _machines.SlotRing(0, 1, 1, 5_000_000, 1_000_000, most, 1)
     slots.begin(0)

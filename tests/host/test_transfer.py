@@ -180,7 +180,7 @@ def test_a_million_elements(numbers: np.random.Generator) -> None:
 
 
 def test_pushed_before_it_is_pulled(numbers: np.random.Generator) -> None:
-    """Up to a window waits at the receiver, the rest at the sender; nothing is lost."""
+    """A window at most waits at the receiver, the rest at the sender; nothing is lost."""
     own = integers(numbers, 64 * 200)
     with luwu(1) as job:
         push = job.workers[0].push(own)

@@ -51,7 +51,7 @@ def meaning(source: str) -> str:
 
 
 def mutants(source: str, count: int, seed: int) -> Iterator[dict[str, object]]:
-    """At most `count` mutants, drawn with `seed`: the operator, the line it changes (from 1), and the whole source."""
+    """Mutants, at most `count`, drawn with `seed`: the operator, the line it changes (from 1), and the whole source."""
     operators = {name: get_operator(name)() for name in sorted(set(operator_names()) - LEFT_OUT)}
     nodes = list(ast_nodes(get_ast(source)))
     places = [

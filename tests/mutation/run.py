@@ -98,7 +98,7 @@ def change(module: Module, source: str) -> Survivor:
 
 
 def mutants(module: Module, count: int, seed: int) -> list[str]:
-    """At most `count` mutants of a module: their sources, without those that the list says are the same."""
+    """Mutants of a module, at most `count`: their sources, without those that the list says are the same."""
     tool = ROOT / ".venv" / "mutation" / "bin" / "python"
     if not tool.exists():
         raise MutationError(f"{tool} is not there: run `make mutants`, which installs it")

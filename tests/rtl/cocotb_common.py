@@ -70,7 +70,7 @@ async def skid_buffer(dut: Any) -> None:
 
 @cocotb.test(skip=TOP != "arbiter_rr")
 async def arbiter(dut: Any) -> None:
-    """Against a list: round robin begins after the last one served; a grant stays until done."""
+    """A list is the model: round robin begins after the last one served; a grant stays until done."""
     rng = await start(dut, request=0, done=0)
     asking, last, held = 0, 3, None
     served: Counter[int] = Counter()

@@ -25,7 +25,7 @@ PAGE = 1 << 21
 
 @cocotb.test(skip=TOP != "tlb")
 async def tlb(dut: Any) -> None:
-    """Against a dict of eight places: fills, pages taken out, collisions, both ports at once, a reset that empties."""
+    """A dict of eight places is the model of fills, pages taken out, collisions, both ports at once, and a reset."""
     rng = await start(dut, fill_valid=0, lookup_valid=0, fill_vpn=0, fill_ppn=0, fill_present=0)
     places: dict[int, tuple[int, int]] = {}
     pages = [rng.getrandbits(27) & ~7 | place for place in range(8) for _ in range(3)]
@@ -84,7 +84,7 @@ async def tlb(dut: Any) -> None:
 
 @cocotb.test(skip=TOP != "request_queue")
 async def request_queue(dut: Any) -> None:
-    """Against a list of four: order, the stamp, what is free, refusals a clock later."""
+    """A list of four is the model: order, the stamp, what is free, refusals a clock later."""
     rng = await start(dut, ring=0, request=0, now=0, m_request_ready=0)
     inside: deque[int] = deque()
     refused = False

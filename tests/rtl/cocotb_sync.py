@@ -18,7 +18,7 @@ HOP = 20 + 6
 """Clocks from an entry's way out of one core to its way out of the next: the link, and the buffers."""
 RINGS = (2, 3, 4, 7, 8, 16)
 SOME_RINGS = int(os.environ["CATCHMENT_RINGS"])
-"""Of how many of these a run sums."""
+"""The number of these that a run sums."""
 
 Entries = npt.NDArray[np.int32]
 """(devices, entries, lanes)"""

@@ -89,7 +89,7 @@ def test_a_path_of_forty_thousand_cells_that_all_meet_again_is_measured() -> Non
 
 
 def test_a_part_counts_as_often_as_it_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Once for each set of parameters it is synthesized; what it is without any is known from an instance."""
+    """It is synthesized once for each set of parameters; what it is without any is known from an instance."""
     asked = []
 
     def netlists(target: Target, result: Path) -> tuple[dict[str, Any], dict[str, Any]]:

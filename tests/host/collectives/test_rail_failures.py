@@ -290,7 +290,7 @@ def test_a_rail_that_brings_sums_is_not_taken_for_dead(place: Place, rng: random
         return [rank.rails()[1] for rank in ranks]
 
     def silences() -> list[float]:
-        """For how long rail b had brought no sum when it was taken for dead, if it was."""
+        """The time for which rail b had brought no sum when it was taken for dead, if it was."""
         until(lambda: all(state.health is RailHealth.UP for state in states()), "the rail does not return")
         before = [state.incidents for state in states()]
         assert together(ranks, body) == [None] * RANKS

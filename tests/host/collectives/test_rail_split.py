@@ -77,7 +77,7 @@ def test_no_split_on_a_grid_is_better(rng: random.Random) -> None:
 
 
 def test_a_larger_operation_never_uses_fewer_of_two_rails(rng: random.Random) -> None:
-    """Of three it may: one that starts late and is fast can beat the two that are best for less."""
+    """Three rails can do so: one that starts late and is fast can beat the two that are best for less."""
     for _ in range(200):
         rails = [RailCost(rng.randrange(2_000_000), rng.randrange(10_000, 400_000)) for _ in range(2)]
         together = [0, rng.randrange(500_000)]

@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 EXPONENTS = {"first": 0, "second": -3, "third": 5}
 SIZES = {"first": 1000, "second": 1, "third": 5003}
 Gradients = list[dict[str, Floats]]
-"""By step."""
+"""Results by step."""
 
 
 def gradients(client: int, steps: int, rng: random.Random) -> Gradients:
@@ -136,7 +136,7 @@ def test_a_ring_sums_fp32_in_the_order_of_its_cores(rng: random.Random) -> None:
 
 
 def test_what_is_not_finite_at_one_client_is_nan_at_all(rng: random.Random) -> None:
-    """In its shard; the others keep their sums, and the next step is as ever."""
+    """The others' shards keep their sums, and the next step is as ever."""
     count = rng.randint(2, 3)
     bad, place = rng.randrange(count), rng.randrange(64)
     table = TensorTable.of({"w": 128}, 3, shard_bytes=256)

@@ -238,7 +238,7 @@ async def times_of_one_round(dut: Any, rto: int, clocks: int) -> list[int]:
 
 @cocotb.test()
 async def a_round_waits_twice_as_long_each_time(dut: Any) -> None:
-    """Up to eight times; a few clocks pass until a round is looked at."""
+    """The wait grows up to eight times; a few clocks pass until a round is looked at."""
     times = await times_of_one_round(dut, 200, 5600)
     waits = [after - before for before, after in pairwise(times)]
     assert len(waits) >= 5

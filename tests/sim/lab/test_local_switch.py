@@ -26,7 +26,7 @@ def short_path() -> Iterator[Path]:
 
 
 def _socket_of(service: subprocess.Popen[bytes]) -> str:
-    """Where a local switch serves, once it does; before that it may say what it compiles."""
+    """The address at which a local switch serves, once it does; before that it may say what it compiles."""
     assert service.stdout is not None
     for line in service.stdout:
         said = json.loads(line)

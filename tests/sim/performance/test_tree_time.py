@@ -14,7 +14,7 @@ LINKS = LinkModel(80, 80, 265_000)
 
 
 def seconds(per_rack: int, size: int) -> float:
-    """Of an all-reduce of 16 ranks."""
+    """The time of an all-reduce of 16 ranks."""
     racks = [[f"r{rack}h{at}" for at in range(per_rack)] for rack in range(16 // per_rack)]
     topology = rack_spine(racks=racks, spines=1 if len(racks) > 1 else 0)
     return simulate("allreduce", Cluster(topology, LINKS), Rounds(size)).rounds[0]

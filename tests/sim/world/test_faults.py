@@ -27,7 +27,7 @@ def some_faults(rng: random.Random) -> Faults:
 
 
 def near(count: int, of: int, probability: float) -> bool:
-    """Within six standard deviations of a binomial distribution."""
+    """Whether a count is within six standard deviations of a binomial distribution."""
     return abs(count - of * probability) <= 6 * math.sqrt(of * probability * (1 - probability)) + 1
 
 

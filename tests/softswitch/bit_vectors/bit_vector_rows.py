@@ -143,7 +143,7 @@ def _joined(a: Typed, b: Typed) -> Row:
 
 
 def _divisions(a: Typed) -> Iterator[Row]:
-    """By powers of two, which is all that a value known at run time can be divided by."""
+    """Divisions by powers of two, which is all that a value known at run time can be divided by."""
     width = a.term.size()
     for power in sorted({0, 1, width // 2, width - 1} & set(range(width))):
         divisor = z3.BitVecVal(1 << power, width)

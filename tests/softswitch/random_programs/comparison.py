@@ -60,7 +60,7 @@ class Deliveries:
         switch.on_digest(lambda name, values: self._digests.append((name, values)))
 
     def digests(self) -> list[tuple[int, bytes]]:
-        """As frames, for a comparison."""
+        """The digests as frames, for a comparison."""
         said = [(-1, f"digest {name} {values}".encode()) for name, values in self._digests]
         self._digests.clear()
         return said

@@ -23,7 +23,7 @@ def numbers(frames: Sequence[bytes]) -> list[int]:
 
 
 def near(count: int, of: int, probability: float) -> bool:
-    """Within six standard deviations of a binomial distribution."""
+    """Whether a count is within six standard deviations of a binomial distribution."""
     return abs(count - of * probability) <= 6 * math.sqrt(of * probability * (1 - probability)) + 1
 
 

@@ -198,7 +198,7 @@ def case_reduce_scatter(rank: int, size: int) -> None:
 
 
 def case_reduce_scatter_of_parts_of_different_sizes(rank: int, size: int) -> None:
-    """As gloo does it, whatever the type."""
+    """Gloo does it so, whatever the type."""
     sizes = [7, 2, 1300][:size]
     for dtype in (torch.float32, torch.bfloat16, torch.int32, torch.float64):
         given = data(rank, dtype, sum(sizes))

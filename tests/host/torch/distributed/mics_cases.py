@@ -157,7 +157,7 @@ def case_weights_that_differ_are_refused(rank: int, size: int) -> None:
 
 
 def digest(staged: bool) -> float:
-    """Of an FSDP2 model on partition groups of four, or of two pairs, after some steps."""
+    """A digest of an FSDP2 model on partition groups of four, or of two pairs, after some steps."""
     size = dist.get_world_size()
     groups = Groups.of(size, 4, 2)
     whole = model()
