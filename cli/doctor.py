@@ -57,8 +57,9 @@ def doctor(
         typer.echo(f"topology {place.topology.name} has no jobs; make one with `catchment job create`")
     else:
         for job_name, findings in found.items():
-            well = not any(finding.certain for finding in findings)
-            typer.echo(f"job {job_name}: " + ("every member is sending and nothing waits" if well else ""))
+            wrong = any(finding.certain for finding in findings)
+            said = "something is wrong" if wrong else "every member is sending and nothing waits"
+            typer.echo(f"job {job_name}: {said}")
             for finding in findings:
                 typer.echo(f"- {finding}")
     if any(finding.certain for findings in found.values() for finding in findings):

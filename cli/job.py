@@ -283,20 +283,18 @@ def _numbers(generations: dict[str, int]) -> str:
 
 
 def _way(job: dict[str, Any]) -> str:
-    """Its switches, top first, and its rail."""
-    return " < ".join([job["tree"][0], ", ".join(job["tree"][1:])]).removesuffix(" < ") + (
-        f" (rail {job['rail']})" if job["rail"] else ""
-    )
+    """Its switches and its rail."""
+    return _switches(job["tree"]) + (f" (rail {job['rail']})" if job["rail"] else "")
+
+
+def _switches(tree: list[str]) -> str:
+    """The top of a tree, and the switches below it."""
+    top, *below = tree
+    return " < ".join([top, ", ".join(below)]) if below else top
 
 
 def _print_job(job: dict[str, Any]) -> None:
-    presence = job.get("presence", {})
-    rows = [
-        (host, member.get("role", "-"), member.get("wid", "-"), _address(member, "local"), _address(member, "switch"),
-         *([", ".join(label or "all" for label, part in job["parts"].items() if host in _members(part))]
-           if "parts" in job else []), presence.get(host, "-"))
-        for host, member in job["members"].items()
-    ]  # fmt: skip
+    rows = _member_rows(job)
     title = (
         f"job {job['name']} ({job['kind']} over {_way(job)}, {job['lanes']} lanes, {job['slots']} slots, "
         f"{job['state']}, epoch {job['epoch']}; generations: {_generations(job)})"
@@ -306,13 +304,33 @@ def _print_job(job: dict[str, Any]) -> None:
     if "parts" in job:
         parts = [
             (label or "all", ", ".join(part["workers"]), part["root"] or "-", part["rail"] or "-",
-             " < ".join(part["tree"]), part["slots"], _numbers(part["generations"]))
+             _switches(part["tree"]), part["slots"], _numbers(part["generations"]))
             for label, part in job["parts"].items()
         ]  # fmt: skip
         columns = ("part", "workers", "root", "rail", "over", "slots", "generations")
         print_table(f"jobs of group {job['name']}", columns, parts)
     if job.get("trouble"):
         typer.echo(f"trouble: {job['trouble']}")
+
+
+def _member_rows(job: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """A row for each member; for each of its jobs, where a group has no job of all workers."""
+    presence = job.get("presence", {})
+    rows: list[tuple[Any, ...]] = []
+    for host, member in job["members"].items():
+        whole = "parts" not in job or "role" in member
+        for label, described in {"": member}.items() if whole else member["parts"].items():
+            among = _parts_of(job, host) if whole else [label]
+            rows.append(
+                (host, described["role"], described.get("wid", "-"), _address(described, "local"),
+                 _address(described, "switch"), *([", ".join(among)] if "parts" in job else []),
+                 presence.get(host, "-"))
+            )  # fmt: skip
+    return rows
+
+
+def _parts_of(job: dict[str, Any], host: str) -> list[str]:
+    return [label or "all" for label, part in job.get("parts", {}).items() if host in _members(part)]
 
 
 def _members(part: dict[str, Any]) -> list[str]:

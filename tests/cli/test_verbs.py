@@ -301,6 +301,7 @@ def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
     assert "of 9 jobs" in run("job", "list")
     shown = run("job", "show", "pair")
     assert "across-cell.0" in shown and "jobs of group pair" in shown
+    assert "all, row.0, across-row.0, cell.0, across-cell.0" in shown, "what each member is in, on one line"
     before = {label: part["generations"]["sums"] for label, part in made["parts"].items()}
     renewed = as_json(run, "job", "renew", "pair")
     assert renewed["epoch"] == 2
@@ -309,9 +310,18 @@ def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
     assert list(found) == ["pair"], "one heading for the group"
     silent = [one["subject"] for one in found["pair"] if one["silence"]]
     assert sorted(silent) == ["opt", "w0", "w1"], "each is named once, not once a job"
+    assert run("doctor", "pair", "--seconds", "0.05", code=3).startswith("job pair: something is wrong\n")
     run("job", "remove", "pair")
     assert as_json(run, "job", "list") == []
     assert fake.switch.entities == {}
+
+
+def test_a_group_without_a_job_of_all_shows_each_member_in_each_job(run: Run, fake: RunningFake) -> None:
+    run("job", "create", "two", "--workers", "w0", "--roots", "w1,opt")
+    shown = [line.split("│") for line in run("job", "show", "two").splitlines() if "│" in line]
+    members = {(row[1].strip(), row[6].strip()): row[2].strip() for row in shown[:4]}
+    assert members == {("w0", "w1"): "worker", ("w0", "opt"): "worker", ("w1", "w1"): "root", ("opt", "opt"): "root"}
+    assert all(":" in row[4] and ":" in row[5] for row in shown[:4]), "addresses of its endpoint and of its switch"
 
 
 @pytest.mark.parametrize(
