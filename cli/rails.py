@@ -42,7 +42,7 @@ def show(name: NameArgument, topology: TopologyOption = None, as_json: JsonOptio
         note = f"no rank of job {name} runs on this machine: ask where one does"
         print_parts([make_table(f"job {name}: rails", ("rail", "switches"), rows), note])
     else:
-        print_parts([_states(group, ranks), _table(ranks[0])])
+        print_parts([_states(group, ranks), _table(ranks[0]), _costs(ranks[0])])
 
 
 def _switches(group: JobGroup, rail: str) -> list[str]:
@@ -76,3 +76,17 @@ def _table(rank: RankReport) -> Table | str:
         for row in rank.table
     ]
     return make_table("how an all-reduce is split", ("length", *(rail.name for rail in rank.rails)), rows)
+
+
+def _costs(rank: RankReport) -> Table | str:
+    rows = [
+        (
+            f"{row.bytes // _KIB} KiB",
+            *(
+                f"{1e6 * start:.0f} us, {rate / _MEGA:.0f} Mb/s"
+                for start, rate in zip(row.starts, row.rates, strict=True)
+            ),
+        )
+        for row in rank.table
+    ]
+    return make_table("what it costs on each rail alone", ("length", *(rail.name for rail in rank.rails)), rows)

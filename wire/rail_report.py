@@ -35,7 +35,7 @@ class RailReport:
         state: ``up``; ``down``: broken; ``probation``: it answers again and is not used yet.
         joined: whether it has ever joined all ranks.
         carrier: the rail whose switch its operations go through: itself, unless it is broken.
-        start: seconds before the first byte of an operation, as all ranks have measured it.
+        start: seconds before the first byte of an operation of 4 MiB, as all ranks have measured it.
         rate: bits of the wire per second, likewise.
         nominal: bits per second, as the topology says; 0: unknown.
         parts: of operations that went over it.
@@ -65,10 +65,14 @@ class SplitReport:
     Attributes:
         bytes: of the wire, of the whole operation.
         shares: bytes of each rail, in the order of the rails.
+        starts: seconds before the first byte over each rail alone, as all ranks have measured it for this length.
+        rates: bits of the wire per second, likewise.
     """
 
     bytes: int
     shares: tuple[int, ...]
+    starts: tuple[float, ...]
+    rates: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,14 @@ class RankReport:
 
 
 def _split(row: Mapping[str, object]) -> SplitReport:
-    shares = row["shares"]
-    if not isinstance(shares, list):
-        raise TypeError(f"shares {shares!r}")
-    return SplitReport(int(str(row["bytes"])), tuple(map(int, shares)))
+    shares, starts, rates = (_each(row, key) for key in ("shares", "starts", "rates"))
+    return SplitReport(
+        int(str(row["bytes"])), tuple(map(int, shares)), tuple(map(float, starts)), tuple(map(int, rates))
+    )
+
+
+def _each(row: Mapping[str, object], key: str) -> list[str]:
+    values = row[key]
+    if not isinstance(values, list):
+        raise TypeError(f"{key} {values!r}")
+    return [str(value) for value in values]

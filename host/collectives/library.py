@@ -53,7 +53,13 @@ class RailWords(ctypes.Structure):
 class RailCostWords(ctypes.Structure):
     """catchment_rail_cost."""
 
-    _fields_ = (("start_ns", ctypes.c_uint32), ("bytes_per_ms", ctypes.c_uint32), ("nominal", ctypes.c_uint32))
+    _fields_ = (
+        ("start_ns", ctypes.c_uint32),
+        ("bytes_per_ms", ctypes.c_uint32),
+        ("nominal", ctypes.c_uint32),
+        ("beside_start_ns", ctypes.c_uint32),
+        ("beside_bytes_per_ms", ctypes.c_uint32),
+    )
 
 
 class RailShareWords(ctypes.Structure):
@@ -188,6 +194,7 @@ def library() -> ctypes.CDLL:
         ),
         "rails_states": ([handle, ctypes.POINTER(RailStateWords), ctypes.c_uint32], ctypes.c_uint32),
         "rails_shares": ([handle, ctypes.c_uint64, ctypes.POINTER(RailShareWords), ctypes.c_uint64], ctypes.c_uint64),
+        "rails_costs": ([handle, ctypes.c_uint64, ctypes.POINTER(RailCostWords), ctypes.c_uint32], None),
         "rails_split": (
             [
                 ctypes.POINTER(RailCostWords),

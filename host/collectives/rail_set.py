@@ -13,7 +13,7 @@ from weakref import WeakMethod
 from catchment.host.collectives.calls import wrong
 from catchment.host.collectives.communicator import ABSENT, Communicator
 from catchment.host.collectives.errors import CollectiveError
-from catchment.host.collectives.library import Config, RailShareWords, RailStateWords, RailWords, library
+from catchment.host.collectives.library import Config, RailCostWords, RailShareWords, RailStateWords, RailWords, library
 from catchment.host.collectives.opening import REASON_BYTES, WAYS, Timing, config_of
 from catchment.host.collectives.ports import chosen_path
 from catchment.host.collectives.rail_parts import Rail, RailPart, rails_of
@@ -41,7 +41,7 @@ class RailState:
 
     Attributes:
         name: of the rail.
-        cost: start-up and rate, as of the last report that counts.
+        cost: start-up and rate of 4 MiB of the wire, as of the last report that counts.
         parts: of operations that went over it.
         bytes: of the wire, one way.
         health: whether it is used, as all ranks have agreed.
@@ -182,6 +182,12 @@ class RailSet(Communicator):
         ask(self._handle, elements, words, len(words))
         return [RailShare(word.rail, word.first, word.elements) for word in words]
 
+    def costs(self, elements: int) -> list[RailCost]:
+        """What each rail costs for an all-reduce of so many elements, as of the last report that counts."""
+        words = (RailCostWords * len(self._rails))()
+        self._library.catchment_rails_costs(self._handle, elements, words, len(words))
+        return [_cost(word) for word in words]
+
     def report(self) -> RankReport:
         """What `catchment rails show` says of this rank."""
         version, states = self._states()
@@ -208,7 +214,7 @@ class RailSet(Communicator):
                 )
                 for rail, state in zip(self._rails, states, strict=True)
             ),
-            table=tuple(SplitReport(size, self._shared_bytes(size)) for size in _REPORTED_BYTES),
+            table=tuple(self._split_report(size) for size in _REPORTED_BYTES),
         )
 
     def close(self, linger: float = 0.25) -> None:
@@ -223,11 +229,17 @@ class RailSet(Communicator):
             status.close()
         super().__del__()
 
-    def _shared_bytes(self, size: int) -> tuple[int, ...]:
+    def _split_report(self, size: int) -> SplitReport:
         carried = [0] * len(self._rails)
         for share in self.shares(size // _WIRE_BYTES):
             carried[share.rail] += share.elements * _WIRE_BYTES
-        return tuple(carried)
+        costs = self.costs(size // _WIRE_BYTES)
+        return SplitReport(
+            bytes=size,
+            shares=tuple(carried),
+            starts=tuple(cost.start_ns / 1e9 for cost in costs),
+            rates=tuple(cost.bytes_per_ms * _BITS_PER_BYTES_PER_MS for cost in costs),
+        )
 
     def _states(self) -> tuple[int, list[RailState]]:
         words = (RailStateWords * len(self._rails))()
@@ -235,7 +247,7 @@ class RailSet(Communicator):
         return version, [
             RailState(
                 name=rail.name,
-                cost=RailCost(word.cost.start_ns, word.cost.bytes_per_ms, word.cost.nominal),
+                cost=_cost(word.cost),
                 parts=word.parts,
                 bytes=word.bytes,
                 health=RailHealth(word.health),
@@ -246,6 +258,10 @@ class RailSet(Communicator):
             )
             for rail, word in zip(self._rails, words, strict=True)
         ]
+
+
+def _cost(words: RailCostWords) -> RailCost:
+    return RailCost(words.start_ns, words.bytes_per_ms, words.nominal, words.beside_start_ns, words.beside_bytes_per_ms)
 
 
 def _config(rail: Rail, part: RailPart, rank: int, timing: Timing) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import IntEnum
 
 from catchment.host.collectives.calls import wrong
@@ -36,11 +36,15 @@ class RailCost:
         start_ns: nanoseconds before the first byte.
         bytes_per_ms: of the wire, at which an all-reduce runs; 0: the rail is not to be used.
         nominal: the rate that the topology names, in any unit that the rails share.
+        beside_start_ns: as `start_ns`, of a part while other rails carry the others.
+        beside_bytes_per_ms: as `bytes_per_ms`, likewise; 0: as alone.
     """
 
     start_ns: int
     bytes_per_ms: int
     nominal: int = 0
+    beside_start_ns: int = 0
+    beside_bytes_per_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: RailPol
         raise wrong(f"{len(rails)} rails", f"give 1..{MOST_RAILS}, of which one has a rate")
     if len(together_ns) != len(rails):
         raise wrong(f"{len(together_ns)} costs of several rails", f"give {len(rails)}, one for each number of rails")
-    costs = (RailCostWords * len(rails))(*(RailCostWords(r.start_ns, r.bytes_per_ms, r.nominal) for r in rails))
+    costs = (RailCostWords * len(rails))(*(RailCostWords(*astuple(rail)) for rail in rails))
     together = (ctypes.c_uint32 * len(rails))(*together_ns)
     ask = library().catchment_rails_split
     count = ask(costs, together, len(rails), policy, elements, None, 0)

@@ -1,19 +1,20 @@
-"""What rails cost, how an operation is split over them, and which of them are used, in integers.
+"""How an operation is split over rails, and which of them are used, in integers.
 
-docs/explanation/rails.md says why. The C++ of the collectives must have the same costs after the same reports, the same
+docs/explanation/rails.md says why; rail_costs.py has what rails cost. The C++ of the collectives must have the same
 shares for the same costs, and the same verdicts after the same rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import combinations
 
 GRANULE = 4096
 SLICE = 16 * 1024
 MOST_RATIO = 5
+MOST_TRIED = 2
 WIRE_BYTES = 4
 _NANOS_PER_MILLI = 10**6
 
@@ -32,12 +33,14 @@ class Policy(IntEnum):
 class RailCost:
     """What a rail costs: `start_ns` before the first byte, then `bytes_per_ms` of the wire; 0: it is not to be used.
 
-    `nominal` is the rate that the topology names, in any unit that the rails share.
+    `nominal` is the rate that the topology names, in any unit that the rails share. `beside` is the start and the rate
+    of a part while other rails carry the others; None: as alone.
     """
 
     start_ns: int
     bytes_per_ms: int
     nominal: int = 0
+    beside: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +52,20 @@ class Share:
     elements: int
 
 
+def start_and_rate(rail: RailCost, among: int) -> tuple[int, int]:
+    """What a rail costs as one of `among` rails that carry an operation."""
+    return rail.beside if among > 1 and rail.beside else (rail.start_ns, rail.bytes_per_ms)
+
+
 def finish_ns(rails: Sequence[RailCost], chosen: Sequence[int], size: int) -> int | None:
     """The time at which `size` bytes over the `chosen` rails are there, all at once; None where one begins later.
 
     The sum of B_i (T - L_i) over the rails is the size (equations 5 and 6 of the paper, solved).
     """
-    rate = sum(rails[rail].bytes_per_ms for rail in chosen)
-    waited = sum(rails[rail].bytes_per_ms * rails[rail].start_ns for rail in chosen)
-    finish = (size * _NANOS_PER_MILLI + waited) // rate
-    return None if any(finish < rails[rail].start_ns for rail in chosen) else max(finish, 1)
+    costs = [start_and_rate(rails[rail], len(chosen)) for rail in chosen]
+    waited = sum(start * rate for start, rate in costs)
+    finish = (size * _NANOS_PER_MILLI + waited) // sum(rate for _, rate in costs)
+    return None if any(finish < start for start, _ in costs) else max(finish, 1)
 
 
 def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: Policy, elements: int) -> list[Share]:
@@ -73,7 +81,7 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: Policy,
         ]
     if policy is Policy.FIXED:
         return _by_weight({rail: max(rails[rail].nominal, 1) for rail in usable}, elements)
-    single, alone = _best(rails, together_ns, usable, size, 1)
+    alone, _, single = min(_ends(rails, together_ns, size, 1))
     if policy is Policy.PAPER:
         near = [rail for rail in usable if _alone(rails[rail], size) <= MOST_RATIO * alone]
         if len(near) > 1:
@@ -82,14 +90,55 @@ def split(rails: Sequence[RailCost], together_ns: Sequence[int], policy: Policy,
             finish = max(_alone(rails[share.rail], share.elements * WIRE_BYTES) for share in shares)
             if finish + together_ns[len(near) - 1] < alone:
                 return shares
-    chosen = single
-    if policy is Policy.WATERFILL:
-        chosen, _ = _best(rails, together_ns, usable, size, len(usable))
-    finish_at = finish_ns(rails, chosen, size)
+    chosen = min(_ends(rails, together_ns, size, len(usable)))[2] if policy is Policy.WATERFILL else single
+    return _filled(rails, chosen, elements)
+
+
+def tried(
+    rails: Sequence[RailCost],
+    together_ns: Sequence[int],
+    policy: Policy,
+    elements: int,
+    *,
+    sample: int,
+    turn: int,
+) -> list[Share]:
+    """The shares of an operation that tries what is not the best, the `turn`th of its size; empty: there is nothing.
+
+    In turn: each rail alone, and the best set of several, as far as they are not what `policy` uses and take no more
+    than MOST_TRIED times as long as the best; then `sample` elements (0: none) over an idle rail, beside the others.
+    """
+    if elements == 0:
+        return []
+    usable = [rail for rail, cost in enumerate(rails) if cost.bytes_per_ms]
+    most = len(usable) if policy in (Policy.WATERFILL, Policy.PAPER) and elements > GRANULE else 1
+    size = elements * WIRE_BYTES
+    used = {share.rail for share in split(rails, together_ns, policy, elements)}
+    bound = MOST_TRIED * min(_ends(rails, together_ns, size, most))[0]
+    options: list[tuple[int, ...]] = [
+        (rail,) for rail in usable if used != {rail} and _alone(rails[rail], size) <= bound
+    ]
+    if len(used) == 1:
+        options += [
+            chosen for end, _, chosen in sorted(_ends(rails, together_ns, size, most, least=2))[:1] if end <= bound
+        ]
+    kept = (elements - sample) // GRANULE * GRANULE
+    beside = split(rails, together_ns, policy, kept) if sample and kept >= 0 else []
+    idle = [rail for rail in usable if rail not in {share.rail for share in beside}] if beside else []
+    places = len(options) + bool(idle)
+    if places == 0:
+        return []
+    if turn % places < len(options):
+        return _filled(rails, options[turn % places], elements)
+    return [*beside, Share(idle[turn // places % len(idle)], kept, elements - kept)]
+
+
+def _filled(rails: Sequence[RailCost], chosen: Sequence[int], elements: int) -> list[Share]:
+    """The shares with which all `chosen` rails end together."""
+    finish_at = finish_ns(rails, chosen, elements * WIRE_BYTES)
     assert finish_at is not None
-    carried = {
-        rail: rails[rail].bytes_per_ms * (finish_at - rails[rail].start_ns) // _NANOS_PER_MILLI for rail in chosen
-    }
+    costs = {rail: start_and_rate(rails[rail], len(chosen)) for rail in chosen}
+    carried = {rail: rate * (finish_at - start) // _NANOS_PER_MILLI for rail, (start, rate) in costs.items()}
     return _by_weight(carried, elements)
 
 
@@ -97,18 +146,20 @@ def _alone(rail: RailCost, size: int) -> int:
     return rail.start_ns + size * _NANOS_PER_MILLI // rail.bytes_per_ms
 
 
-def _best(
-    rails: Sequence[RailCost], together_ns: Sequence[int], usable: Sequence[int], size: int, most: int
-) -> tuple[tuple[int, ...], int]:
-    """The set of rails that ends first; of equals the one with fewer rails, then with the lower numbers."""
-    ends = [
+def _ends(
+    rails: Sequence[RailCost], together_ns: Sequence[int], size: int, most: int, least: int = 1
+) -> list[tuple[int, int, tuple[int, ...]]]:
+    """When each set of rails ends, and of how many: the smallest is the best set.
+
+    Of equals that is the one with fewer rails, then with the lower numbers.
+    """
+    usable = [rail for rail, cost in enumerate(rails) if cost.bytes_per_ms]
+    return [
         (finish + together_ns[count - 1], count, chosen)
-        for count in range(1, most + 1)
+        for count in range(least, min(most, len(usable)) + 1)
         for chosen in combinations(usable, count)
         if (finish := finish_ns(rails, chosen, size)) is not None
     ]
-    finish, _, chosen = min(ends)
-    return chosen, finish
 
 
 def _by_weight(weights: dict[int, int], elements: int) -> list[Share]:
@@ -129,45 +180,6 @@ def _by_weight(weights: dict[int, int], elements: int) -> list[Share]:
         shares.append(Share(rail, first, end - first))
         first = end
     return shares
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What a rank has seen of a rail: bytes, the nanoseconds in which they came, and the shortest start."""
-
-    size: int
-    duration_ns: int
-    start_ns: int
-
-
-class CostTable:
-    """What all ranks believe of the rails after the same reports; `costs` is what they believe before."""
-
-    EARLY_REPORTS = 8
-
-    def __init__(self, costs: Sequence[RailCost]) -> None:
-        self.costs = list(costs)
-        self._learnt = [0] * len(costs)
-
-    def learn(self, ranks: Sequence[Sequence[Sample]]) -> None:
-        """Learn from a report, each rank's samples of each rail; a rail that some rank has not used stays as it is."""
-        for rail, cost in enumerate(self.costs):
-            samples = [rank[rail] for rank in ranks]
-            rate = min(s.size * _NANOS_PER_MILLI // max(s.duration_ns, 1) for s in samples)
-            if rate == 0:
-                continue
-            start = max(s.start_ns for s in samples)
-            self.costs[rail] = replace(
-                cost,
-                bytes_per_ms=self._mixed(rail, cost.bytes_per_ms, rate),
-                start_ns=self._mixed(rail, cost.start_ns, start),
-            )
-            self._learnt[rail] += 1
-
-    def _mixed(self, rail: int, before: int, measured: int) -> int:
-        reports = self._learnt[rail]
-        parts = 1 if reports == 0 else 2 if reports < self.EARLY_REPORTS else 8
-        return min(max((before * (parts - 1) + measured) // parts, 1), (1 << 32) - 1)
 
 
 @dataclass(frozen=True, slots=True)

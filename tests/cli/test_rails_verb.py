@@ -60,7 +60,15 @@ def report(job: dict[str, int], rank: int = 0, state: str = "up") -> RankReport:
             "b", job["b"], state, True, "b" if state == "up" else "a", 2e-4, 100_000_000, 10**8, 6, 1 << 20, 2, 0.0716
         ),
     )
-    return RankReport("sums", rank, 1, "waterfill", 4, rails, (SplitReport(1 << 20, (3 << 18, 1 << 18)),))
+    return RankReport(
+        "sums",
+        rank,
+        1,
+        "waterfill",
+        4,
+        rails,
+        (SplitReport(1 << 20, (3 << 18, 1 << 18), (5e-5, 6e-5), (300_000_000, 90_000_000)),),
+    )
 
 
 def test_show_says_what_the_ranks_have_agreed(call: Call, job: dict[str, int]) -> None:
@@ -75,6 +83,8 @@ def test_show_says_what_the_ranks_have_agreed(call: Call, job: dict[str, int]) -
         cells = [cell for cell in row if cell != "│"]
         assert cells == ["b", "s2", "down", "a", "200", "100", "100", "25.0%", "2", "72", "ms"]
         assert "1024 KiB" in said and "75.0%" in said
+        (row,) = [line for line in said.splitlines() if "90 Mb/s" in line]
+        assert "1024 KiB" in row and "50 us, 300 Mb/s" in row and "60 us, 90 Mb/s" in row
         found = json.loads(call("rails", "show", "sums", "--json"))
     assert found["rails"] == [{"name": "a", "switches": ["s1"]}, {"name": "b", "switches": ["s2"]}]
     assert [rank["rank"] for rank in found["ranks"]] == [0, 1], "the older generation is not this job"

@@ -16,7 +16,7 @@
 #include "endpoint.hpp"
 #include "frame_check.hpp"
 #include "heartbeat.hpp"
-#include "rails/cost_table.hpp"
+#include "rail_costs.hpp"
 #include "rails/lateness.hpp"
 #include "rails/rail_health.hpp"
 #include "retransmit_timer.hpp"
@@ -323,29 +323,7 @@ PYBIND11_MODULE(_machines, module) {
       .def_property_readonly("oldest", &SlotRing::oldest)
       .def_property_readonly("next", &SlotRing::next);
 
-  py::class_<rails::CostTable>(module, "CostTable")
-      .def(py::init([](const std::vector<std::tuple<std::uint32_t, std::uint32_t>>& costs) {
-        std::vector<rails::RailCost> believed;
-        for (const auto& [start, rate] : costs) believed.push_back({start, rate, 0});
-        return std::make_unique<rails::CostTable>(std::move(believed));
-      }))
-      .def("learn",
-           [](rails::CostTable& table,
-              const std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>& words) {
-             std::vector<rails::RailSample> samples;
-             for (const auto& [bytes, lasted, start] : words) {
-               samples.push_back({bytes, lasted, start});
-             }
-             table.learn(samples);
-           })
-      .def_property_readonly("version", &rails::CostTable::version)
-      .def_property_readonly("costs", [](const rails::CostTable& table) {
-        std::vector<std::tuple<std::uint32_t, std::uint32_t>> costs;
-        for (const rails::RailCost& cost : table.costs()) {
-          costs.emplace_back(cost.start_ns, cost.bytes_per_ms);
-        }
-        return costs;
-      });
+  add_rail_costs(module);
 
   py::class_<rails::RailHealth>(module, "RailHealth")
       .def(py::init<std::uint32_t>())

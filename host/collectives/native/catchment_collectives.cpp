@@ -206,7 +206,11 @@ std::uint64_t write_shares(std::span<const rails::Share> split, catchment_rail_s
 }
 
 catchment_rail_cost words_of(const rails::RailCost& cost) {
-  return {.start_ns = cost.start_ns, .bytes_per_ms = cost.bytes_per_ms, .nominal = cost.nominal};
+  return {.start_ns = cost.start_ns,
+          .bytes_per_ms = cost.bytes_per_ms,
+          .nominal = cost.nominal,
+          .beside_start_ns = cost.beside_start_ns,
+          .beside_bytes_per_ms = cost.beside_bytes_per_ms};
 }
 
 void write_failure(const std::optional<CollectiveFailure>& failure, catchment_result& result) {
@@ -318,6 +322,15 @@ std::uint64_t catchment_rails_shares(catchment_group* group, std::uint64_t eleme
   return write_shares(group->rails->shares(elements), shares, room);
 }
 
+void catchment_rails_costs(catchment_group* group, std::uint64_t elements,
+                           catchment_rail_cost* costs, std::uint32_t room) {
+  if (group->guard.in_child()) return;
+  const std::vector<rails::RailCost> known = group->rails->costs(elements);
+  for (std::uint32_t rail = 0; rail < std::min<std::size_t>(room, known.size()); ++rail) {
+    costs[rail] = words_of(known[rail]);
+  }
+}
+
 std::uint64_t catchment_rails_split(const catchment_rail_cost* rails,
                                     const std::uint32_t* together_ns, std::uint32_t count,
                                     std::int32_t policy, std::uint64_t elements,
@@ -329,7 +342,8 @@ std::uint64_t catchment_rails_split(const catchment_rail_cost* rails,
   std::vector<rails::RailCost> costs;
   bool any = false;
   for (const catchment_rail_cost& cost : std::span(rails, count)) {
-    costs.push_back({cost.start_ns, cost.bytes_per_ms, cost.nominal});
+    costs.push_back({cost.start_ns, cost.bytes_per_ms, cost.nominal, cost.beside_start_ns,
+                     cost.beside_bytes_per_ms});
     any = any || cost.bytes_per_ms != 0;
   }
   if (!any) return 0;

@@ -119,6 +119,9 @@ typedef struct catchment_rail_cost {
   uint32_t start_ns;     /* before the first byte */
   uint32_t bytes_per_ms; /* 0: not to be used */
   uint32_t nominal;      /* in any unit that the rails share */
+  /* While other rails carry the other parts; without a rate: as alone. */
+  uint32_t beside_start_ns;
+  uint32_t beside_bytes_per_ms;
 } catchment_rail_cost;
 /* The part of an operation that goes over one rail. */
 typedef struct catchment_rail_share {
@@ -128,7 +131,7 @@ typedef struct catchment_rail_share {
 } catchment_rail_share;
 /* What a rail has done so far. */
 typedef struct catchment_rail_state {
-  catchment_rail_cost cost; /* as all ranks have measured it */
+  catchment_rail_cost cost; /* of 4 MiB of the wire, as all ranks have measured it */
   uint64_t parts;           /* of operations, that went over it */
   uint64_t bytes;           /* of the wire, one way */
   uint32_t health;          /* enum catchment_rail_health */
@@ -234,6 +237,10 @@ CATCHMENT_COLLECTIVES_PUBLIC uint64_t catchment_rails_shares(catchment_group* gr
                                                              uint64_t elements,
                                                              catchment_rail_share* shares,
                                                              uint64_t room);
+/* What the rails, up to `room` of them, cost for an all-reduce of `elements`, as all ranks have
+ * measured it. */
+CATCHMENT_COLLECTIVES_PUBLIC void catchment_rails_costs(catchment_group* group, uint64_t elements,
+                                                        catchment_rail_cost* costs, uint32_t room);
 /* How `elements` would be split; `together_ns[k - 1]` is what using k rails costs besides.  The
  * number of shares, of which up to `room` are written; 0 when no rail may be used, or the policy or
  * the count is wrong. */

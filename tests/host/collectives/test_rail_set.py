@@ -79,7 +79,7 @@ def test_the_table_is_the_same_on_all_ranks_whoever_is_late(labs: list[ShmLab], 
         together(late, lambda rank: [rank.all_reduce(array).wait() for array in arrays[rank.rank]])
         for work in ahead:
             work.wait()
-        tables = [(rank.table_version, [state.cost for state in rank.rails()]) for rank in ranks]
+        tables = [(rank.table_version, [rank.costs(elements) for elements in (512, 40_000)]) for rank in ranks]
     assert tables[0] == tables[1] == tables[2]
     assert tables[0][0] >= 6  # after operations 2, 4, 8, 16, 32, 64
     for rank in range(RANKS):
@@ -98,6 +98,23 @@ def test_what_is_measured_moves_the_shares(labs: list[ShmLab], rng: random.Rando
     assert before == [100, 2]
     assert after[0] > 2 * before[0]
     assert parts[1] >= 1, "the rail that seemed slow was never tried"
+
+
+def test_each_length_has_costs_of_its_own(labs: list[ShmLab], rng: random.Random) -> None:
+    """A short operation tells a start, a long one a rate, too; what the 32nd reports counts from the 48th on."""
+    with rail_sets(labs, rates=(800_000, 400_000), may_fail=False) as ranks:
+        believed = ranks[0].costs(512)
+        for _ in range(20):
+            assert all_reduced(ranks, rng, 512) == [None] * RANKS
+        short, untouched = ranks[0].costs(512), ranks[0].rails()
+        for _ in range(30):
+            assert all_reduced(ranks, rng, 1 << 16) == [None] * RANKS
+        long = ranks[0].costs(1 << 16)
+        agreed = [[rank.costs(elements) for elements in (512, 1 << 16)] for rank in ranks]
+    assert agreed[0] == agreed[1] == agreed[2]
+    assert short[0].start_ns != believed[0].start_ns and short[0].bytes_per_ms == believed[0].bytes_per_ms == 100
+    assert untouched[0].cost.bytes_per_ms == 100
+    assert max(cost.bytes_per_ms for cost in long) > 100
 
 
 def test_every_operation_over_rails(labs: list[ShmLab], rng: random.Random) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import astuple, replace
 
 import pytest
 
 from catchment.host import _machines
 from catchment.host.collectives import CollectiveError
 from catchment.host.collectives.rail_split import RailCost, RailPolicy, RailShare, split
+from catchment.sim.golden import rail_costs as costs
 from catchment.sim.golden import rails as golden
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -22,8 +24,29 @@ def random_rails(rng: random.Random, most: int) -> tuple[list[RailCost], list[in
     rates = [rng.choice((0, 1_000, 12_500, 125_000, rng.randrange(1, 1 << 28))) for _ in range(rng.randint(1, most))]
     if not any(rates):
         rates[rng.randrange(len(rates))] = rng.randrange(1, 1 << 28)
-    rails = [RailCost(rng.choice((0, 1_000, rng.randrange(10**7))), rate, rng.randrange(1000)) for rate in rates]
+    starts = (0, 1_000, rng.randrange(10**7))
+    rails = [
+        RailCost(
+            rng.choice(starts),
+            rate,
+            rng.randrange(1000),
+            rng.choice(starts),
+            rng.choice((0, rate, rng.randrange(1 << 28))),
+        )
+        for rate in rates
+    ]
     return rails, [0, *(rng.randrange(10**6) for _ in rails[1:])]
+
+
+def golden_costs(rails: list[RailCost]) -> list[golden.RailCost]:
+    """The same for the golden model."""
+    return [
+        golden.RailCost(
+            r.start_ns, r.bytes_per_ms, r.nominal,
+            (r.beside_start_ns, r.beside_bytes_per_ms) if r.beside_bytes_per_ms else None,
+        )
+        for r in rails
+    ]  # fmt: skip
 
 
 def finish(rails: list[RailCost], shares: list[RailShare]) -> float:
@@ -43,8 +66,7 @@ def test_every_policy_equals_the_golden_model(rng: random.Random) -> None:
         elements = elements if rng.random() < 0.9 else rng.randrange(1 << 36)
         policy = rng.choice([p for p in RailPolicy if p is not RailPolicy.SLICES or elements < 1 << 24])
         ours = split(rails, together, policy, elements)
-        costs = [golden.RailCost(r.start_ns, r.bytes_per_ms, r.nominal) for r in rails]
-        expected = golden.split(costs, together, golden.Policy(policy), elements)
+        expected = golden.split(golden_costs(rails), together, golden.Policy(policy), elements)
         assert ours == [RailShare(s.rail, s.first, s.elements) for s in expected], (rails, together, policy, elements)
 
 
@@ -120,33 +142,115 @@ def test_a_rail_that_is_five_times_slower_stays_out_of_the_papers_split() -> Non
     assert len(split(rails, [0, 0], RailPolicy.WATERFILL, 1 << 24)) == 2
 
 
+def test_what_is_tried_equals_the_golden_model(rng: random.Random) -> None:
+    tried = 0
+    for _ in range(3000):
+        rails, together = random_rails(rng, 8)
+        elements = rng.choice((0, 1, 4096, 4097, rng.randrange(1 << 13), rng.randrange(1 << 22)))
+        policy = rng.choice((RailPolicy.WATERFILL, RailPolicy.PAPER, RailPolicy.SINGLE))
+        sample, turn = rng.choice((0, 8192)), rng.randrange(20)
+        ours = _machines.tried([astuple(rail) for rail in rails], together, policy, elements, sample, turn)
+        expected = golden.tried(
+            golden_costs(rails), together, golden.Policy(policy), elements, sample=sample, turn=turn
+        )
+        assert ours == [(s.rail, s.first, s.elements) for s in expected], (rails, together, policy, elements)
+        tried += bool(ours)
+    assert tried > 300
+
+
+def test_an_operation_on_two_rails_tries_each_alone_and_one_on_one_tries_both() -> None:
+    hot = [(0, 1000, 0, 0, 800), (0, 900, 0, 0, 800)]
+    shares = [_machines.tried(hot, [0, 0], RailPolicy.WATERFILL, 1 << 20, 0, turn) for turn in range(3)]
+    assert [[rail for rail, _, _ in share] for share in shares] == [[0], [1], [0]]
+    cold = [(0, 1000, 0, 0, 500), (0, 800, 0, 0, 400)]
+    shares = [_machines.tried(cold, [0, 10**6], RailPolicy.WATERFILL, 1 << 20, 0, turn) for turn in range(3)]
+    assert [[rail for rail, _, _ in share] for share in shares] == [[1], [0, 1], [1]]
+
+
+def test_a_rail_that_takes_more_than_twice_as_long_is_tried_with_a_sample_alone() -> None:
+    rails = [(0, 1000, 0, 0, 0), (0, 10, 0, 0, 0)]
+    [*_, last] = _machines.tried(rails, [0, 10**9], RailPolicy.WATERFILL, 1 << 16, 8192, 0)
+    assert last == (1, (1 << 16) - 8192, 8192)
+    assert _machines.tried(rails, [0, 10**9], RailPolicy.WATERFILL, 1 << 16, 0, 0) == []
+
+
+def random_sample(rng: random.Random, rails: int) -> costs.Sample:
+    """Of one of a few classes, so that ranks have some in common."""
+    return costs.Sample(
+        rng.randrange(rails), rng.choice((8, 14, 15, 22, 36)), rng.random() < 0.5, rng.randrange(1, 1 << 30),
+        rng.choice((0, rng.randrange(1, 1 << 32))),
+    )  # fmt: skip
+
+
 def test_costs_equal_the_golden_model_report_for_report(rng: random.Random) -> None:
     for _ in range(100):
-        count, ranks = rng.randint(1, 8), rng.randint(1, 16)
+        count, ranks, each = rng.randint(1, 8), rng.randint(1, 16), rng.randint(1, 16)
         believed = [(rng.randrange(1, 10**7), rng.randrange(1, 1 << 28)) for _ in range(count)]
         ours = _machines.CostTable(believed)
-        expected = golden.CostTable([golden.RailCost(*cost) for cost in believed])
+        expected = costs.CostTable([golden.RailCost(*cost) for cost in believed])
         for report in range(12):
-            used = [rng.random() < 0.8 for _ in range(count)]
+            common = [random_sample(rng, count) for _ in range(each)]
             samples = [
                 [
-                    golden.Sample(rng.randrange(1 << 40), rng.randrange(1, 1 << 40), rng.randrange(1, 1 << 30))
-                    if used[rail] or rng.random() < 0.5
-                    else golden.Sample(0, 0, 0)
-                    for rail in range(count)
+                    replace(one, start_ns=rng.randrange(1, 1 << 30), bytes_per_ms=rng.choice((0, one.bytes_per_ms)))
+                    if rng.random() < 0.9
+                    else random_sample(rng, count)
+                    for one in common
                 ]
                 for _ in range(ranks)
             ]
-            ours.learn([(s.size, s.duration_ns, s.start_ns) for rank in samples for s in rank])
+            ours.learn([astuple(one) for rank in samples for one in rank], each)
             expected.learn(samples)
-            assert ours.costs == [(cost.start_ns, cost.bytes_per_ms) for cost in expected.costs]
+            for size in (0, 1, 1 << 14, (1 << 14) + 1, 1 << 20, 1 << 40, rng.randrange(1 << 38)):
+                assert [golden_costs([RailCost(*words)])[0] for words in ours.costs(size)] == expected.costs(size)
             assert ours.version == report + 1
+
+
+def test_each_size_has_a_class() -> None:
+    sizes = [0, 1, 256, 257, 512, 513, 1 << 14, (1 << 14) + 1, 1 << 36, 1 << 40]
+    assert [_machines.size_class(size) for size in sizes] == [8, 8, 8, 9, 9, 10, 14, 15, 36, 36]
+    assert [costs.size_class(size) for size in sizes] == [8, 8, 8, 9, 9, 10, 14, 15, 36, 36]
 
 
 def test_a_rail_is_as_fast_as_for_its_slowest_rank() -> None:
     table = _machines.CostTable([(100_000, 1000), (100_000, 2000)])
-    table.learn([(8 << 20, 10**6, 5_000), (0, 0, 0), (4 << 20, 10**6, 9_000), (1 << 20, 10**6, 1)])
-    assert table.costs == [(9_000, 4 << 20), (100_000, 2000)]
+    table.learn([(0, 20, 0, 5_000, 8), (1, 20, 0, 3, 3), (0, 20, 0, 9_000, 4), (0, 21, 0, 1, 1)], 2)
+    assert table.costs(1 << 20) == [(9_000, 4, 0, 9_000, 4), (100_000, 2000, 0, 100_000, 2000)]
+
+
+def test_each_size_has_its_own_start_and_rate_alone_and_beside_others() -> None:
+    table = _machines.CostTable([(100_000, 1000)])
+    table.learn([(0, 14, 0, 50_000, 0), (0, 22, 0, 200_000, 5000), (0, 22, 1, 300_000, 4000)], 3)
+    assert table.costs(1 << 14) == [(50_000, 5000, 0, 300_000, 4000)]
+    assert table.costs(1 << 18) == [(50_000, 5000, 0, 300_000, 4000)]
+    assert table.costs((1 << 18) + 1) == [(200_000, 5000, 0, 300_000, 4000)]
+    assert table.costs(1 << 22) == [(200_000, 5000, 0, 300_000, 4000)]
+
+
+@pytest.mark.parametrize("sample", [(8, 20, 0, 1, 1), (0, 7, 0, 1, 1), (0, 37, 0, 1, 1), (0, 20, 2, 1, 1)])
+def test_what_a_report_cannot_be_about_is_left_out(sample: tuple[int, ...]) -> None:
+    table = _machines.CostTable([(100_000, 1000)])
+    table.learn([sample], 1)
+    assert table.costs(1 << 20) == [(100_000, 1000, 0, 100_000, 1000)]
+
+
+def test_a_meter_keeps_what_a_report_has_no_room_for() -> None:
+    meter = _machines.CostMeter()
+    for size_class in (20, 21, 22):
+        meter.add(0, size_class, 4 << 20, 90_000, 1_090_000, 0)
+        meter.add(0, size_class, 2 << 20, 70_000, 570_000, 0)
+    assert meter.report(2) == [(0, 20, 70_000, 4 << 20), (0, 21, 70_000, 4 << 20)]
+    assert meter.report(2) == [(0, 22, 70_000, 4 << 20)]
+    assert meter.report(2) == []
+
+
+def test_a_short_part_tells_a_start_and_no_rate() -> None:
+    """All but the time that its bytes take at the rail's rate; and never less than until the ranks had agreed."""
+    meter = _machines.CostMeter()
+    meter.add(1, 14, 16 * KIB, 40_000, 200_000, 160_000)
+    assert meter.report(4) == [(1, 14, 200_000 - 102_400, 0)]
+    meter.add(1, 14, 16 * KIB, 40_000, 200_000, 100)
+    assert meter.report(4) == [(1, 14, 40_000, 0)]
 
 
 @pytest.mark.parametrize(

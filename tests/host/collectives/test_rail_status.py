@@ -85,7 +85,8 @@ def test_a_rank_that_is_dropped_is_not_kept_alive_by_who_tells_of_it(folder: Pat
 
 REPORT = RankReport(
     "train", 2, 7, "waterfill", 3,
-    (RailReport("a", 5, "up", True, "a", 1e-4, 10**9, 0, 1, 4096, 0, 0.0),), (SplitReport(4096, (4096,)),),
+    (RailReport("a", 5, "up", True, "a", 1e-4, 10**9, 0, 1, 4096, 0, 0.0),),
+    (SplitReport(4096, (4096,), (1e-4,), (10**9,)),),
 )  # fmt: skip
 
 

@@ -34,13 +34,27 @@ bool before(const Choice& one, const Choice& other) {
   return (one.set & (differ & (~differ + 1U))) != 0;
 }
 
+// What a rail costs as one of `among` rails that carry an operation.
+struct Cost {
+  std::uint64_t start = 0;
+  std::uint64_t rate = 0;
+};
+
+Cost cost_of(const RailCost& rail, int among) {
+  if (among > 1 && rail.beside_bytes_per_ms != 0) {
+    return {rail.beside_start_ns, rail.beside_bytes_per_ms};
+  }
+  return {rail.start_ns, rail.bytes_per_ms};
+}
+
+// Of the sets of `least` to `most` rails; none where all sets have a rail that begins too late.
 Choice best(std::span<const RailCost> rails, std::span<const std::uint32_t> together_ns,
-            std::uint64_t bytes, int most) {
+            std::uint64_t bytes, int most, int least = 1) {
   const std::uint32_t all = usable(rails);
   Choice chosen;
   for (std::uint32_t set = 1; set <= all; ++set) {
     const int count = std::popcount(set);
-    if ((set & ~all) != 0 || count > most) continue;
+    if ((set & ~all) != 0 || count > most || count < least) continue;
     const std::uint64_t finish = finish_ns(rails, set, bytes);
     if (finish == 0) continue;
     const Choice choice{set, finish + together_ns[static_cast<std::size_t>(count) - 1]};
@@ -78,16 +92,18 @@ std::vector<Share> by_weight(Weights weights, std::uint32_t set, std::uint64_t e
   return shares;
 }
 
-// What rail i of `set` carries until `finish`: B_i (T - L_i).
-Weights filled(std::span<const RailCost> rails, std::uint32_t set, std::uint64_t finish) {
+// The shares with which all rails of `set` end together: B_i (T - L_i) of rail i.
+std::vector<Share> filled(std::span<const RailCost> rails, std::uint32_t set,
+                          std::uint64_t elements) {
+  const std::uint64_t finish = finish_ns(rails, set, elements * kWireBytes);
   Weights weights{};
   for (std::uint32_t rail = 0; rail < rails.size(); ++rail) {
     if ((set >> rail & 1U) == 0) continue;
-    const std::uint64_t carries = finish - rails[rail].start_ns;
+    const Cost cost = cost_of(rails[rail], std::popcount(set));
     weights[rail] =
-        static_cast<std::uint64_t>(Wide{rails[rail].bytes_per_ms} * carries / kNanosPerMilli);
+        static_cast<std::uint64_t>(Wide{cost.rate} * (finish - cost.start) / kNanosPerMilli);
   }
-  return weights;
+  return by_weight(weights, set, elements);
 }
 
 std::uint64_t alone_ns(const RailCost& rail, std::uint64_t bytes) {
@@ -98,10 +114,7 @@ std::uint64_t alone_ns(const RailCost& rail, std::uint64_t bytes) {
 std::vector<Share> waterfill(std::span<const RailCost> rails,
                              std::span<const std::uint32_t> together_ns, std::uint64_t elements,
                              int most) {
-  const std::uint64_t bytes = elements * kWireBytes;
-  const Choice chosen = best(rails, together_ns, bytes, most);
-  const Weights weights = filled(rails, chosen.set, finish_ns(rails, chosen.set, bytes));
-  return by_weight(weights, chosen.set, elements);
+  return filled(rails, best(rails, together_ns, elements * kWireBytes, most).set, elements);
 }
 
 // Equation 8 over the rails that equation 3 lets in, if that ends before the best one alone.
@@ -134,6 +147,12 @@ std::vector<Share> paper(std::span<const RailCost> rails,
   return waterfill(rails, together_ns, elements, 1);
 }
 
+std::uint32_t rails_of(const std::vector<Share>& shares) {
+  std::uint32_t set = 0;
+  for (const Share& share : shares) set |= 1U << share.rail;
+  return set;
+}
+
 std::vector<Share> fixed(std::span<const RailCost> rails, std::uint64_t elements) {
   Weights weights{};
   for (std::uint32_t rail = 0; rail < rails.size(); ++rail) {
@@ -163,9 +182,10 @@ std::uint64_t finish_ns(std::span<const RailCost> rails, std::uint32_t set, std:
   std::uint64_t latest = 0;
   for (std::uint32_t rail = 0; rail < rails.size(); ++rail) {
     if ((set >> rail & 1U) == 0) continue;
-    rate += rails[rail].bytes_per_ms;
-    waited += Wide{rails[rail].bytes_per_ms} * rails[rail].start_ns;
-    latest = std::max<std::uint64_t>(latest, rails[rail].start_ns);
+    const Cost cost = cost_of(rails[rail], std::popcount(set));
+    rate += cost.rate;
+    waited += Wide{cost.rate} * cost.start;
+    latest = std::max(latest, cost.start);
   }
   if (rate == 0) return 0;
   const auto finish = static_cast<std::uint64_t>(waited / rate);
@@ -189,6 +209,42 @@ std::vector<Share> split(std::span<const RailCost> rails,
       break;
   }
   return waterfill(rails, together_ns, elements, static_cast<int>(kMostRails));
+}
+
+std::vector<Share> tried(std::span<const RailCost> rails,
+                         std::span<const std::uint32_t> together_ns, Policy policy,
+                         std::uint64_t elements, std::uint64_t sample, std::uint64_t turn) {
+  if (elements == 0) return {};
+  const std::uint64_t bytes = elements * kWireBytes;
+  const bool splits = policy == Policy::kWaterfill || policy == Policy::kPaper;
+  const int most = splits && elements > kGranule ? static_cast<int>(kMostRails) : 1;
+  const std::uint32_t used = rails_of(split(rails, together_ns, policy, elements));
+  const std::uint64_t bound = kMostTried * best(rails, together_ns, bytes, most).finish;
+  std::vector<std::uint32_t> options;
+  for (std::uint32_t rail = 0; rail < rails.size(); ++rail) {
+    if (rails[rail].bytes_per_ms == 0 || used == 1U << rail) continue;
+    if (alone_ns(rails[rail], bytes) <= bound) options.push_back(1U << rail);
+  }
+  if (std::has_single_bit(used)) {
+    const Choice several = best(rails, together_ns, bytes, most, 2);
+    if (several.set != 0 && several.finish <= bound) options.push_back(several.set);
+  }
+  std::vector<Share> beside;
+  std::vector<std::uint32_t> idle;
+  std::uint64_t kept = 0;
+  if (sample != 0 && sample <= elements) {
+    kept = (elements - sample) / kGranule * kGranule;
+    beside = split(rails, together_ns, policy, kept);
+  }
+  for (std::uint32_t rail = 0; !beside.empty() && rail < rails.size(); ++rail) {
+    const bool busy = (rails_of(beside) >> rail & 1U) != 0;
+    if (rails[rail].bytes_per_ms != 0 && !busy) idle.push_back(rail);
+  }
+  const std::uint64_t places = options.size() + (idle.empty() ? 0 : 1);
+  if (places == 0) return {};
+  if (turn % places < options.size()) return filled(rails, options[turn % places], elements);
+  beside.push_back({idle[turn / places % idle.size()], kept, elements - kept});
+  return beside;
 }
 
 }  // namespace catchment::host::rails

@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kSliceElements = 16 * 1024;
 // The paper's threshold: a rail that is more than so many times slower than the fastest stays out.
 inline constexpr std::uint64_t kMostRatio = 5;
 inline constexpr std::uint64_t kWireBytes = 4;  // of an element
+// What is tried though it is not the best takes at most so many times as long.
+inline constexpr std::uint64_t kMostTried = 2;
 
 enum class Policy : std::uint8_t {
   kWaterfill = 0,  // all rails of the best set end together
@@ -31,6 +33,9 @@ struct RailCost {
   std::uint32_t start_ns = 0;      // before the first byte arrives
   std::uint32_t bytes_per_ms = 0;  // of the wire, at which an all-reduce runs; 0: not to be used
   std::uint32_t nominal = 0;       // what the topology says, in any unit that the rails share
+  // While other rails carry the other parts; without a rate: as alone.
+  std::uint32_t beside_start_ns = 0;
+  std::uint32_t beside_bytes_per_ms = 0;
 };
 
 struct Share {
@@ -51,5 +56,13 @@ std::uint64_t finish_ns(std::span<const RailCost> rails, std::uint32_t set, std:
 std::vector<Share> split(std::span<const RailCost> rails,
                          std::span<const std::uint32_t> together_ns, Policy policy,
                          std::uint64_t elements);
+
+// The shares of an operation that tries what is not the best, the `turn`th of its size; none where
+// there is nothing to try.  In turn: each rail alone and the best set of several, as far as they
+// are not what `policy` uses and take no more than kMostTried times as long as the best; then
+// `sample` elements (0: none) over an idle rail, beside the others.
+std::vector<Share> tried(std::span<const RailCost> rails,
+                         std::span<const std::uint32_t> together_ns, Policy policy,
+                         std::uint64_t elements, std::uint64_t sample, std::uint64_t turn);
 
 }  // namespace catchment::host::rails

@@ -50,7 +50,6 @@ RailSet::RailSet(std::vector<Rail> rails, Policy policy, Nanos timeout, Nanos ab
       timeout_(timeout),
       absent_(absent),
       table_(beliefs(rails_)),
-      samples_(rails_.size()),
       states_(rails_.size()),
       up_((1U << rails_.size()) - 1),
       up_since_(rails_.size()) {
@@ -169,7 +168,8 @@ std::optional<CollectiveFailure> RailSet::failure() {
 std::vector<RailState> RailSet::states() {
   const std::scoped_lock lock(mutex_);
   std::vector<RailState> states = states_;
-  for (std::size_t rail = 0; rail < states.size(); ++rail) states[rail].cost = table_.costs()[rail];
+  const std::vector<RailCost> costs = table_.costs(kShownBytes);
+  for (std::size_t rail = 0; rail < states.size(); ++rail) states[rail].cost = costs[rail];
   return states;
 }
 

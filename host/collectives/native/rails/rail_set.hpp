@@ -1,21 +1,24 @@
 // The rails of one rank as one communicator (docs/explanation/rails.md).
 //
 // An all-reduce or a reduce that is long enough is split, and each rail carries a part of its
-// elements; anything else goes over the rail that is best for it.  Nothing but the number of an
-// operation, its size and the table of costs decides about a split, so all ranks split alike.
+// elements; anything else goes over the rail that is best for it.  Nothing but the operations so
+// far, an operation's size and the table of costs decides about a split, so all ranks split alike.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "cost_table.hpp"
+#include "cost_meter.hpp"
 #include "council.hpp"
 #include "group.hpp"
 
@@ -31,8 +34,11 @@ struct Rail {
   std::vector<Way> ways{};
 };
 
+// The length of which a rail's state tells the cost.
+inline constexpr std::uint64_t kShownBytes = 4 << 20;
+
 struct RailState {
-  RailCost cost;
+  RailCost cost;  // of an operation of kShownBytes
   std::uint64_t parts = 0;
   std::uint64_t bytes = 0;  // of the wire, one way
   Health health = Health::kUp;
@@ -90,6 +96,8 @@ class RailSet final : private CouncilMember {
   std::uint32_t table_version();
   // How an all-reduce of so many elements would be split now, were it no sample of an idle rail.
   std::vector<Share> shares(std::uint64_t elements);
+  // What the rails cost for an all-reduce of so many elements, as all ranks have measured it.
+  std::vector<RailCost> costs(std::uint64_t elements);
 
  private:
   // A report of all ranks about what the rails have cost; counts from operation `counts_at` on.
@@ -106,9 +114,9 @@ class RailSet final : private CouncilMember {
   void plan(RailOperation& operation);
   void report(std::uint64_t number);
   void measure();
-  std::vector<Share> shares_of(const Call& call, std::uint64_t number) const;
-  // The costs of the rails in `up`; the others have no rate.
-  std::vector<RailCost> usable_costs(std::uint32_t up) const;
+  std::vector<Share> shares_of(const Call& call);
+  // The costs of the rails in `up` for so many elements; the others have no rate.
+  std::vector<RailCost> usable_costs(std::uint32_t up, std::uint64_t elements) const;
   void run();
 
   std::uint64_t freeze() override;
@@ -133,7 +141,15 @@ class RailSet final : private CouncilMember {
   std::condition_variable stirred_;  // something waits to be planned
   std::condition_variable thawed_;   // a verdict has come
   CostTable table_;
-  std::vector<RailSample> samples_;
+  CostMeter meter_;
+  // How many operations of a class there were, and how many of them have tried something.
+  struct Tries {
+    std::uint64_t operations = 0;
+    std::uint64_t turn = 0;
+  };
+  std::array<Tries, kClasses> tries_{};
+  // By elements, and whether it is not to be split.
+  std::map<std::pair<std::uint64_t, bool>, std::vector<Share>> kept_;
   std::vector<RailState> states_;
   std::uint64_t started_ = 0;
   std::deque<std::shared_ptr<RailOperation>> waiting_;   // not planned
