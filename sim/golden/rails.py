@@ -149,7 +149,7 @@ def _alone(rail: RailCost, size: int) -> int:
 def _ends(
     rails: Sequence[RailCost], together_ns: Sequence[int], size: int, most: int, least: int = 1
 ) -> list[tuple[int, int, tuple[int, ...]]]:
-    """When each set of rails ends, and of how many: the smallest is the best set.
+    """The end of each set of rails, and how many rails: the smallest is the best set.
 
     Of equals that is the one with fewer rails, then with the lower numbers.
     """

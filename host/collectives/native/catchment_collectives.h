@@ -116,12 +116,11 @@ enum catchment_rail_policy {
 };
 /* What it takes to use a rail. */
 typedef struct catchment_rail_cost {
-  uint32_t start_ns;     /* before the first byte */
-  uint32_t bytes_per_ms; /* 0: not to be used */
-  uint32_t nominal;      /* in any unit that the rails share */
-  /* While other rails carry the other parts; without a rate: as alone. */
-  uint32_t beside_start_ns;
-  uint32_t beside_bytes_per_ms;
+  uint32_t start_ns;            /* before the first byte */
+  uint32_t bytes_per_ms;        /* 0: not to be used */
+  uint32_t nominal;             /* in any unit that the rails share */
+  uint32_t beside_start_ns;     /* as start_ns, while other rails carry the other parts */
+  uint32_t beside_bytes_per_ms; /* likewise; 0: as alone */
 } catchment_rail_cost;
 /* The part of an operation that goes over one rail. */
 typedef struct catchment_rail_share {
