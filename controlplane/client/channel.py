@@ -8,6 +8,7 @@ import grpc
 
 from catchment.controlplane.client.errors import SwitchError
 from catchment.controlplane.networks.address import SwitchAddress
+from catchment.wire.channel_options import STREAMS_END
 
 
 def parse(address: str) -> SwitchAddress:
@@ -45,9 +46,9 @@ def open_channel(address: str) -> grpc.Channel:
     """
     parts = parse(address)
     credentials = _credentials(parts)
-    return (
-        grpc.insecure_channel(parts.target) if credentials is None else grpc.secure_channel(parts.target, credentials)
-    )
+    if credentials is None:
+        return grpc.insecure_channel(parts.target, STREAMS_END)
+    return grpc.secure_channel(parts.target, credentials, STREAMS_END)
 
 
 def open_async_channel(address: str) -> Any:
@@ -55,5 +56,5 @@ def open_async_channel(address: str) -> Any:
     parts = parse(address)
     credentials = _credentials(parts)
     if credentials is None:
-        return grpc.aio.insecure_channel(parts.target)
-    return grpc.aio.secure_channel(parts.target, credentials)
+        return grpc.aio.insecure_channel(parts.target, STREAMS_END)
+    return grpc.aio.secure_channel(parts.target, credentials, STREAMS_END)

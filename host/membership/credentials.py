@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 
 from catchment.host.membership.errors import MembershipError
+from catchment.wire.channel_options import STREAMS_END
 from catchment.wire.service import AUTHORITY_FILE, CONTROLLER_NAME, credential_files, host_name
 
 
@@ -43,6 +44,7 @@ class Credentials:
         except OSError as error:
             raise MembershipError(f"cannot read {error.filename}: {error.strerror}") from None
         options = (
+            *STREAMS_END,
             # Whatever its address: what it proves is that it is the controller.
             ("grpc.ssl_target_name_override", CONTROLLER_NAME),
             ("grpc.default_authority", CONTROLLER_NAME),

@@ -27,7 +27,7 @@ from catchment.host.membership import Credentials, Description, Membership
 from catchment.sim.lab.held_address import HeldAddress
 
 SWITCHES = ("sp", "r1", "r2")
-QUICK = Timing(beat=0.05, silence=10.0, reunion=0.3, check=0.02, request=60.0, hang=10.0)
+QUICK = Timing(beat=0.05, silence=10.0, reunion=0.3, check=0.02, compare=0.2, request=60.0, hang=10.0)
 """Who breaks its connection is lost soon; for silence only who is silent much longer than a slow machine is."""
 LISTENING = replace(QUICK, silence=6.0)
 """The timing of tests in which silence itself tells; the others are heard a hundred times in it."""
@@ -123,6 +123,15 @@ def until(ready: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
             return found
         pause.wait(0.01)
     raise AssertionError(f"never: {what}")
+
+
+def vanish(member: Membership) -> None:
+    """End a member without a goodbye, as when its process dies.
+
+    The controller has its connection by then; of a member that ends before, only its silence tells.
+    """
+    until(lambda: member._call, f"{member.description.host} opens its connection").initial_metadata()
+    member._end()
 
 
 def use_fake_programs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

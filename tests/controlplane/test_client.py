@@ -14,6 +14,7 @@ from fake_program import fake_p4info
 from fake_switch import FakeSwitch, RunningFake, entity_key
 from google.protobuf import text_format
 from google.rpc import code_pb2
+from running_controller import until
 
 from catchment.controlplane.client import MulticastGroup, P4Info, Replica, SwitchClient, SwitchError, TableEntry
 from catchment.controlplane.client.entries import from_message, to_message
@@ -324,6 +325,28 @@ def test_a_switch_that_dies_is_named(fake: RunningFake) -> None:
         assert gone.wait(60)
         with pytest.raises(SwitchError, match=r"switch s1 .*(UNAVAILABLE|DEADLINE_EXCEEDED)"):
             client.insert(l2_entry(1))
+
+
+def test_a_read_that_is_under_way_when_its_switch_ends_comes_to_an_end() -> None:
+    """gRPC's own retries let some of them wait for ever; one of several, so that many are under way."""
+
+    def read(client: SwitchClient) -> None:
+        with contextlib.suppress(SwitchError):
+            while True:
+                client.read("l2")
+
+    for _ in range(10):
+        with RunningFake(FakeSwitch(p4info=fake_p4info())) as fake:
+            client = SwitchClient.connect(fake.address, name="s1", p4info=INFO, timeout=60.0)
+            readers = [threading.Thread(target=read, args=(client,), daemon=True) for _ in range(4)]
+            for reader in readers:
+                reader.start()
+            until(lambda fake=fake: fake.switch.log.count("read") >= 8, "they read")
+            fake.stop()
+            for reader in readers:
+                reader.join(30)
+            assert not any(reader.is_alive() for reader in readers), "a read waits for a switch that is gone"
+            client.close()
 
 
 def test_the_newest_controller_wins_and_the_older_one_takes_over_again(fake: RunningFake, client: SwitchClient) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from running_controller import LISTENING, SWITCHES, Place, request, until
+from running_controller import LISTENING, SWITCHES, Place, request, until, vanish
 
 from catchment.controlplane.client import SwitchClient
 from catchment.controlplane.controller.certificates import load
@@ -168,7 +168,7 @@ def test_a_member_that_is_lost_is_named_and_the_generations_change(place: Place)
             member.wait_complete(60)
         old = generations(members["w0"])
         lost = members.pop("w1")
-        lost._end()  # as when its process dies: no goodbye
+        vanish(lost)
         for member in members.values():
             assert member.superseded(60)
             assert member.epoch == 2
@@ -233,7 +233,7 @@ def test_an_endpoint_of_the_old_generations_is_closed(place: Place) -> None:
         other = place.controller.join("train", "w0", token)
         endpoint = member.endpoint(timeout=60.0)
         pending = endpoint.pull(np.zeros(64, np.int32))
-        other._end()
+        vanish(other)
         with pytest.raises(EndpointError, match="closed"):
             pending.wait(60)
         assert member.superseded(60)

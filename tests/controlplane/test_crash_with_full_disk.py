@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from running_controller import SWITCHES, Place, request, until
+from running_controller import SWITCHES, Place, request, until, vanish
 from test_controller import generations
 from test_live_store import full_disk
 
@@ -46,7 +46,7 @@ def test_generations_that_the_file_does_not_know_are_replaced(
         other.endpoint()
         first = generations(member)
         with full_disk(monkeypatch):
-            other._end()  # as when its process dies
+            vanish(other)
             assert member.superseded(60)
             second = generations(member)
             assert not first & second

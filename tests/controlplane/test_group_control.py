@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from google.rpc import code_pb2
-from running_controller import PATIENT, Place, until
+from running_controller import PATIENT, Place, until, vanish
 
 from catchment.controlplane.controller.errors import ControllerError
 from catchment.controlplane.jobs import JobRequest
@@ -52,7 +52,7 @@ def test_a_lost_member_of_one_job_renews_all(place: Place) -> None:
         assert [part.wid for part in old["w2"].parts.values()] == [0, 1]
         for member in members.values():
             member.take(lambda told: told.parts["half.0" if "half.0" in told.parts else "half.1"].open(timeout=60.0))
-        members.pop("w3")._end()
+        vanish(members.pop("w3"))
         for host, member in members.items():
             assert member.superseded(60)
             assert "w3 is lost" in member.cause
@@ -146,7 +146,7 @@ def test_a_split_comes_back_in_the_next_epoch(place: Place) -> None:
         first = halves()
         for member in members.values():
             member.endpoint()
-        members["w0"]._end()
+        vanish(members["w0"])
         assert members["w1"].superseded(60)
         members["w0"] = exits.enter_context(place.controller.join("train", "w0", token))
         for member in members.values():
@@ -176,7 +176,7 @@ def test_a_loss_breaks_a_split_off(place: Place) -> None:
         with ThreadPoolExecutor(1) as threads:
             waiting = threads.submit(lambda: members["w0"].split(0, timeout=120.0))
             until(lambda: members["w0"]._splits[()] == 1, "w0 has called")
-            members["w3"]._end()
+            vanish(members["w3"])
             with pytest.raises(MembershipError, match=r"split|epoch"):
                 waiting.result()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from fake_switch import RunningFake, entity_key
+from fake_switch import FakeSwitch, RunningFake, entity_key
 from google.rpc import code_pb2
 
 from catchment.checkout import ROOT
@@ -288,6 +289,33 @@ def test_a_refused_job_leaves_nothing_behind(client: SwitchClient, fake: Running
     assert client.read("jobs") == []
     assert client.read("receivers") == []
     assert client.groups() == {}
+
+
+def test_a_job_that_one_switch_refuses_is_on_no_switch() -> None:
+    """Every switch in turn refuses it; those that were written before have nothing of it."""
+    topology = two_racks()
+    job = plan_job("allreduce", topology, name="job", workers=["a0", "b2"])
+    with ExitStack() as exits:
+        fakes = {
+            name: exits.enter_context(
+                RunningFake(FakeSwitch(device_id=switch.device_id, p4info=P4Info.load(GOLDEN).message))
+            )
+            for name, switch in topology.switches.items()
+        }
+        clients = {
+            name: exits.enter_context(
+                SwitchClient.connect(fake.address, fake.switch.device_id, name=name, timeout=60.0)
+            )
+            for name, fake in fakes.items()
+        }
+        for name, fake in fakes.items():
+            fake.switch.refuse_new = (code_pb2.RESOURCE_EXHAUSTED, "table full")
+            with pytest.raises(SwitchError, match=f"(?s)switch {name}.*RESOURCE_EXHAUSTED: table full"):
+                deploy(job, topology, clients)
+            assert {n: (c.read(), c.groups()) for n, c in clients.items()} == dict.fromkeys(clients, ([], {}))
+            fake.switch.refuse_new = None
+        deploy(job, topology, clients)
+        assert all(client.read("jobs") for client in clients.values())
 
 
 def test_deploying_twice_is_refused_and_harms_nothing(client: SwitchClient) -> None:
