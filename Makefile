@@ -74,8 +74,9 @@ e2e: setup ## the end-to-end tests in Mininet
 bench-%: setup ## measure one thing against its limit: bench-convert, bench-switch, ...
 	@$(ROOT) $(BIN)/python -m bench.$(subst -,_,$*)
 
-# Two processes, each of which runs whole files, so that what a file's tests share is made once.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+# Three processes, since tests wait for others half of their time; each runs whole files, so that what a file's tests share
+# is made once, in the order in which tests/conftest.py has put them.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 
 # ---- checks ------------------------------------------------------------------------------------
 .PHONY: check test test-full test-repeat lint format wire protocol-check

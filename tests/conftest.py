@@ -78,6 +78,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.check)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Quick files come last: they fill up the end of a run side by side, where a long one would keep all waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("check") is not None)
+
+
 @pytest.fixture(autouse=True)
 def _a_quick_test_starts_no_process(request: pytest.FixtureRequest) -> Iterator[None]:
     with quick.guard() if request.node.get_closest_marker("check") else nullcontext():

@@ -27,6 +27,18 @@ def test_what_is_left_out_again_is_out() -> None:
     assert not is_quick("e2e/test_demo.py")
 
 
+def test_quick_files_come_last() -> None:
+    """Whatever their names: a file that starts processes is begun before all that are short."""
+    chosen = ["common/test_serial.py", "selection/test_tiers.py", "structure/test_words.py", "wire/test_frame.py"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *chosen]
+    surroundings = {**os.environ, "PYTEST_ADDOPTS": ""}
+    said = subprocess.run(
+        command, cwd=Path(__file__).parents[1], env=surroundings, check=True, capture_output=True, text=True
+    ).stdout
+    order = [is_quick(line.partition("::")[0].removeprefix("tests/")) for line in said.splitlines() if "::" in line]
+    assert order == sorted(order) and len(set(order)) == 2
+
+
 def test_a_process_is_refused_and_named() -> None:
     with guard():
         with pytest.raises(RuntimeError, match="starts true"):
