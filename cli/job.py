@@ -287,6 +287,11 @@ def _way(job: dict[str, Any]) -> str:
     return _switches(job["tree"]) + (f" (rail {job['rail']})" if job["rail"] else "")
 
 
+def _over(part: dict[str, Any]) -> str:
+    """The switches that add up for a part of a group, or the connections of its ring."""
+    return f"a ring of {part['ring']}" if "ring" in part else _switches(part["tree"])
+
+
 def _switches(tree: list[str]) -> str:
     """The top of a tree, and the switches below it."""
     top, *below = tree
@@ -304,7 +309,7 @@ def _print_job(job: dict[str, Any]) -> None:
     if "parts" in job:
         parts = [
             (label or "all", ", ".join(part["workers"]), part["root"] or "-", part["rail"] or "-",
-             _switches(part["tree"]), part["slots"], _numbers(part["generations"]))
+             _over(part), part["slots"], _numbers(part["generations"]))
             for label, part in job["parts"].items()
         ]  # fmt: skip
         columns = ("part", "workers", "root", "rail", "over", "slots", "generations")
@@ -323,7 +328,7 @@ def _member_rows(job: dict[str, Any]) -> list[tuple[Any, ...]]:
             among = _parts_of(job, host) if whole else [label]
             rows.append(
                 (host, described["role"], described.get("wid", "-"), _address(described, "local"),
-                 _address(described, "switch"), *([", ".join(among)] if "parts" in job else []),
+                 _far_end(described), *([", ".join(among)] if "parts" in job else []),
                  presence.get(host, "-"))
             )  # fmt: skip
     return rows
@@ -335,6 +340,11 @@ def _parts_of(job: dict[str, Any], host: str) -> list[str]:
 
 def _members(part: dict[str, Any]) -> list[str]:
     return [*part["workers"], *([part["root"]] if part["root"] else [])]
+
+
+def _far_end(description: dict[str, Any]) -> str:
+    """What it sends to: its switch, or the next one of its ring."""
+    return _address(description, "next" if "ring" in description else "switch")
 
 
 def _address(description: dict[str, Any], end: str) -> str:

@@ -35,18 +35,27 @@ def show(name: NameArgument, topology: TopologyOption = None, as_json: JsonOptio
         raise ControlPlaneError(f"job {name} is {on}; `catchment job create ... --rails a,b` makes one on several")
     ranks = ranks_of(group)
     if as_json:
-        planned = [{"name": rail, "switches": _switches(group, rail)} for rail in rails_of(group)]
+        planned = [
+            {"name": rail, "switches": _switches(group, rail), "ring": _ring(group, rail) or None}
+            for rail in rails_of(group)
+        ]
         print_json({"job": name, "rails": planned, "ranks": [asdict(rank) for rank in ranks]})
     elif not ranks:
-        rows = [(rail, " ".join(_switches(group, rail))) for rail in rails_of(group)]
+        rows = [(rail, _ring(group, rail), " ".join(_switches(group, rail))) for rail in rails_of(group)]
         note = f"no rank of job {name} runs on this machine: ask where one does"
-        print_parts([make_table(f"job {name}: rails", ("rail", "switches"), rows), note])
+        print_parts([make_table(f"job {name}: rails", ("rail", "ring", "switches"), rows), note])
     else:
         print_parts([_states(group, ranks), _table(ranks[0]), _costs(ranks[0])])
 
 
 def _switches(group: JobGroup, rail: str) -> list[str]:
-    return [branch.switch for branch in group.parts[rail].tree]
+    return list(group.parts[rail].carriers)
+
+
+def _ring(group: JobGroup, rail: str) -> str:
+    """The transport of a rail whose ranks add up among themselves; empty where a switch does."""
+    ring = group.parts[rail].ring
+    return ring.transport if ring is not None else ""
 
 
 def _states(group: JobGroup, ranks: Sequence[RankReport]) -> Table | str:
@@ -57,13 +66,14 @@ def _states(group: JobGroup, ranks: Sequence[RankReport]) -> Table | str:
         last = f"{1e3 * rail.last_incident:.0f} ms" if rail.incidents else ""
         rows.append(
             (
-                rail.name, " ".join(_switches(group, rail.name)), rail.state, rail.carrier, f"{1e6 * rail.start:.0f}",
-                f"{rail.rate / _MEGA:.0f}", f"{rail.nominal / _MEGA:.0f}" if rail.nominal else "", f"{use.share:.1%}",
+                rail.name, _ring(group, rail.name), " ".join(_switches(group, rail.name)), rail.state, rail.carrier,
+                f"{1e6 * rail.start:.0f}", f"{rail.rate / _MEGA:.0f}",
+                f"{rail.nominal / _MEGA:.0f}" if rail.nominal else "", f"{use.share:.1%}",
                 rail.incidents, last,
             )
         )  # fmt: skip
     columns = (
-        "rail", "switches", "state", "goes over", "start, us", "Mb/s", "nominal", "carried", "incidents",
+        "rail", "ring", "switches", "state", "goes over", "start, us", "Mb/s", "nominal", "carried", "incidents",
         "the last took",
     )  # fmt: skip
     title = f"job {spoken.job}: rails as rank {spoken.rank} says, policy {spoken.policy}, table {spoken.table_version}"

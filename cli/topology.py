@@ -37,9 +37,12 @@ def check(file: FileArgument, as_json: JsonOption = False) -> None:
     columns = ("switch", "level", "rack", "rail", "switches", "hosts", "lanes", "slots")
     if as_json:
         print_json({"name": topology.name, "islands": groups, "racks": topology.racks, "rails": topology.rails,
+                    "rings": {name: {"over": ring.over, "transport": ring.transport}
+                              for name, ring in topology.rings.items()},
                     "switches": [dict(zip(columns, row, strict=True)) for row in rows]})  # fmt: skip
         return
-    sizes = {"switches": topology.switches, "hosts": topology.hosts, "racks": topology.racks, "rails": topology.rails}
+    sizes = {"switches": topology.switches, "hosts": topology.hosts, "racks": topology.racks, "rails": topology.rails,
+             "rings": topology.rings}  # fmt: skip
     title = ", ".join(f"{len(things)} {what}" for what, things in sizes.items() if things)
     print_table(f"{topology.name}: {title}", columns, rows)
     if groups > max(1, len(topology.rails)):

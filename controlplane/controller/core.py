@@ -200,6 +200,11 @@ class Controller:
         return await self._create_once(request)
 
     async def _create_once(self, request: JobRequest) -> tuple[JobWatch, str]:
+        if rings := [rail for rail in request.rails if rail in self.topology.rings]:
+            raise ControllerError(
+                f"job {request.name}: {rings[0]} is a ring, which no member can join through a controller; give rails "
+                "with switches, or create the job without a controller"
+            )
         for agent in self.switches.values():
             if agent.client is not None and not agent.is_undisturbed:
                 with contextlib.suppress(SwitchError):  # if the job needs it, that is said when it is written

@@ -49,13 +49,19 @@ def _of_each(group: JobGroup, clients: _Clients, look: Callable[[JobPlan, _Clien
     def of(job: JobPlan) -> _Found:
         return look(job, {branch.switch: clients[branch.switch] for branch in job.tree if branch.switch in clients})
 
-    with ThreadPoolExecutor(min(len(group.plans), _MOST_AT_ONCE)) as threads:
-        return list(threads.map(of, group.plans))
+    plans = _summed_by_switches(group)
+    with ThreadPoolExecutor(min(len(plans), _MOST_AT_ONCE)) as threads:
+        return list(threads.map(of, plans))
+
+
+def _summed_by_switches(group: JobGroup) -> list[JobPlan]:
+    """The jobs that switches can tell about: not rings."""
+    return [plan for plan in group.plans if plan.ring is None]
 
 
 def _silent_throughout(group: JobGroup, silent: list[set[str]]) -> Collection[str]:
     """The names that are silent in every job that they are in; `silent` in the order of the group's jobs."""
-    ins = [{*plan.ports, *(branch.switch for branch in plan.tree)} for plan in group.plans]
+    ins = [{*plan.ports, *(branch.switch for branch in plan.tree)} for plan in _summed_by_switches(group)]
     names = set().union(*silent)
     return {
         name

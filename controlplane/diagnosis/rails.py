@@ -43,10 +43,13 @@ def all_reports() -> list[RankReport]:
 
 
 def rails_at(switch: str, groups: Iterable[JobGroup]) -> tuple[RailUse, ...]:
-    """The rails whose sums a switch makes, as the first rank of this machine of each group says."""
+    """The rails whose sums a switch makes, as the first rank of this machine of each group says.
+
+    A ring is listed at the switch of its first member.
+    """
     found = []
     for group in groups:
-        here = [rail for rail in rails_of(group) if next(iter(group.parts[rail].tree)).switch == switch]
+        here = [rail for rail in rails_of(group) if group.parts[rail].carriers[0] == switch]
         ranks = ranks_of(group) if here else []
         if ranks:
             found += [use for use in uses(ranks[0]) if use.report.name in here]
@@ -67,7 +70,7 @@ def examine_rails(group: JobGroup) -> list[Finding]:
 
 def _trouble(group: JobGroup, use: RailUse) -> list[Finding]:
     rail = use.report
-    switches = " and ".join(branch.switch for branch in group.parts[rail.name].tree)
+    switches = " and ".join(group.parts[rail.name].carriers)
     said = f"rail {rail.name} of job {use.job}"
     if rail.state == "probation":
         what = f"{said} answers again and is on probation, says rank {use.rank}"

@@ -66,7 +66,7 @@ class JobGroup:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Every switch of any job, each once."""
+        """Every switch of any job that adds up for it, each once."""
         return tuple(dict.fromkeys(branch.switch for plan in self.plans for branch in plan.tree))
 
     def made_by(self, call: SplitCall) -> list[str]:
@@ -192,5 +192,6 @@ def _summary(plan: JobPlan) -> dict[str, Any]:
         "rail": plan.rail,
         "slots": plan.slots,
         "tree": [branch.switch for branch in plan.tree],
+        **({"ring": plan.ring.transport} if plan.ring is not None else {}),
         "generations": {stream.name: stream.gen for stream in plan.streams},
     }

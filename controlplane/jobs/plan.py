@@ -40,6 +40,19 @@ class StreamPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RingPlan:
+    """What a part of a job has in place of a tree, where its members add up among themselves.
+
+    Attributes:
+        transport: ``tcp`` or ``mptcp``.
+        switches: those that its members' NICs are on, which forward what goes round.
+    """
+
+    transport: str
+    switches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JobPlan:
     """A job; `plan_job` makes one.
 
@@ -52,14 +65,15 @@ class JobPlan:
         lanes: 32-bit lanes per frame.
         slots: T of every adding stream whose kind does not fix it.
         param_bytes: largest payload of a PARAM frame.
-        ports: UDP port of each host for this job.
-        addresses: IPv4 address of each host and of its switch.
-        tree: the switches, top first.
+        ports: UDP port of each host for this job; in a ring the TCP port at which it listens.
+        addresses: IPv4 address of each host and of its switch; in a ring of the next member.
+        tree: the switches, top first; none of a ring.
         streams: at least one.
         rail: the rail it runs on; None where the topology has none.
         memory: the path of a host's shared-memory port, for those that have one.
         owner: the words that its entries are marked with, so that control planes know their own; may be empty.
         rates: bits per second of a host's NIC, for those with a limit.
+        ring: where its members add up among themselves; None where switches do.
     """
 
     name: str
@@ -78,6 +92,12 @@ class JobPlan:
     memory: Mapping[str, str] = field(default_factory=dict)
     owner: str = ""
     rates: Mapping[str, int] = field(default_factory=dict)
+    ring: RingPlan | None = None
+
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """The switches that its frames pass: those of its tree, of a ring those that its members are on."""
+        return tuple(branch.switch for branch in self.tree) if self.ring is None else self.ring.switches
 
     @property
     def packed(self) -> bool:
@@ -111,14 +131,15 @@ class JobPlan:
         Keys: job, kind, host, role (worker, root, peer, slots), wid, local and switch ([ip, port]), switch_name, rail
         (where the topology has some), rate (of its NIC, in bits per second, where the topology limits it), one
         key per stream (gradients and parameters, or sums) with the arguments of `host.Stream`, and port ("shm:PATH")
-        where the topology says that the switch shares memory with this host.
+        where the topology says that the switch shares memory with this host. In a ring in place of the switch: ring
+        (tcp or mptcp) and next, where the next member listens.
 
         Raises:
             JobError: the host is not in the job.
         """
         if host not in self.ports:
             raise JobError(f"host {host} is not in job {self.name}; in it are: {', '.join(self.ports)}")
-        ip, switch_ip = self.addresses[host]
+        ip, peer_ip = self.addresses[host]
         streams = {
             stream.name: {
                 "gen": stream.gen,
@@ -139,13 +160,19 @@ class JobPlan:
             "role": role,
             "wid": self.workers.index(host) if host in self.workers else 0,
             "local": [ip, self.ports[host]],
-            "switch": [switch_ip, UDP_PORT],
+            **self._peer(host, peer_ip),
             **({"rail": self.rail} if self.rail is not None else {}),
             **({"rate": self.rates[host]} if host in self.rates else {}),
-            "switch_name": next(b.switch for b in self.tree if self._is_at(host, b)),
             **({"port": f"shm:{self.memory[host]}"} if host in self.memory else {}),
             **streams,
         }
+
+    def _peer(self, host: str, ip: str) -> dict[str, Any]:
+        if self.ring is not None:
+            following = self.workers[(self.workers.index(host) + 1) % len(self.workers)]
+            return {"ring": self.ring.transport, "next": [ip, self.ports[following]]}
+        name = next(branch.switch for branch in self.tree if self._is_at(host, branch))
+        return {"switch": [ip, UDP_PORT], "switch_name": name}
 
     def _is_at(self, host: str, branch: Branch) -> bool:
         """Whether a member's link leads to this switch of the tree; the root's to the top."""
@@ -196,6 +223,8 @@ class JobPlan:
                 )
                 for s in values["streams"]
             )
+            if (ring := values.get("ring")) is not None:
+                values["ring"] = RingPlan(ring["transport"], tuple(ring["switches"]))
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise JobError(f"not a stored job: {error!r}") from None

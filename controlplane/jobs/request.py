@@ -13,6 +13,7 @@ from catchment.controlplane.jobs.group import ALONE, JobGroup
 from catchment.controlplane.jobs.kinds.allreduce import ALLREDUCE
 from catchment.controlplane.jobs.plan import JobPlan
 from catchment.controlplane.jobs.planning import plan_job
+from catchment.controlplane.jobs.rings import plan_ring
 from catchment.controlplane.topology import Topology
 from catchment.wire.rail_labels import labels_beside
 
@@ -65,17 +66,56 @@ class JobRequest:
                 raise JobError(f"job {self.name}: give --{what} for one job or --{what}s for a group, not both")
             if len(set(several)) != len(several):
                 raise JobError(f"job {self.name}: a {what} can be given once only; given: {', '.join(several)}")
+        self._check_rings(topology)
         parts: dict[str, JobPlan] = {}
         for label, workers, root, rail in self._parts():
-            parts[label] = plan_job(
-                self.kind, topology, name=part_name(self.name, label), workers=workers, root=root, slots=self.slots,
-                allocator=allocator, rail=rail, streams=self.streams, packed=self.packed,
+            parts[label] = self._plan_part(
+                label, workers, rail, root=root, slots=self.slots, streams=self.streams, topology=topology,
+                allocator=allocator,
             )  # fmt: skip
         if self.kind == ALLREDUCE.name:
             parts |= self._beside_rails(topology, allocator)
         group = JobGroup(self.name, parts)
         check_size(group)
         return group
+
+    def _check_rings(self, topology: Topology) -> None:
+        wanted = self.rails or ((self.rail,) if self.rail is not None else ())
+        asked = [rail for rail in wanted if rail in topology.rings]
+        if not asked:
+            return
+        what = f"job {self.name}: {asked[0]} is a ring of {topology.rings[asked[0]].transport}"
+        if self.kind != ALLREDUCE.name:
+            raise JobError(f"{what}, for jobs of kind {ALLREDUCE.name}; this one is of kind {self.kind}")
+        if len(asked) == len(wanted):
+            raise JobError(f"{what}; give a rail with a switch besides: --rails A,{asked[0]}")
+        if self.packed or self.streams:
+            raise JobError(f"{what}, which has no packed lanes and no optional streams")
+
+    def _plan_part(
+        self,
+        label: str,
+        workers: Sequence[str],
+        rail: str | None,
+        *,
+        topology: Topology,
+        allocator: Allocator,
+        slots: int,
+        root: str | None = None,
+        streams: tuple[str, ...] = (),
+    ) -> JobPlan:
+        """A job of the group; one on a ring has the lanes of the first rail that has a switch."""
+        name = part_name(self.name, label)
+        if rail is not None and rail in topology.rings:
+            first = topology.plane(next(one for one in self.rails if one not in topology.rings))
+            lanes = max(switch.lanes for switch in first.switches.values())
+            return plan_ring(
+                topology, name=name, workers=workers, rail=rail, lanes=lanes, slots=slots, allocator=allocator
+            )
+        return plan_job(
+            self.kind, topology, name=name, workers=workers, root=root, slots=slots, allocator=allocator, rail=rail,
+            streams=streams, packed=self.packed,
+        )  # fmt: skip
 
     def _parts(self) -> Iterator[tuple[str, Sequence[str], str | None, str | None]]:
         """Label, workers, root and rail of each job; the jobs of all workers first."""
@@ -94,9 +134,8 @@ class JobRequest:
     def _beside_rails(self, topology: Topology, allocator: Allocator) -> dict[str, JobPlan]:
         """What lets a rail fail: on each rail a job for what the workers agree on, and one for each other rail."""
         return {
-            label: plan_job(
-                self.kind, topology, name=part_name(self.name, label), workers=self.workers, slots=slots or self.slots,
-                allocator=allocator, rail=rail, packed=self.packed,
+            label: self._plan_part(
+                label, self.workers, rail, slots=slots or self.slots, topology=topology, allocator=allocator
             )
             for rail in self.rails
             for label, slots in labels_beside(rail, self.rails).items()
@@ -148,7 +187,12 @@ def extended(
     }:
         return group
     made = {
-        label: plan_job(
+        label: plan_ring(
+            topology, name=part_name(group.name, label), workers=workers, rail=base.rail, lanes=base.lanes,
+            slots=base.slots, allocator=allocator,
+        )
+        if base.ring is not None and base.rail is not None
+        else plan_job(
             base.kind, topology, name=part_name(group.name, label), workers=workers, root=base.root, slots=base.slots,
             allocator=allocator, rail=base.rail, lanes=base.lanes, packed=base.packed,
         )

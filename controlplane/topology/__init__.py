@@ -2,7 +2,7 @@
 
 from catchment.controlplane.topology.build import racks, star
 from catchment.controlplane.topology.errors import TopologyError
-from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Ring, Switch, Target
 from catchment.controlplane.topology.network import Topology
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "Host",
     "Link",
     "PortRef",
+    "Ring",
     "Switch",
     "Target",
     "Topology",

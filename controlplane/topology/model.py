@@ -88,6 +88,19 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Ring:
+    """A rail without a switch program: its members add up among themselves, over the NICs and cables of another rail.
+
+    Attributes:
+        over: that rail.
+        transport: ``tcp`` or ``mptcp``.
+    """
+
+    over: str
+    transport: str = "tcp"
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A cable between two switches.
 

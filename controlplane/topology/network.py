@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from catchment.controlplane.topology.errors import TopologyError
-from catchment.controlplane.topology.model import Host, Link, Switch
+from catchment.controlplane.topology.model import Host, Link, Ring, Switch
 from catchment.controlplane.topology.schema import read_topology
 from catchment.controlplane.topology.wiring import Ports, Wiring
 
@@ -25,6 +25,7 @@ class Topology:
         mtu: of every link, bytes.
         racks: rack -> its switches; the hosts on them are in it. A switch in no rack is a spine.
         rails: rail -> its switches: planes that share hosts and nothing else; empty when there is one plane.
+        rings: rails without switch programs, by name; no rail has the name of a ring.
         wiring: what follows from all this about ports, racks, rails and the spanning tree.
     """
 
@@ -35,6 +36,7 @@ class Topology:
     mtu: int = 1500
     racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rings: Mapping[str, Ring] = field(default_factory=dict)
     wiring: Wiring = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -98,6 +100,7 @@ class Topology:
             links=tuple(link for link in self.links if link.a.switch in switches),
             racks={rack: names for rack, names in racks.items() if names},
             rails={rail: tuple(switches)},
+            rings={name: ring for name, ring in self.rings.items() if ring.over == rail},
         )
 
     def ports(self, switch: str) -> Ports:

@@ -30,6 +30,8 @@ racks:                      # optional: rack -> its switches; a switch in no rac
 rails:                      # optional: rail -> its switches, planes without a link between them
   even: [s1, s2]
   odd: [s9]
+rings:                      # optional: a rail whose members add up among themselves, over the NICs of another one
+  tcp: {over: odd}          # and `transport: mptcp`; tcp unless given
 ```
 """
 
@@ -46,7 +48,7 @@ from typing import NamedTuple
 from catchment.controlplane.documents import DocumentError, Kind, Section, read
 from catchment.controlplane.networks.address import SwitchAddress
 from catchment.controlplane.topology.errors import TopologyError
-from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Switch, Target
+from catchment.controlplane.topology.model import AUTO_ADDRESS, Host, Link, PortRef, Ring, Switch, Target
 from catchment.controlplane.topology.rate_text import bits_per_second
 from catchment.wire.generated.constants import DEFAULT_LANES, MAX_WORKERS, SUPPORTED_LANES
 
@@ -56,8 +58,10 @@ _SWITCH_NAME = re.compile(r"[a-z][a-z0-9]{0,3}")  # fits into an interface name
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _GROUP_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,30}")  # of a rack or a rail
 _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
-_KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails")
+_KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails", "rings")
 _SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "workers", "grpc", "device_id")
+TRANSPORTS = ("tcp", "mptcp")
+"""Of rings."""
 _KIND = Kind("topology", TopologyError)
 _Fail = Callable[[str], DocumentError]
 """Makes the error of one place in the file."""
@@ -73,6 +77,7 @@ class Parts(NamedTuple):
     mtu: int
     racks: dict[str, tuple[str, ...]]
     rails: dict[str, tuple[str, ...]]
+    rings: dict[str, Ring]
 
 
 def read_topology(path: Path) -> Parts:
@@ -113,7 +118,27 @@ class _Builder:
         rail_of = {name: rail for rail, names in rails.items() for name in names}
         hosts_section = root.section("hosts")
         hosts = {key: self._host(key, hosts_section, switches, rail_of) for key in hosts_section}
-        return Parts(name, switches, hosts, tuple(self._links(switches, rail_of)), mtu, racks, rails)
+        links = tuple(self._links(switches, rail_of))
+        return Parts(name, switches, hosts, links, mtu, racks, rails, self._rings(rails))
+
+    def _rings(self, rails: Mapping[str, tuple[str, ...]]) -> dict[str, Ring]:
+        if "rings" not in self._root:
+            return {}
+        sections = self._root.section("rings")
+        found: dict[str, Ring] = {}
+        for name in sections:
+            if not _GROUP_NAME.fullmatch(name):
+                raise sections.error_at(name, f"{name!r} cannot be the name of a ring: letters, digits, '-', '_', '.'")
+            if name in rails:
+                raise sections.error_at(name, f"there is a rail {name} already; rings and rails share names")
+            section = sections.section(name)
+            section.finish(("over", "transport"))
+            over = section.text("over")
+            if over not in rails:
+                have = ", ".join(rails) or "none"
+                raise section.error_at("over", f"no rail {over!r}, whose NICs the ring is to use; there are: {have}")
+            found[name] = Ring(over, section.text("transport", TRANSPORTS[0], TRANSPORTS))
+        return found
 
     def _links(self, switches: Mapping[str, Switch], rail_of: Mapping[str, str]) -> Iterator[Link]:
         for (first, second, *rate), node in self._root.lists(

@@ -32,6 +32,8 @@ hosts:
 rails:
   a: [s1]
   b: [s2]
+rings:
+  t: {{over: b}}
 """
 
 
@@ -86,9 +88,42 @@ def test_show_says_what_the_ranks_have_agreed(call: Call, job: dict[str, int]) -
         (row,) = [line for line in said.splitlines() if "90 Mb/s" in line]
         assert "1024 KiB" in row and "50 us, 300 Mb/s" in row and "60 us, 90 Mb/s" in row
         found = json.loads(call("rails", "show", "sums", "--json"))
-    assert found["rails"] == [{"name": "a", "switches": ["s1"]}, {"name": "b", "switches": ["s2"]}]
+    assert found["rails"] == [
+        {"name": "a", "switches": ["s1"], "ring": None},
+        {"name": "b", "switches": ["s2"], "ring": None},
+    ]
     assert [rank["rank"] for rank in found["ranks"]] == [0, 1], "the older generation is not this job"
     assert found["ranks"][0]["rails"][1]["last_incident"] == 0.0716
+
+
+def test_a_ring_is_a_rail_to_every_verb(call: Call, job: dict[str, int]) -> None:
+    words = ("--kind", "allreduce", "--workers", "w0,w1", "--json")
+    made = json.loads(call("job", "create", "mixed", "--rails", "a,t", *words))
+    assert made["parts"]["t"]["ring"] == "tcp" and made["members"]["w1"]["parts"]["t"]["ring"] == "tcp"
+    shown = " ".join(call("job", "show", "mixed").split())
+    assert "a ring of tcp" in shown and "10.2.0.1" in shown
+    assert "tcp" in call("rails", "show", "mixed"), "planned, and no rank runs"
+    gens = {rail: made["parts"][rail]["generations"]["sums"] for rail in "at"}
+    said = report({"a": gens["a"], "b": gens["t"]}, 0, "down")
+    ring = replace(said.rails[1], name="t")
+    status = RailStatus(lambda: lambda: replace(said, job="mixed", rails=(said.rails[0], ring)))
+    try:
+        (row,) = [line.split() for line in call("rails", "show", "mixed").splitlines() if " down " in line]
+        assert [cell for cell in row if cell != "│"][:5] == ["t", "tcp", "s2", "down", "a"]
+        found = json.loads(call("doctor", "mixed", "--seconds", "0.05", "--json", code=3))["mixed"]
+        (rail,) = [finding for finding in found if finding["what"].startswith("rail ")]
+        assert rail["subject"] == "s2" and "rail t of job mixed is down" in rail["what"]
+        switches = {one["switch"]: one["rails"] for one in json.loads(call("stats", "--json"))}
+        assert [(use["job"], use["report"]["name"]) for use in switches["s2"]] == [("mixed", "t")]
+    finally:
+        status.close()
+    call("job", "remove", "mixed")
+
+
+def test_a_job_of_rings_alone_is_refused(call: Call, job: dict[str, int]) -> None:
+    words = ("--kind", "allreduce", "--workers", "w0,w1")
+    said = " ".join(call("job", "create", "round", "--rails", "t", *words, code=1).split())
+    assert "t is a ring of tcp; give a rail with a switch besides: --rails A,t" in said
 
 
 def test_without_a_rank_here_it_says_so(call: Call, job: dict[str, int]) -> None:

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from collective_lab import together
 from rail_ranks import GBIT, LANES, NAMES, RANKS, SLOTS, values
 from test_rail_failures import until
 
+from catchment.controlplane.jobs import Allocator, JobRequest
+from catchment.controlplane.topology import Topology
 from catchment.host.collectives import CollectiveError, RailPolicy, RailSet
 from catchment.host.collectives.rail_set import RailHealth
 from catchment.sim.golden.collectives import total
@@ -105,6 +108,41 @@ def ranks_over(
                     part["next"] = list(used[-1].address)
         chosen = {"timeout": PATIENCE, "policy": RailPolicy.SLICES, **options}
         yield [exits.enter_context(RailSet.of_job(told[name], **chosen)) for name in NAMES]
+
+
+def planned_parts(folder: Path, rails: tuple[str, ...]) -> list[dict[str, dict[str, Any]]]:
+    """What the control plane says to each rank of a ring b over NICs that have loopback addresses, beside a rail a."""
+    net = f"127.{random.SystemRandom().randrange(32, 224)}.{random.SystemRandom().randrange(256)}"
+    switches = {"a1": f"{{program: luwu.p4, ip: 10.1.0.254, mac: 02:00:00:01:fe:01, lanes: {LANES}}}",
+                "c1": f"{{program: luwu.p4, ip: {net}.254, mac: 02:00:00:02:fe:01}}"}  # fmt: skip
+    hosts = {
+        name: [
+            f"{{ip: 10.1.0.{rank + 1}/24, mac: 02:00:00:01:00:0{rank}, link: a1:{rank + 1}}}",
+            f"{{ip: {net}.{rank + 1}/24, mac: 02:00:00:02:00:0{rank}, link: c1:{rank + 1}}}",
+        ]
+        for rank, name in enumerate(NAMES)
+    }
+    path = folder / "net.yaml"
+    lines = ["switches:", *(f"  {name}: {text}" for name, text in switches.items()), "hosts:"]
+    lines += [f"  {name}: [{', '.join(nics)}]" for name, nics in hosts.items()]
+    path.write_text("\n".join([*lines, "rails: {a: [a1], c: [c1]}", "rings: {b: {over: c}}"]))
+    topology = Topology.load(path)
+    group = JobRequest("sums", "allreduce", NAMES, slots=SLOTS, rails=rails).plan(topology, Allocator(topology))
+    return [{label: part for label, part in group.describe(name)["parts"].items() if "ring" in part} for name in NAMES]
+
+
+def test_a_planned_ring_adds_up_beside_a_switch(labs: dict[str, ShmLab], tmp_path: Path, rng: random.Random) -> None:
+    with ExitStack() as exits:
+        told = exits.enter_context(rail_lab.deployed(labs, NAMES, [GBIT], slots=SLOTS, rings={"b": RING}))
+        for name, own in zip(NAMES, planned_parts(tmp_path, ("a", "b")), strict=True):
+            there = {label: part for label, part in told[name]["parts"].items() if "ring" in part}
+            assert own.keys() == there.keys()
+            told[name]["parts"] |= own
+        ranks = [
+            exits.enter_context(RailSet.of_job(told[name], timeout=PATIENCE, policy=RailPolicy.SLICES))
+            for name in NAMES
+        ]
+        used_at_last(ranks, rng)
 
 
 def exact(ranks: list[RailSet], rng: random.Random, elements: int) -> None:
