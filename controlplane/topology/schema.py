@@ -61,7 +61,7 @@ _TOPOLOGY_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,40}")
 _KEYS = ("name", "mtu", "switches", "hosts", "links", "racks", "rails", "rings")
 _SWITCH_KEYS = ("program", "ip", "mac", "target", "lanes", "slots", "workers", "grpc", "device_id")
 TRANSPORTS = ("tcp", "mptcp")
-"""Of rings."""
+"""What connections of a ring may be of."""
 _KIND = Kind("topology", TopologyError)
 _Fail = Callable[[str], DocumentError]
 """Makes the error of one place in the file."""

@@ -175,7 +175,7 @@ def test_a_rail_that_takes_more_than_twice_as_long_is_tried_with_a_sample_alone(
 
 
 def random_sample(rng: random.Random, rails: int) -> costs.Sample:
-    """Of one of a few classes, so that ranks have some in common."""
+    """A sample of one of a few classes, so that ranks have some in common."""
     return costs.Sample(
         rng.randrange(rails), rng.choice((8, 14, 15, 22, 36)), rng.random() < 0.5, rng.randrange(1, 1 << 30),
         rng.choice((0, rng.randrange(1, 1 << 32))),
