@@ -283,8 +283,9 @@ def _numbers(generations: dict[str, int]) -> str:
 
 
 def _way(job: dict[str, Any]) -> str:
-    """Its switches and its rail."""
-    return _switches(job["tree"]) + (f" (rail {job['rail']})" if job["rail"] else "")
+    """Its switches, of a group those of all its jobs, and its rail."""
+    way = ", ".join(job["tree"]) if "parts" in job else _switches(job["tree"])
+    return way + (f" (rail {job['rail']})" if job["rail"] else "")
 
 
 def _over(part: dict[str, Any]) -> str:

@@ -318,6 +318,7 @@ def test_a_group_of_jobs_is_one_thing(run: Run, fake: RunningFake) -> None:
 
 def test_a_group_without_a_job_of_all_shows_each_member_in_each_job(run: Run, fake: RunningFake) -> None:
     run("job", "create", "two", "--workers", "w0", "--roots", "w1,opt")
+    assert "(luwu over s1, 64 lanes" in run("job", "show", "two")
     shown = [line.split("│") for line in run("job", "show", "two").splitlines() if "│" in line]
     members = {(row[1].strip(), row[6].strip()): row[2].strip() for row in shown[:4]}
     assert members == {("w0", "w1"): "worker", ("w0", "opt"): "worker", ("w1", "w1"): "root", ("opt", "opt"): "root"}
