@@ -75,6 +75,9 @@ def demo(
         bool, typer.Option("--out-of-core", help="Model states in a store on disk, streamed layer by layer.")
     ] = False,
     arena: Annotated[int, typer.Option(help="Bytes for layers in flight out of core; 0: three layers.")] = _START.arena,
+    restart: Annotated[
+        str, typer.Option(help="Kill a host's process after a step and start it again.", metavar="HOST@STEP")
+    ] = _START.restart,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run out of core that was ended.")] = False,
     output: Annotated[Path, typer.Option(help="Folder of the report and the logs.")] = _START.output,
     name: Annotated[str, typer.Option(help="Of the network; demos of different names can run at once.")] = _START.name,

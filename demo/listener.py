@@ -38,7 +38,9 @@ class TrainingListener:
             LabError: the switch itself is gone.
         """
         if event["event"] == events.SKIPPED:
-            self.skipped.append({"index": event["index"], "tensors": event["tensors"]})
+            skipped = {"index": event["index"], "tensors": event["tensors"]}
+            if skipped not in self.skipped:  # a pass that ran again after a loss
+                self.skipped.append(skipped)
         elif event["event"] == events.STALLED:
             self._diagnose()
         elif event["event"] == events.PASS:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from catchment.checkout import ROOT
 from catchment.demo import single
 from catchment.demo.compare import SingleProcess, compare
 from catchment.demo.listener import TrainingListener
+from catchment.demo.losses import Losses
 from catchment.demo.network import DemoNetwork, MemoryNetwork
 from catchment.demo.outcome import Outcome, PassLosses
 from catchment.demo.progress import TrainingProgress
@@ -93,6 +95,9 @@ def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: C
         crew = exits.enter_context(Crew(silence=max(60.0, 3 * options.timeout)))
         for host in (*options.worker_names, *options.root_names):
             crew.add(network.start(host, plan, crew.deliver))
+        losses = Losses(
+            options, console, lambda host: crew.restart(host, partial(network.start, host, plan, crew.deliver))
+        )
         volume = luwu(options.shape.parameters, options.wire_type.size, options.gradient_bytes).total * options.workers
         progress = exits.enter_context(TrainingProgress(console, "in the network", options.steps, volume))
         listener = TrainingListener(plan, network, progress, PassLosses(options.workers))
@@ -103,6 +108,7 @@ def _train_in_network(options: TrainingOptions, network: DemoNetwork, console: C
         def on_event(name: str, event: dict[str, Any]) -> None:
             journal.note(name, event)
             listener(name, event)
+            losses(name, event)
 
         try:
             crew.await_ready()
@@ -150,7 +156,8 @@ def _outcome(options: TrainingOptions, trained: _Trained, beside: SingleProcess 
     digest = collect(options)
     size = options.wire_type.size
     worker_stats = [stats for name in options.worker_names for stats in trained.done[name].get("stats", {}).values()]
-    steps, missing = options.steps - options.trained, trained.losses.missing(len(options.passes))
+    began = min(trained.done[name].get("trained", options.trained) for name in options.worker_names)
+    steps, missing = options.steps - began, trained.losses.missing(len(options.passes))
     volumes = (
         luwu(parameters, size, options.gradient_bytes),
         *([measured(worker_stats, options.workers, steps)] if worker_stats and steps else []),

@@ -18,11 +18,15 @@ class PassLosses:
     seconds: dict[int, float] = field(default_factory=dict)
 
     def add(self, index: int, worker: int, loss: float, seconds: float) -> bool:
-        """Note one worker's loss; True when that completes the pass. A pass is as slow as its slowest worker."""
+        """Note one worker's loss; True when that completes the pass. A pass is as slow as its slowest worker.
+
+        A pass may run again after a loss: it was complete before then.
+        """
         losses = self.losses.setdefault(index, {})
+        new = worker not in losses
         losses[worker] = loss
         self.seconds[index] = max(self.seconds.get(index, 0.0), seconds)
-        return len(losses) == self.workers
+        return new and len(losses) == self.workers
 
     def mean(self, index: int) -> float:
         """Mean loss of the workers in a pass."""

@@ -3,44 +3,120 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from catchment.host import Endpoint, EndpointError, Stream
 from catchment.host.membership import Credentials, Endpoints, Membership, MembershipError
+from catchment.sim.lab import events
 from catchment.sim.lab.errors import LabError
 
 MEMBERS = ("role", "wid", "local", "switch", "gradients", "parameters")
 _NEWS_SECONDS = 2.0
 _JOIN_SECONDS = 60.0
+_RETURN_SECONDS = 120.0
+_LOOK_SECONDS = 0.5
+
+
+class Seat(Protocol):
+    """A host's place in the training's job."""
+
+    @property
+    def epoch(self) -> int:
+        """How often the job has had new generations, from 1: each time that somebody was lost or came back."""
+
+    def endpoints(self) -> AbstractContextManager[dict[str, Endpoint]]:
+        """The endpoints of the present epoch: one for each optimizer node's job that the host is in, by its name."""
+
+    def renewed(self) -> bool:
+        """A run has failed: whether the job has new generations, or gets them soon; `endpoints` makes the next ones."""
+
+    def explained(self, error: EndpointError) -> Exception:
+        """The error with what is known of its cause: an endpoint only knows that nothing moves."""
 
 
 @contextlib.contextmanager
-def open_endpoints(
-    host: str, described: dict[str, Any], roots: Sequence[str], timeout: float
-) -> Iterator[dict[str, Endpoint]]:
-    """The endpoints of `host` for the length of a block: one for each optimizer node's job that it is in, by its name.
+def open_seat(host: str, described: dict[str, Any], roots: Sequence[str], timeout: float) -> Iterator[Seat]:
+    """The place of `host` for the length of a block.
 
     A description with a `controller` (demo/switch_network.py) says where the job's controller is: the host joins, is
     told its part, beats for as long as the block lasts, and leaves. Any other is the part itself (JobPlan.describe).
 
     Raises:
         LabError: the description lacks something, or the controller refuses or has counted somebody out; says whom.
-        EndpointError: the socket cannot be opened, or the run failed.
     """
-    if "controller" in described:
-        with _joined(host, described["controller"]) as member, member.endpoints(timeout=timeout) as endpoints:
-            try:
-                yield _in_order(endpoints, roots)
-            except EndpointError as error:
-                raise _explained(member, error) from error
+    if "controller" not in described:
+        yield _PlannedSeat(host, described, roots, timeout)
         return
-    parts = described.get("parts") or {"": described}
-    makers = {label: partial(_open, host, part, timeout) for label, part in parts.items()}
-    with Endpoints(makers) as endpoints:
-        yield _in_order(endpoints, roots)
+    with _joined(host, described["controller"]) as member:
+        yield _JoinedSeat(member, roots, timeout)
+
+
+class _PlannedSeat:
+    """A place that nobody looks after: what is lost is lost."""
+
+    epoch = 1
+
+    def __init__(self, host: str, described: dict[str, Any], roots: Sequence[str], timeout: float) -> None:
+        self._host, self._described, self._roots, self._timeout = host, described, roots, timeout
+
+    @contextlib.contextmanager
+    def endpoints(self) -> Iterator[dict[str, Endpoint]]:
+        parts = self._described.get("parts") or {"": self._described}
+        makers = {label: partial(_open, self._host, part, self._timeout) for label, part in parts.items()}
+        with Endpoints(makers) as endpoints:
+            yield _in_order(endpoints, self._roots)
+
+    def renewed(self) -> bool:
+        return False
+
+    def explained(self, error: EndpointError) -> Exception:
+        return error
+
+
+class _JoinedSeat:
+    """A place that a controller keeps. After a loss it is the same one, in the next epoch."""
+
+    def __init__(self, member: Membership, roots: Sequence[str], timeout: float) -> None:
+        self._member, self._roots, self._timeout = member, roots, timeout
+
+    @property
+    def epoch(self) -> int:
+        return self._member.epoch
+
+    @contextlib.contextmanager
+    def endpoints(self) -> Iterator[dict[str, Endpoint]]:
+        with self._member.endpoints(timeout=self._timeout) as endpoints:
+            if self.epoch > 1:
+                self._await_all()
+            yield _in_order(endpoints, self._roots)
+
+    def renewed(self) -> bool:
+        with contextlib.suppress(MembershipError):
+            return self._member.superseded(_NEWS_SECONDS)
+        return False
+
+    def explained(self, error: EndpointError) -> Exception:
+        said = str(self._member.error or "") or self._member.trouble or self._member.cause
+        return LabError(f"{error}; the controller says: {said}") if said else error
+
+    def _await_all(self) -> None:
+        """Wait until everybody has endpoints of this epoch, or it is over; tell for whom."""
+        member, told = self._member, ""
+        deadline = time.monotonic() + _RETURN_SECONDS
+        while not member.superseded():
+            with contextlib.suppress(MembershipError):
+                member.wait_complete(_LOOK_SECONDS)
+                return
+            if member.trouble not in ("", told):
+                told = member.trouble
+                events.tell(events.WAITING, text=told)
+            if time.monotonic() > deadline:
+                raise LabError(f"nobody came back in {_RETURN_SECONDS:g} s: {member.trouble}")
 
 
 def _in_order(endpoints: Endpoints, roots: Sequence[str]) -> dict[str, Endpoint]:
@@ -80,11 +156,3 @@ def _joined(host: str, place: dict[str, Any]) -> Iterator[Membership]:
             yield member
     except MembershipError as error:
         raise LabError(str(error)) from error
-
-
-def _explained(member: Membership, error: EndpointError) -> Exception:
-    """The error with what the controller says: this host only knows that nothing moves."""
-    with contextlib.suppress(MembershipError):
-        member.superseded(_NEWS_SECONDS)
-    said = str(member.error or "") or member.trouble or member.cause
-    return LabError(f"{error}; the controller says: {said}") if said else error

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from catchment.demo.ports import open_endpoints
+from catchment.demo.ports import open_seat
 from catchment.host import Endpoint, EndpointError
 from catchment.host.layers import TrainingError
 from catchment.host.optimizer.store import StoreError
@@ -22,6 +22,9 @@ from catchment.sim.lab import events
 from catchment.sim.lab.errors import LabError
 from catchment.sim.training import root, worker
 from catchment.sim.training.options import Plan
+
+_Part = Callable[[list[Endpoint], bool], dict[str, Any]]
+"""What a host does with its endpoints; true: somebody was lost, and all go on from the last step that all have."""
 
 
 def member_main() -> None:
@@ -38,19 +41,36 @@ def run_member(plan: Plan, name: str) -> None:
     """Play the part that the plan gives to host `name`."""
     torch.set_num_threads(1)  # five processes share the machine; one thread also fixes the order of every sum
     options, described = plan.options, plan.hosts[name]
-    part: Callable[[list[Endpoint]], dict[str, Any]]
+    part: _Part
     if described["role"] == "root":
         initial, number = root.initial_layers(options), options.root_names.index(name)
-        part = lambda endpoints: root.serve(options, initial, endpoints[0], events.tell, number)  # noqa: E731
+        part = lambda endpoints, rejoin: root.serve(  # noqa: E731
+            options, initial, endpoints[0], events.tell, number, rejoin=rejoin
+        )
     else:
         prepared = worker.prepare(options, described["wid"])
-        part = lambda endpoints: worker.train(options, prepared, endpoints, events.tell)  # noqa: E731
-    with open_endpoints(name, described, options.root_names, options.timeout) as endpoints:
-        events.await_go()
-        for endpoint in endpoints.values():
-            threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
-        facts = part(list(endpoints.values()))
-        events.tell(events.DONE, stats={root: endpoint.stats() for root, endpoint in endpoints.items()}, **facts)
+        part = lambda endpoints, _: worker.train(options, prepared, endpoints, events.tell)  # noqa: E731
+    with open_seat(name, described, options.root_names, options.timeout) as seat:
+        ready = False
+        while True:
+            try:
+                with seat.endpoints() as endpoints:
+                    if not ready:
+                        events.await_go()
+                    ready = True
+                    _play(part, endpoints, rejoin=seat.epoch > 1)
+                    return
+            except EndpointError as error:
+                # A single node, or one in memory, keeps no step to go back to while the others live.
+                if not seat.renewed() or options.group_folder is None:
+                    raise seat.explained(error) from error
+
+
+def _play(part: _Part, endpoints: dict[str, Endpoint], *, rejoin: bool) -> None:
+    for endpoint in endpoints.values():
+        threading.Thread(target=_report_stalls, args=(endpoint,), name="stalls", daemon=True).start()
+    facts = part(list(endpoints.values()), rejoin)
+    events.tell(events.DONE, stats={root: endpoint.stats() for root, endpoint in endpoints.items()}, **facts)
 
 
 def _report_stalls(endpoint: Endpoint) -> None:

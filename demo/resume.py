@@ -22,7 +22,7 @@ from catchment.sim.lab.errors import LabError
 from catchment.sim.training.options import Plan, TrainingOptions
 
 FREE_TO_CHANGE = frozenset(
-    {"resume", "trained", "network", "target", "loss", "reference", "timeout", "name", "output", "arena"}
+    {"resume", "trained", "network", "target", "loss", "reference", "timeout", "name", "output", "arena", "restart"}
 )
 """Options that may differ from the run that was ended: no weight depends on them."""
 

@@ -2,13 +2,14 @@
 
 Layout, network byte order, then the tensors back to back in the wire type (little endian, as the hosts hold them):
 
-    magic  version  phase  type  flags  layer  tensors  step  digest  parameters  loss scale  root  roots
-    4 B      1        1      1     1      2       2       4     4         4        4, fp32     1      1
+    magic  version  phase  type  flags  layer  tensors  step  digest  parameters  loss scale  root  roots  trained
+    4 B      1        1      1     1      2       2       4     4         4        4, fp32     1      1       4
 
     exponents           zeros
     1 B for a tensor    to 16 B
 
-`root` is the number of the optimizer node that sends the message, of `roots` in the training.
+`root` is the number of the optimizer node that sends the message, of `roots` in the training. `step` counts the passes
+of this run, `trained` the steps that the weights have had since the training began.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from catchment.host.layers.errors import TrainingError
 from catchment.host.layers.table import LayerSpec, LayerTable
 
 MAGIC = b"CLYR"
-VERSION = 3
+VERSION = 4
 FLAG_LAST_PASS = 0x01
 FLAG_ACCUMULATE = 0x02
-_FIXED = struct.Struct("!4sBBBBHHIIIfBB")
+_FIXED = struct.Struct("!4sBBBBHHIIIfBBI")
 _ALIGN = 16
 EXPONENT_MIN, EXPONENT_MAX = -128, 127
 
@@ -62,7 +63,7 @@ class ParamHeader:
     """What a message says of itself.
 
     `exponents` has one E per tensor of the layer, |gradient| < 2^E; gradients are of `loss_scale` times the loss.
-    `accumulate`: the pass is one of Pass.ACCUMULATE.
+    `accumulate`: the pass is one of Pass.ACCUMULATE. `trained`: training passes that the parameters have had.
     """
 
     layer: int
@@ -72,6 +73,7 @@ class ParamHeader:
     last_pass: bool = False
     loss_scale: float = 1.0
     accumulate: bool = False
+    trained: int = 0
 
 
 def header_size(layer: LayerSpec) -> int:
@@ -123,6 +125,7 @@ def pack_header(header: ParamHeader, table: LayerTable, wire: WireType) -> bytes
         header.loss_scale,
         table.home.root,
         table.home.roots,
+        header.trained,
     )
     exponents = np.asarray(header.exponents, dtype=np.int8).tobytes()
     return (fixed + exponents).ljust(header_size(layer), b"\0")
@@ -140,7 +143,7 @@ def open_message(
     if len(buffer) != message_size(layer, wire):
         raise TrainingError(f"{where}: {len(buffer)} bytes, expected {message_size(layer, wire)}")
     fixed = _FIXED.unpack(buffer[: _FIXED.size].tobytes())
-    magic, version, phase, dtype, flags, index, tensors, step, digest, numel, loss_scale, root, roots = fixed
+    magic, version, phase, dtype, flags, index, tensors, step, digest, numel, loss_scale, root, roots, trained = fixed
     home = table.home
     other = "another model" if home.roots == 1 else "another model, or gives its tensors other homes"
     facts = (
@@ -170,6 +173,7 @@ def open_message(
         bool(flags & FLAG_LAST_PASS),
         loss_scale,
         bool(flags & FLAG_ACCUMULATE),
+        trained,
     )
     return header, _elements(buffer, layer, wire)
 

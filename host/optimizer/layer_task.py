@@ -68,11 +68,12 @@ class LayerTask:
         self._exponents = LayerExponents(self.spec, self._workers, self._scaling, notes)
 
     def message(
-        self, step: int, phase: Phase, last_pass: bool, accumulate: bool, loss_scale: LossScale
+        self, step: int, phase: Phase, last_pass: bool, accumulate: bool, loss_scale: LossScale, *, trained: int
     ) -> npt.NDArray[np.uint8]:
         """The layer as a PARAM message."""
         exponents = self.exponents(loss_scale.shift)
-        header = ParamHeader(self.spec.index, step, phase, exponents, last_pass, loss_scale.current, accumulate)
+        scale = loss_scale.current
+        header = ParamHeader(self.spec.index, step, phase, exponents, last_pass, scale, accumulate, trained)
         return pack_message(header, self._table, self._wire, self.state.master)
 
     def post_pulls(self, port: TransferPort) -> PendingSum:

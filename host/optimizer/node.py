@@ -177,6 +177,7 @@ class OptimizerNode:
 
     def _send(self, passes: Sequence[bool | Pass]) -> None:
         in_flight: deque[tuple[int, float, Completion]] = deque()
+        trained = self._trained
         for number, kind in enumerate(map(Pass, passes)):
             order = [(layer, Phase.FORWARD) for layer in range(len(self._table))]
             if kind is not Pass.FORWARD:
@@ -185,9 +186,10 @@ class OptimizerNode:
                 if not self._await_ready(layer, number):
                     return
                 last, accumulate = number == len(passes) - 1, kind is Pass.ACCUMULATE
-                message = self._tasks[layer].message(number, phase, last, accumulate, self._loss_scale)
+                message = self._tasks[layer].message(number, phase, last, accumulate, self._loss_scale, trained=trained)
                 in_flight.append((layer, time.monotonic(), self._port.push(message)))
                 self._reap(in_flight, self._options.ahead)
+            trained += kind is Pass.TRAIN
         self._reap(in_flight, 0)
 
     def _reap(self, in_flight: deque[tuple[int, float, Completion]], keep: int) -> None:

@@ -69,6 +69,7 @@ class ModelTransfers:
         ]
         self._pushes = [PushBehind(port, pushes, timeline, numbers[root]) for root, port in enumerate(ports)]
         self._scales: dict[int, float] = {}  # of this pass, by node
+        self._trained: dict[int, int] = {}  # steps that its parameters have had, by node
 
     @property
     def buffered_bytes(self) -> int:
@@ -80,9 +81,28 @@ class ModelTransfers:
         """Bytes of gradients not yet acknowledged."""
         return sum(pushes.held_bytes for pushes in self._pushes)
 
+    def trained(self) -> int:
+        """Training passes that the parameters of the next pass have had; waits for the first of them from every node.
+
+        Raises:
+            TrainingError: the nodes are at different steps; as PullAhead.trained. EndpointError: a pull failed.
+        """
+        self._trained = {root: pulls.trained() for root, pulls in enumerate(self._pulls)}
+        self._check_step()
+        return self._trained[0]
+
+    def _check_step(self) -> None:
+        if len(set(self._trained.values())) > 1:
+            raise TrainingError(
+                "the optimizer nodes are at different steps: "
+                + ", ".join(f"node {root} at {trained}" for root, trained in sorted(self._trained.items()))
+                + "; bring all to the step of their group's record (`catchment proxy restore`)"
+            )
+
     def begin_pass(self, kind: Pass) -> None:
         """Start the next pass at all nodes; errors as PullAhead.begin_pass."""
         self._scales.clear()
+        self._trained.clear()
         for pulls in self._pulls:
             pulls.begin_pass(kind)
 
@@ -90,15 +110,18 @@ class ModelTransfers:
         """Wait for a layer's parameters from every node that holds some.
 
         Raises:
-            TrainingError: as PullAhead.take; or the nodes have different loss scales. EndpointError: a pull failed.
+            TrainingError: as PullAhead.take; or the nodes have different loss scales, or are at different steps.
+            EndpointError: a pull failed.
         """
         exponents: list[tuple[int, ...]] = []
         parts: list[tuple[slice, torch.Tensor]] = []
         for route in self._routes[layer]:
             header, elements = self._pulls[route.share.root].take(route.share.layer.index, phase)
             self._scales[route.share.root] = header.loss_scale
+            self._trained[route.share.root] = header.trained
             exponents.append(header.exponents)
             parts += [(to, elements[source]) for to, source in route.runs]
+        self._check_step()
         if len(set(self._scales.values())) > 1:
             raise TrainingError(
                 f"the optimizer nodes have different loss scales: {self._scales} (node: scale); give all the same"

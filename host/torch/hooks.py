@@ -88,6 +88,19 @@ class InNetwork:
         """What the optimizer node divides this pass's gradients by; known once forward has run."""
         return self._loss_scale
 
+    def trained(self) -> int:
+        """The steps that the weights of the next pass have had, as the optimizer node says with the first layer.
+
+        Waits for that layer. A worker keeps nothing of a training: this is the step whose samples are next.
+
+        Raises:
+            TrainingError: inside a pass, after the last one, or several nodes are at different steps.
+            EndpointError: the network failed.
+        """
+        if self._phase is not None:
+            raise TrainingError("ask for the step before forward is called")
+        return self._transfers.trained()
+
     def scale(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss to call backward() on when the optimizer node has a loss scale (as GradScaler.scale)."""
         return loss * self._loss_scale
@@ -128,9 +141,16 @@ class InNetwork:
         return state_of(self._model, weights)
 
     def detach(self) -> None:
-        """Remove the hooks. The parameters stay without memory: they are at the optimizer node."""
+        """Remove the hooks. The parameters stay without memory: they are at the optimizer node.
+
+        Also after an error in the middle of a pass, whose gradients are dropped; the model can then be attached again.
+        """
         while self._handles:
             self._handles.pop().remove()
+        for storage in self._storage:
+            storage.free()
+            for parameter in storage.parameters:
+                parameter.grad = None
 
     def _before_model(self, _model: nn.Module, _args: object) -> None:
         training = Pass.ACCUMULATE if self._accumulating else Pass.TRAIN

@@ -74,6 +74,18 @@ class PullAhead:
         """Bytes of the receive buffers now in flight."""
         return sum(len(posted.buffer) for posted in self._posted)
 
+    def trained(self) -> int:
+        """Training passes that the next layer's parameters have had; waits for them.
+
+        Raises:
+            TrainingError: the message does not fit, or no pass follows. EndpointError: the pull failed.
+        """
+        if not self._posted:
+            raise TrainingError("the optimizer node has no further pass: there is no step to ask for")
+        head = self._posted[0]
+        head.completion.wait()
+        return open_message(head.buffer, self._table[head.layer], self._table, self._wire)[0].trained
+
     def begin_pass(self, kind: Pass) -> None:
         """Start the next pass; raises TrainingError after the last one or inside an unfinished one."""
         if self._last:

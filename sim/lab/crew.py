@@ -26,6 +26,7 @@ class Crew:
         self._events: queue.Queue[Event] = queue.Queue()
         self._members: dict[str, Member] = {}
         self._ready: set[str] = set()
+        self._again: dict[str, Callable[[], Member]] = {}
 
     @property
     def deliver(self) -> Deliver:
@@ -35,6 +36,11 @@ class Crew:
     def add(self, member: Member) -> None:
         """Take a started member in."""
         self._members[member.name] = member
+
+    def restart(self, name: str, again: Callable[[], Member]) -> None:
+        """Kill a member as a crash would; when it has ended, `again` starts it, and it goes as soon as it is ready."""
+        self._again[name] = again
+        self._members[name].kill()
 
     def __enter__(self) -> Self:
         return self
@@ -59,6 +65,11 @@ class Crew:
             name, event = self._next(self._silence, f"no member has reported anything for {self._silence:g} s")
             if event["event"] == events.DONE:
                 done[name] = event
+            elif event["event"] == ENDED and name in self._again:
+                self._members[name].stop()
+                self._members[name] = self._again.pop(name)()
+            elif event["event"] == events.READY:
+                self._members[name].go()
             elif self._is_failure(name, event, done):
                 raise self._failure(name, event, done)
             elif event["event"] != ENDED:

@@ -11,6 +11,7 @@ from typing import Any
 from catchment.sim.lab.errors import LabError
 
 READY, GO, PASS, SKIPPED, STALLED = "ready", "go", "pass", "skipped", "stalled"
+WAITING, REJOINED = "waiting", "rejoined"
 DONE, ERROR = "done", "error"
 
 

@@ -32,6 +32,9 @@ class Member(Protocol):
     def go(self) -> None:
         """Begin the run."""
 
+    def kill(self) -> None:
+        """End it as a crash would."""
+
     def stop(self) -> None:
         """End it, whatever it is doing."""
 
@@ -89,6 +92,10 @@ class ProcessMember:
             self._process.stdin.write(events.GO + "\n")
             self._process.stdin.flush()
 
+    def kill(self) -> None:
+        """SIGKILL; ENDED is reported as for any other end."""
+        self._process.kill()
+
     def stop(self) -> None:
         """Ask it to end, then kill it."""
         if self._process.poll() is None:
@@ -142,6 +149,10 @@ class ThreadMember:
     def go(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def kill(self) -> None:
+        """Refuse: a thread cannot be killed."""
+        raise LabError(f"{self.name} is a thread of this process: nothing can kill it alone")
 
     def stop(self) -> None:
         """Threads end when their fabric fails; nothing to do here."""

@@ -41,6 +41,8 @@ class TrainingOptions:
         timeout: seconds without progress after which an endpoint gives up.
         out_of_core: the optimizer node keeps the model states in a store on disk, not in memory.
         arena: bytes of memory for its layers in flight, 0: as many as three of the largest take.
+        restart: HOST@STEP: the host's process is killed with SIGKILL after the step, and started again; all go on from
+            the last step that all optimizer nodes have on disk. Empty: nobody's.
         resume: go on with the run out of core in the output folder, after its last step on disk.
         trained: steps that the store already has (found out when resuming).
         output: folder of the report and the logs. name: of the network; two with different names can be up at once.
@@ -66,6 +68,7 @@ class TrainingOptions:
     timeout: float = 10.0
     out_of_core: bool = False
     arena: int = 0
+    restart: str = ""
     resume: bool = False
     trained: int = 0
     output: Path = Path("build/demo")
@@ -92,8 +95,25 @@ class TrainingOptions:
             (self.timeout > 0, f"timeout {self.timeout}: above 0 seconds"),
         )
         wrong = [text for right, text in checks if not right]
+        if not wrong and self.restart:
+            wrong = self._wrong_restart()
         if wrong:
             raise LabError("; ".join(wrong))
+
+    def _wrong_restart(self) -> list[str]:
+        name, _, step = self.restart.partition("@")
+        hosts = (*self.worker_names, *self.root_names)
+        if name not in hosts or not step.isdecimal() or not 1 <= int(step) <= self.steps - 2:
+            return [f"restart {self.restart!r}: HOST@STEP, one of {', '.join(hosts)}, after step 1 to {self.steps - 2}"]
+        if self.group_folder is None or self.network == "memory":
+            return ["restart: it takes several optimizer nodes (--roots), out of core (--out-of-core), and a network"]
+        return []
+
+    @property
+    def restarted(self) -> tuple[str, int] | None:
+        """The host that is killed and started again, and the step after which."""
+        name, _, step = self.restart.partition("@")
+        return (name, int(step)) if self.restart else None
 
     @property
     def shape(self) -> ModelShape:

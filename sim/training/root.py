@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import torch
 
 from catchment.host.layers import Homes, LayerTable, Timeline, TransferPort, WireType
 from catchment.host.optimizer import NodeOptions, OptimizerNode, PassRecord
-from catchment.host.optimizer.store import Geometry, Precision, Store, StoreOptions
+from catchment.host.optimizer.store import Geometry, Precision, Store, StoreError, StoreOptions
+from catchment.host.optimizer.store.group_commit import GroupFolder
 from catchment.host.optimizer.streaming import StreamingNode, StreamingOptions
 from catchment.host.torch import layers_of, table_of
 from catchment.sim.lab import events
@@ -69,16 +70,39 @@ def open_store(options: TrainingOptions, table: LayerTable, weights: list[torch.
     return Store.create(places, geometry, lambda layer: weights[layer], StoreOptions(threads=1), overwrite=True)
 
 
+def rejoin_store(options: TrainingOptions, table: LayerTable, weights: list[torch.Tensor]) -> Store:
+    """A node's store at the last step that all nodes have; a new one if there is none yet.
+
+    Raises:
+        StoreError: as GroupFolder.go_back, or it cannot be opened.
+    """
+    assert options.group_folder is not None
+    group, root = GroupFolder(options.group_folder), table.home.root
+    record = group.withdraw(root)
+    if record is None:
+        return open_store(replace(options, resume=False), table, weights)
+    store = Store.open(options.store_places(root), StoreOptions(threads=1))
+    try:
+        group.go_back(store, record)
+    except StoreError:
+        store.close()
+        raise
+    return store
+
+
 def serve(
     options: TrainingOptions,
     initial: tuple[LayerTable, list[torch.Tensor]],
     port: TransferPort,
     tell: Tell,
     root: int = 0,
+    *,
+    rejoin: bool = False,
 ) -> dict[str, Any]:
     """Run all passes from `initial` (see initial_layers) as optimizer node `root`; returns the last event's facts.
 
-    Saves the trained weights of its part of the model, for `collect`.
+    Saves the trained weights of its part of the model, for `collect`. `rejoin`: somebody was lost; the node goes on
+    from the last step that all have, as the others do.
     """
     homes = Homes.spread(initial[0], options.roots)
     table, weights = homes.part(root), homes.split(root, initial[1])
@@ -89,21 +113,26 @@ def serve(
         if record.train:
             ends.append(time.monotonic())
         if record.skipped:
-            tell(events.SKIPPED, index=options.first_pass + record.index, tensors=list(record.skipped))
+            tell(events.SKIPPED, index=first + record.index, tensors=list(record.skipped))
 
     stored: dict[str, int] = {}
     settings = NodeOptions(options.workers, options.adam, options.wire_type, rate=options.warmed).at(homes, root)
     with ExitStack() as exits:
         node: OptimizerNode | StreamingNode
         if options.out_of_core:
-            store = exits.enter_context(open_store(options, table, weights))
+            opened = rejoin_store if rejoin else open_store
+            store = exits.enter_context(opened(options, table, weights))
+            options = replace(options, trained=store.state.trained)
+            if rejoin:
+                tell(events.REJOINED, trained=options.trained)
             streaming = StreamingOptions(
                 options.arena, snapshot_every=options.evaluate, group=options.group_folder
             )  # fmt: skip
             node = StreamingNode(port, store, settings, streaming, timeline=timeline, on_pass=on_pass)
         else:
             node = OptimizerNode(port, table, weights, settings, timeline=timeline, on_pass=on_pass)
-        node.run(options.passes[options.first_pass :])
+        first = options.first_pass
+        node.run(options.passes[first:])
         if isinstance(node, StreamingNode):
             stored = {"states": store.space.plane_bytes, "arena": node.arena.size, "peak": node.arena.peak}
         final = [node.weights(layer.index) for layer in table]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 
 from catchment.host.layers import Timeline, TransferPort
-from catchment.host.torch import attach
+from catchment.host.torch import InNetwork, attach
 from catchment.sim.lab import events
 from catchment.sim.training.data import Shard, load_corpus
 from catchment.sim.training.model import Decoder, next_byte_loss
@@ -44,6 +44,16 @@ def train(options: TrainingOptions, prepared: Prepared, ports: Sequence[Transfer
     model, shard = prepared.model, prepared.shard
     timeline = Timeline(enabled=True)
     network = attach(model, ports, wire=options.wire_type, timeline=timeline)
+    try:
+        return _passes(options, shard, model, network, tell, timeline)
+    finally:
+        network.detach()
+
+
+def _passes(  # noqa: PLR0917
+    options: TrainingOptions, shard: Shard, model: Decoder, network: InNetwork, tell: Tell, timeline: Timeline
+) -> dict[str, Any]:
+    options = replace(options, trained=network.trained())  # the optimizer nodes may have gone back
     step = options.trained
     traced = (0.0, 0.0)
     for number, training in enumerate(options.passes[options.first_pass :], options.first_pass):
@@ -62,5 +72,5 @@ def train(options: TrainingOptions, prepared: Prepared, ports: Sequence[Transfer
             traced = (started, ended)
         tell(events.PASS, index=number, train=training, loss=loss.item(), seconds=ended - started, at=ended)
     network.wait()
-    network.detach()
-    return {"memory": asdict(network.memory), "timeline": [asdict(span) for span in timeline.during(*traced)]}
+    spans = [asdict(span) for span in timeline.during(*traced)]
+    return {"memory": asdict(network.memory), "timeline": spans, "trained": options.trained}

@@ -98,6 +98,34 @@ def test_two_optimizer_nodes_have_the_bits_of_one(options: Callable[..., Trainin
     assert min(down) > 0.3 * sum(down)
 
 
+@pytest.mark.parametrize("victim", ["opt1", pytest.param("w0", marks=pytest.mark.slow)])
+def test_a_host_that_is_killed_comes_back_while_the_others_live(
+    options: Callable[..., TrainingOptions], victim: str
+) -> None:
+    """The other processes are those that began; the bits are those of one process that nobody killed."""
+    said = io.StringIO()
+    steps = 8
+    chosen = options(
+        "again", roots=2, out_of_core=True, reference=True, steps=steps, evaluate=2, restart=f"{victim}@{steps // 2}",
+        timeout=20.0,
+    )  # fmt: skip
+    started: list[str] = []
+
+    class Counting(SwitchNetwork):
+        def start(self, host: str, plan: Plan, deliver: Deliver) -> Member:
+            started.append(host)
+            return super().start(host, plan, deliver)
+
+    outcome = run(chosen, Console(file=said, width=200), network=Counting)
+    assert outcome.comparison is not None
+    assert outcome.comparison.exact
+    assert sorted(started) == sorted([*chosen.worker_names, *chosen.root_names, victim])
+    text = said.getvalue()
+    assert f"step {steps // 2}: {victim} is killed, and started again" in text
+    assert f"all others wait: {victim} is lost: its connection ended" in text
+    assert "which all optimizer nodes have on disk" in text
+
+
 def test_a_dead_worker_is_named(options: Callable[..., TrainingOptions]) -> None:
     def kill(network: WatchedNetwork, _host: str) -> None:
         os.kill(network.members["w1"].pid, signal.SIGKILL)

@@ -4,6 +4,10 @@ Nodes commit to their own stores at their own pace, so after a crash these may b
 agree: each takes a snapshot `step-N` in its store and leaves a vote in the group's folder, which all nodes see; the
 node whose vote completes a step writes the record. Before that the previous record stands, and nobody drops a snapshot
 of its step.
+
+A node that was lost may come back while the others live. Then each of them begins again: it closes its store, withdraws
+its votes for steps that the record does not have, and goes back to the record's step. Nobody can complete a later step
+before all have done so, as that takes a vote of each, so all find the same record, in whatever order they come.
 """
 
 from __future__ import annotations
@@ -17,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from catchment.host.layers import Home
 from catchment.host.optimizer.store.errors import StoreError
 from catchment.host.optimizer.store.store import Store
 
@@ -80,13 +83,16 @@ class GroupFolder:
                 return None
             return _record_of(path.read_bytes(), path)
 
-    def vote(self, vote: Vote, home: Home) -> None:
-        """The node's snapshot is on disk; with the last vote of a step the record names it.
+    def vote(self, store: Store) -> None:
+        """The store has committed a step and keeps a snapshot of it; with the last vote of a step the record names it.
 
         Raises:
-            StoreError: kind ``device``: the folder cannot be written; the previous record stands.
+            StoreError: kind ``device``: the folder cannot be written. ``closed``: the store was closed, so its node may
+                have gone back meanwhile. The previous record stands.
         """
+        vote, home = _vote_of(store), store.geometry.table.home
         with self._spoken(), self._locked():
+            store.check_open()
             votes = self._path / _VOTES
             votes.mkdir(exist_ok=True)
             _write(votes / f"{vote.step}.{vote.root}.json", json.dumps(asdict(vote)).encode())
@@ -97,8 +103,10 @@ class GroupFolder:
                 _write(self._path / _RECORD, _encoded(GroupRecord(vote.step, tuple(complete))))
                 self._forget(lambda step, _root: step < vote.step)
 
-    def check(self, store: Store) -> None:
+    def begin(self, store: Store) -> None:
         """Make sure that a node begins with the step that all others begin with; its votes for later ones are void.
+
+        In a group without a record it votes for the state before the first step: nodes can go back to that as well.
 
         Raises:
             StoreError: kind ``mismatch``: says which steps.
@@ -115,6 +123,35 @@ class GroupFolder:
             _check_member(store, record, self._path)
         with self._spoken(), self._locked():
             self._forget(lambda later, other: later > step and other == root)
+        if record is None:
+            store.take_snapshot(snapshot_name(step))
+            self.vote(store)
+
+    def withdraw(self, root: int) -> GroupRecord | None:
+        """A node begins again: its votes for steps that the record does not have are void; gives the record.
+
+        Call it when nobody has the node's store open. None: not all nodes have begun yet; begin with a new store.
+
+        Raises:
+            StoreError: as `record`.
+        """
+        with self._spoken(), self._locked():
+            record = self.record()
+            agreed = -1 if record is None else record.step
+            self._forget(lambda step, other: other == root and step > agreed)
+        return record
+
+    def go_back(self, store: Store, record: GroupRecord) -> None:
+        """Bring one store to the step of the record that `withdraw` gave; its later snapshots are dropped.
+
+        Raises:
+            StoreError: kind ``mismatch``: not a store of this group, or it lacks the step.
+        """
+        _check_member(store, record, self._path)
+        store.restore_snapshot(snapshot_name(record.step))
+        for name in store.snapshots:
+            if (snapshot_step(name) or 0) > record.step:
+                store.drop_snapshot(name)
 
     def restore(self, stores: Sequence[Store]) -> GroupRecord:
         """Bring all stores of the group to the step of its record; interrupted, it can be done again.
@@ -142,10 +179,7 @@ class GroupFolder:
         with self._spoken(), self._locked():
             self._forget(lambda step, _root: step > record.step)
             for store in stores:
-                store.restore_snapshot(snapshot_name(record.step))
-                for name in store.snapshots:
-                    if (snapshot_step(name) or 0) > record.step:
-                        store.drop_snapshot(name)
+                self.go_back(store, record)
         return record
 
     def _vote(self, step: int, root: int) -> Vote | None:
@@ -177,7 +211,7 @@ class GroupFolder:
             ) from error  # fmt: skip
 
 
-def vote_of(store: Store) -> Vote:
+def _vote_of(store: Store) -> Vote:
     """The vote for the state that the store has committed, of which it keeps a snapshot."""
     home, state = store.geometry.table.home, store.state
     return Vote(

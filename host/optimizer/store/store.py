@@ -120,6 +120,15 @@ class Store:
             exits.pop_all()
             return store
 
+    def check_open(self) -> None:
+        """Make sure that this object may still be used.
+
+        Raises:
+            StoreError: kind ``closed``, or what ended its use.
+        """
+        with self._lock:
+            self._check()
+
     def __enter__(self) -> Self:
         return self
 

@@ -33,7 +33,7 @@ from catchment.host.optimizer.layer_update import update_layer
 from catchment.host.optimizer.node import PassRecord
 from catchment.host.optimizer.options import NodeOptions
 from catchment.host.optimizer.store import LayerVersion, Memory, Precision, Store, StoreError, page_aligned
-from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step, vote_of
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step
 from catchment.host.optimizer.streaming.arena import Arena
 from catchment.host.optimizer.streaming.clipping import Clip
 from catchment.host.optimizer.streaming.kept import KeptGradients
@@ -105,7 +105,7 @@ class StreamingNode:
             )
         self._group = None if self._streaming.group is None else GroupFolder(self._streaming.group)
         if self._group is not None:
-            self._group.check(store)
+            self._group.begin(store)
         self._port = port
         self._store = store
         self._geometry = geometry
@@ -250,7 +250,14 @@ class StreamingNode:
         exponents = self._exponents[ticket.layer].current(scale.shift)
         accumulate = ticket.kind is Pass.ACCUMULATE
         header = ParamHeader(
-            ticket.layer, ticket.number, ticket.work.phase, exponents, ticket.last_pass, scale.current, accumulate
+            ticket.layer,
+            ticket.number,
+            ticket.work.phase,
+            exponents,
+            ticket.last_pass,
+            scale.current,
+            accumulate,
+            ticket.trained,
         )
         packed = pack_header(header, self._table, self._options.wire)
         task.asked = time.monotonic()
@@ -389,7 +396,7 @@ class StreamingNode:
             notes = {**self._control.notes(), "groups": groups}
             self._store.commit(trained, notes, snapshot=snapshot, drop=drop)
             if self._group is not None and snapshot is not None:
-                self._group.vote(vote_of(self._store), self._table.home)
+                self._group.vote(self._store)
         with self._change:
             self._committed = trained
             self._change.notify_all()

@@ -15,7 +15,7 @@ import torch
 from catchment.host.layers import Home, Homes, LayerSpec, LayerTable, TrainingError
 from catchment.host.optimizer import Adam, NodeOptions
 from catchment.host.optimizer.store import Geometry, Precision, Store, StoreError
-from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step, vote_of
+from catchment.host.optimizer.store.group_commit import GroupFolder, snapshot_name, snapshot_step
 from catchment.host.optimizer.streaming import Clip, StreamingNode, StreamingOptions
 from catchment.sim.lab.memory_switch import MemorySwitch
 
@@ -39,7 +39,7 @@ def _store(folder: Path, root: int) -> Store:
 def _commit(folder: GroupFolder, store: Store, step: int, *, voted: bool = True) -> None:
     store.commit(step, snapshot=snapshot_name(step))
     if voted:
-        folder.vote(vote_of(store), store.geometry.table.home)
+        folder.vote(store)
 
 
 def test_a_store_keeps_its_home(stores: list[Store], tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_all_go_back_to_the_record_from_wherever_they_were(
             assert [store.state.trained for store in stores] == [recorded] * ROOTS
             for store in stores:
                 assert max(snapshot_step(name) or 0 for name in store.snapshots) == recorded
-                folder.check(store)
+                folder.begin(store)
             at = [recorded] * ROOTS
         assert recorded <= min(at)
     assert recorded > 0
@@ -102,6 +102,77 @@ def test_votes_of_a_run_that_is_over_do_not_complete_a_step(stores: list[Store],
     record = folder.record()
     assert record is not None
     assert record.step == 1, "node 0 has not trained step 2 since"
+
+
+def test_a_node_that_begins_again_goes_back_alone_and_its_later_votes_are_void(
+    stores: list[Store], tmp_path: Path
+) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    for store in stores:
+        folder.begin(store)
+    record = folder.record()
+    assert record is not None
+    assert record.step == 0, "before the first step there is one to go back to as well"
+    for store in stores:
+        _commit(folder, store, 3)
+    for store in stores[:2]:
+        _commit(folder, store, 6)
+    stores[1].close()
+    record = folder.withdraw(1)
+    assert record is not None
+    assert record.step == 3
+    _commit(folder, stores[2], 6)
+    assert folder.record() == record, "the vote for step 6 was withdrawn"
+    with Store.open([tmp_path / "1.store"]) as again:
+        assert again.state.trained == 6
+        folder.go_back(again, record)
+        assert again.state.trained == 3
+        assert list(again.snapshots) == [snapshot_name(0), snapshot_name(3)]
+        folder.begin(again)
+        _commit(folder, again, 6)
+    last = folder.record()
+    assert last is not None
+    assert last.step == 6
+
+
+def test_a_late_vote_of_a_store_that_was_closed_does_not_count(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    for store in stores:
+        _commit(folder, store, 1)
+    for store in stores[1:]:
+        _commit(folder, store, 2)
+    _commit(folder, stores[0], 2, voted=False)
+    stores[0].close()
+    assert folder.withdraw(0) is not None
+    with pytest.raises(StoreError, match="the store was closed"):
+        folder.vote(stores[0])
+    record = folder.record()
+    assert record is not None
+    assert record.step == 1
+
+
+def test_without_a_record_a_node_withdraws_its_vote_for_the_beginning(stores: list[Store], tmp_path: Path) -> None:
+    folder = GroupFolder(tmp_path / "group")
+    folder.begin(stores[0])
+    folder.begin(stores[1])
+    stores[1].close()
+    assert folder.withdraw(1) is None
+    folder.begin(stores[2])
+    assert folder.record() is None, "store 1 will be a new one"
+    with _anew(tmp_path) as new:
+        folder.begin(new)
+        record = folder.record()
+        assert record is not None
+        assert record.votes[1].store == new.identity
+    with _anew(tmp_path) as other, pytest.raises(StoreError, match="store of optimizer node 1 is not of this group"):
+        folder.go_back(other, record)
+
+
+def _anew(folder: Path) -> Store:
+    geometry = Geometry(HOMES.part(1), 1, Adam().kind, Precision.BF16)
+    return Store.create(
+        [folder / "1.store"], geometry, lambda layer: torch.ones(HOMES.part(1)[layer].numel), overwrite=True
+    )
 
 
 def test_mixed_steps_are_refused(stores: list[Store], tmp_path: Path) -> None:
@@ -142,7 +213,7 @@ def test_wrong_groups_are_named(stores: list[Store], tmp_path: Path) -> None:
         folder.record()
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="the group's folder cannot be used"):
-        GroupFolder(tmp_path / "file").vote(vote_of(stores[0]), stores[0].geometry.table.home)
+        GroupFolder(tmp_path / "file").vote(stores[0])
 
 
 def test_clipping_by_the_norm_is_refused(stores: list[Store]) -> None:

@@ -42,6 +42,7 @@ class ScriptedPort:
         spoil: Callable[[int, np.ndarray[Any, Any]], np.ndarray[Any, Any]] = lambda _number, message: message,
         *,
         loss_scale: float = 1.0,
+        trained: int = 0,
     ) -> None:
         self.log: list[str] = []
         self.pushed: list[tuple[int, np.ndarray[Any, Any]]] = []
@@ -54,8 +55,9 @@ class ScriptedPort:
             for layer, phase in order:
                 exponents = tuple(range(layer, layer + len(table[layer].tensors)))
                 last, accumulate = number == len(passes) - 1, kind is Pass.ACCUMULATE
-                header = ParamHeader(layer, number, phase, exponents, last, loss_scale, accumulate)
+                header = ParamHeader(layer, number, phase, exponents, last, loss_scale, accumulate, trained)
                 self._messages.append(pack_message(header, table, wire, weights[layer]))
+            trained += kind is Pass.TRAIN
         self._served = 0
 
     def pull(self, array: Any) -> Finished:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from scripted import ScriptedPort, flat_weights
 from torch import nn
 
-from catchment.host.layers import Home, Homes, LayerSpec, LayerTable, Piece, TrainingError, WireType
+from catchment.host import EndpointError
+from catchment.host.layers import Home, Homes, LayerSpec, LayerTable, Pass, Piece, TrainingError, WireType
 from catchment.host.optimizer import Adam, DynamicLossScale, NodeOptions, ParameterGroup
 from catchment.host.torch import attach
 
@@ -193,3 +196,70 @@ def test_nodes_with_different_loss_scales_are_refused() -> None:
     attach(model, ports)
     with torch.no_grad(), pytest.raises(TrainingError, match="different loss scales"):
         model(torch.randn(1, 16))
+
+
+def test_nodes_at_different_steps_are_refused_and_equal_ones_are_told() -> None:
+    model = Chain()
+    table, weights = flat_weights(model)
+    homes = Homes.spread(table, 2)
+
+    def ports(*steps: int) -> list[ScriptedPort]:
+        return [
+            ScriptedPort(homes.part(root), homes.split(root, weights), [True, False], trained=step)
+            for root, step in enumerate(steps)
+        ]
+
+    said = r"at different steps: node 0 at 4, node 1 at 5; .*catchment proxy restore"
+    network = attach(model, ports(4, 5))
+    with pytest.raises(TrainingError, match=said):
+        network.trained()
+    with pytest.raises(TrainingError, match=said):
+        model(torch.randn(1, 16))
+    network.detach()
+    again = attach(model, ports(5, 5))
+    assert again.trained() == 5
+    model(torch.randn(1, 16)).sum().backward()
+    assert again.trained() == 6
+    with torch.no_grad():
+        model(torch.randn(1, 16))
+    with pytest.raises(TrainingError, match="no further pass"):
+        again.trained()
+
+
+def test_a_model_whose_step_failed_is_attached_again_and_forgets_it() -> None:
+    torch.manual_seed(5)
+    model = Chain()
+    table, weights = flat_weights(model)
+    homes = Homes.spread(table, 2)
+    data = torch.randn(4, 16)
+    passes = [Pass.ACCUMULATE, Pass.TRAIN]
+
+    def ports(spoilt: int) -> list[ScriptedPort]:
+        def spoil(number: int, message: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            if number == spoilt:
+                raise EndpointError("the generations were replaced", kind="closed")
+            return message
+
+        return [
+            ScriptedPort(homes.part(root), homes.split(root, weights), passes, WireType.FP32, spoil) for root in (0, 1)
+        ]
+
+    def step(endpoints: list[ScriptedPort]) -> list[np.ndarray[Any, Any]]:
+        network = attach(model, endpoints, wire=WireType.FP32, prefetch=1)
+        try:
+            with network.accumulate():
+                model(data).square().sum().backward()
+            model(data).square().sum().backward()
+            network.wait()
+        finally:
+            network.detach()
+        return [gradient for port in endpoints for _, gradient in port.pushed]
+
+    whole = step(ports(-1))
+    for spoilt in range(1, 2 * len(passes) * len(homes.part(0).layers)):
+        with pytest.raises(EndpointError, match="were replaced"):
+            step(ports(spoilt))
+        assert all(parameter.grad is None for parameter in model.parameters())
+        assert all(parameter.untyped_storage().nbytes() == 0 for parameter in model.parameters())
+        again = step(ports(-1))
+        assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
