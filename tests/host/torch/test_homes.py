@@ -256,7 +256,7 @@ def test_a_model_whose_step_failed_is_attached_again_and_forgets_it() -> None:
         return [gradient for port in endpoints for _, gradient in port.pushed]
 
     whole = step(ports(-1))
-    for spoilt in range(1, 2 * len(passes) * len(homes.part(0).layers)):
+    for spoilt in range(1, 2 * len(passes) * len(homes.part(1).layers)):
         with pytest.raises(EndpointError, match="were replaced"):
             step(ports(spoilt))
         assert all(parameter.grad is None for parameter in model.parameters())
