@@ -15,7 +15,7 @@ from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.entity import Entity, Update
 from catchment.controlplane.client.entries import TableEntry, from_message
 from catchment.controlplane.client.errors import SwitchError, from_rpc, from_stream
-from catchment.controlplane.client.exchanges import Call, Exchange, Exchanges, TakeOver
+from catchment.controlplane.client.exchanges import Exchange, Exchanges, Pause, Step, TakeOver
 from catchment.controlplane.client.p4info import P4Info
 from catchment.controlplane.client.packets import PacketIn, PacketOut
 from catchment.controlplane.client.requests import WRITE, Selection
@@ -267,7 +267,9 @@ class AsyncSwitchClient:
             result: _T = end.value
             return result
 
-    async def _answer(self, step: Call | TakeOver) -> Any:
+    async def _answer(self, step: Step) -> Any:
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
         if isinstance(step, TakeOver):
             return await self._become_primary(self._candidate.bid_again)
         timeout = max(self.timeout, step.seconds)

@@ -7,6 +7,7 @@ that fails is raised in it as a `grpc.RpcError`. `SwitchClient` carries exchange
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -30,8 +31,10 @@ _NO_GROUPS = (
     grpc.StatusCode.NOT_FOUND,
 )
 _PIPELINE_SECONDS = 60.0
-_TAKE_OVERS = 4
+_TAKE_OVERS = 12
 """How often a call takes the switch back from clients that want it at the same moment."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.25
+"""Seconds that a client leaves the switch to others, at most, before it takes it back for the second time and later."""
 _GET = p4runtime_pb2.GetForwardingPipelineConfigRequest
 
 
@@ -55,7 +58,15 @@ class TakeOver:
     """Become the primary again: another client has taken the switch over since."""
 
 
-Exchange = Generator[Call | TakeOver, Any, _T]
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+Step = Call | TakeOver | Pause
+Exchange = Generator[Step, Any, _T]
 
 
 @dataclass(slots=True)
@@ -175,14 +186,17 @@ class Exchanges:
     def _as_primary(call: Callable[[], Call]) -> Exchange[None]:
         """Make a call, with the election id of that moment.
 
-        Another controller (a person's shell, say) may have been here since: the newest client wins.
+        Another controller (a person's shell, say) may have been here since: the newest client wins. Two that write at
+        the same time would take the switch from each other before either has written, so each waits at random.
         """
-        for _ in range(_TAKE_OVERS):
+        for attempt in range(_TAKE_OVERS):
             try:
                 yield call()
             except grpc.RpcError as error:
                 if error.code() != grpc.StatusCode.PERMISSION_DENIED:
                     raise
+                if attempt:
+                    yield Pause(random.uniform(0.0, min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)))
                 yield TakeOver()
             else:
                 return

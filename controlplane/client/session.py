@@ -15,7 +15,7 @@ from google.rpc import code_pb2
 from catchment.controlplane.client.channel import open_channel
 from catchment.controlplane.client.election import Candidate
 from catchment.controlplane.client.errors import SwitchError, from_rpc
-from catchment.controlplane.client.exchanges import Call, Exchange, TakeOver
+from catchment.controlplane.client.exchanges import Exchange, Pause, Step, TakeOver
 from catchment.controlplane.client.requests import WRITE
 from catchment.wire.generated import p4runtime_pb2, p4runtime_pb2_grpc
 
@@ -156,7 +156,9 @@ class Session:
             result: _T = end.value
             return result
 
-    def _answer(self, step: Call | TakeOver) -> Any:
+    def _answer(self, step: Step) -> Any:
+        if isinstance(step, Pause):
+            return time.sleep(step.seconds)
         if isinstance(step, TakeOver):
             return self._become_primary(self._candidate.bid_again)
         timeout = max(self.timeout, step.seconds)

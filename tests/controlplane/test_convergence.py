@@ -104,7 +104,9 @@ def second(place: Place, tmp_path: Path) -> RunningController:
 def jobs_on(place: Place, switch: str) -> set[int]:
     """Generations on a switch."""
     fake: RunningFake = place.fakes[switch]
-    with SwitchClient.connect(fake.address, place.topology.switch(switch).device_id, read_only=True) as client:
+    with SwitchClient.connect(
+        fake.address, place.topology.switch(switch).device_id, read_only=True, timeout=60.0
+    ) as client:
         return {int(entry.match["gen"]) for entry in client.read("jobs")}
 
 
@@ -168,7 +170,7 @@ def test_two_controllers_that_create_at_the_same_time_share_nothing(place: Place
             held: dict[str, set[tuple[int, int]]] = {"row": set(), "group": set()}
             slots: list[tuple[int, int]] = []
             device = place.topology.switch(switch).device_id
-            with SwitchClient.connect(place.fakes[switch].address, device, read_only=True) as client:
+            with SwitchClient.connect(place.fakes[switch].address, device, read_only=True, timeout=60.0) as client:
                 for entry in client.read("jobs"):
                     gen = int(entry.match["gen"])
                     held["row"].add((int(entry.params["job"]), gen))

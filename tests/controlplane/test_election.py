@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 from fake_program import fake_p4info
-from fake_switch import RunningFake
+from fake_switch import FakeSwitch, RunningFake
 from google.protobuf import text_format
 
-from catchment.controlplane.client import AsyncSwitchClient, SwitchClient, SwitchError, TableEntry
-from catchment.controlplane.client.election import HIGHEST, above, first_bid
+from catchment.controlplane.client import AsyncSwitchClient, P4Info, SwitchClient, SwitchError, TableEntry
+from catchment.controlplane.client.election import HIGHEST, Candidate, above, first_bid
+from catchment.controlplane.client.exchanges import Call, Exchanges, Pause, TakeOver
 from catchment.controlplane.programs.pipeline_config import PipelineConfig
 
 PATIENCE = 60.0
@@ -64,6 +68,54 @@ def test_a_clock_that_was_set_back_locks_nobody_out(
         write(fake.address, 3)
         old.insert(entry(4))  # takes the switch back, with the clock still wrong
     assert len(fake.switch.entities) == 4
+
+
+class Contested(FakeSwitch):
+    """A switch that another client takes over just before each of so many writes reaches it."""
+
+    rivals = 0
+
+    def Write(self, request: Any, context: Any) -> Any:  # noqa: N802
+        if self.rivals:
+            self.rivals -= 1
+            self.primary = above(self.primary)
+        return super().Write(request, context)
+
+
+def test_who_loses_the_switch_again_and_again_still_writes(write: Write) -> None:
+    """Two controllers that write at the same time take the switch from each other before either has written."""
+    contested = Contested(p4info=fake_p4info())
+    contested.rivals = 8
+    with RunningFake(contested) as fake:
+        write(fake.address, 1)
+    assert (contested.rivals, len(contested.entities)) == (0, 1)
+
+
+def test_who_loses_the_switch_again_leaves_it_to_the_other_for_a_random_while() -> None:
+    class Denied(grpc.RpcError):
+        def code(self) -> grpc.StatusCode:
+            return grpc.StatusCode.PERMISSION_DENIED
+
+        def details(self) -> str:
+            return "not primary"
+
+        def trailing_metadata(self) -> tuple[()]:
+            return ()
+
+    pauses: list[list[float]] = []
+    for _ in range(2):
+        exchange = Exchanges("s1", Candidate(1), info=P4Info(fake_p4info())).write([+entry(1)])
+        step, steps = next(exchange), []
+        with contextlib.suppress(SwitchError):
+            while True:
+                steps.append(step)
+                step = exchange.throw(Denied()) if isinstance(step, Call) else exchange.send(None)
+        assert [type(one) for one in steps[:5]] == [Call, TakeOver, Call, Pause, TakeOver], "at once the first time"
+        pauses.append([one.seconds for one in steps if isinstance(one, Pause)])
+    assert len(pauses[0]) == len([one for one in steps if isinstance(one, TakeOver)]) - 1
+    assert all(0 <= pause <= 0.25 for pause in pauses[0] + pauses[1])
+    assert pauses[0] != pauses[1]
+    assert max(pauses[0]) > 0.01, "longer and longer"
 
 
 def test_an_id_far_above_the_clock_is_passed(fake: RunningFake, write: Write) -> None:
