@@ -1,8 +1,9 @@
 // Proves of round_slots: a round, any one, whatever frames arrive and however often, wherever the numbers begin: its
 // sum is taken once, and only while it is waited for; it is handed over once, in its turn; it is confirmed only after
 // its sum was taken; it is acknowledged only then; no round begins in its slot before its confirmation; and what each
-// try waits is doubled without wrapping, whatever `rto` is.  For ever, by induction: what the device remembers is
-// always what has happened (`invariants`), and from there every step is right.
+// try waits is doubled without wrapping, whatever `rto` is; `lacks` is never beyond a sum that is missing, and no
+// acknowledgement leaves while it is behind.  For ever, by induction: what the device remembers is always what has
+// happened (`invariants`), and from there every step is right.
 module round_slots_fv
   import serial_pkg::*;
 #(
@@ -28,7 +29,7 @@ module round_slots_fv
   localparam logic [1:0] AwaitsSum = 2'd0, AwaitsConfirmation = 2'd1, Confirmed = 2'd2;  // state_t
 
   logic send_valid, send_ack, send_fresh, send_again, take_sum, take_confirmation, hand_valid, idle;
-  seq_t send_seq, hand_seq, next;
+  seq_t send_seq, lacks, hand_seq, next;
 
   round_slots #(.SLOTS(SLOTS)) dut (.*);
 
@@ -95,6 +96,8 @@ module round_slots_fv
       nothing_false_is_sent : assert (!(send_valid && !send_fresh && !send_ack && send_seq == watched_reg
           && (!begun_reg || summed_reg)));
       acknowledges_what_it_has : assert (!(send_valid && send_ack && send_seq == watched_reg && !summed_reg));
+      lacks_what_is_missing : assert (!(between(watched_reg, dut.base_reg, lacks) && !summed_reg));
+      acknowledges_all_it_has : assert (!(send_valid && send_ack && lacks == watched_reg && lacks != next && summed_reg));
       waits : assert ({dut.wait_reg[0], dut.wait_reg[1], dut.wait_reg[2], dut.wait_reg[3]}
           == {wait_of(2'd0), wait_of(2'd1), wait_of(2'd2), wait_of(2'd3)});
       leaves_when_done : assert (!retired_reg || (handed_reg && confirmed_reg));
@@ -106,6 +109,9 @@ module round_slots_fv
       its_state : assert (!flying || dut.state_reg[watched_reg[SlotBits-1:0]]
           == (confirmed_reg ? Confirmed : summed_reg ? AwaitsConfirmation : AwaitsSum));
       its_turn : assert (!flying || handed_reg == between(watched_reg, dut.base_reg, dut.hand_reg));
+      lacks_in_window : assert (dut.hand_reg - dut.base_reg <= lacks - dut.base_reg
+          && lacks - dut.base_reg <= next - dut.base_reg);
+      told : assert (!dut.told_reg || lacks == next || dut.state_reg[lacks[SlotBits-1:0]] == AwaitsSum);
       acks_are_true : assert (waiting <= 4'(Acks) && false_ack == '0);
     end
 

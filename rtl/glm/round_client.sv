@@ -45,6 +45,7 @@ module round_client
   logic    send_fresh;
   logic    send_again;
   seq_t    send_seq;
+  seq_t    lacks;
   logic    frame_end;
   reject_t frame_reject;
   logic    heard;
@@ -63,7 +64,7 @@ module round_client
   round_slots #(.SLOTS(SLOTS)) in_flight (
       .clk, .rst, .enable(rounds.enable), .first_seq(rounds.base_seq), .slots(rounds.slots), .rto(rounds.rto),
       .fresh_valid(s_valid),
-      .send_valid, .send_seq, .send_ack, .send_fresh, .send_again, .send_ready,
+      .send_valid, .send_seq, .send_ack, .send_fresh, .send_again, .send_ready, .lacks,
       .heard, .heard_sum, .heard_seq, .take_sum, .take_confirmation,
       .hand_valid, .hand_seq, .hand_ready,
       .idle, .next
@@ -92,7 +93,7 @@ module round_client
 
   round_sender sender (
       .clk, .rst, .rounds,
-      .send_valid, .send_seq, .send_ack, .send_again, .send_ready,
+      .send_valid, .send_seq, .send_ack, .send_again, .lacks, .send_ready,
       .lanes(sending[PlaceBits-2:0]), .saturated(sending[PlaceBits-1]),
       `AXIS_FRAME_CONNECT(m_axis, m_axis)
   );

@@ -16,6 +16,7 @@ module round_sender
     input  seq_t         send_seq,
     input  logic         send_ack,
     input  logic         send_again,
+    input  seq_t         lacks,
     output logic         send_ready,
     // with the next clock: the round's lanes, and whether one was cut
     input  lanes_t       lanes,
@@ -42,12 +43,13 @@ module round_sender
     header         = '0;
     header.version = 4'(Version);
     header.ptype   = send_ack ? PACKET_TYPE_ACK : PACKET_TYPE_PA;
-    header.flags   = send_again ? FLAG_RETX : 8'd0;
+    header.flags   = FLAG_ACKV | (send_again ? FLAG_RETX : 8'd0);
     header.gen     = rounds.gen;
     header.wid     = rounds.wid;
     header.dtype   = send_ack ? 8'd0 : DATA_TYPE_INT32;
     header.lanes   = send_ack ? 16'd0 : 16'(Banks);
     header.seq     = send_seq;
+    header.ack     = lacks;
   end
 
   header_builder builder (

@@ -3,6 +3,8 @@
 // slot of its own.  A sum is taken only while its round waits for it, a confirmation only while its round waits for that,
 // a slot is used again only after its confirmation, and every round is handed over once, in order.
 // A round that is not answered in time is repeated: as PA until the sum is here, then as ACK.
+// `lacks` is the oldest round whose sum is not here.  An acknowledgement waits until it counts every sum that is: the
+// switch, which bounds rounds by the least that it was told, has then been told of a sum by the time it confirms it.
 module round_slots
   import serial_pkg::*;
   import transport_pkg::TimerFloor;
@@ -29,6 +31,8 @@ module round_slots
     output logic        send_fresh,
     output logic        send_again,
     input  logic        send_ready,
+    // the oldest round whose sum is not here; all before it were taken
+    output seq_t        lacks,
 
     // a good frame has arrived: a sum (FA) or a confirmation (CNF)
     input  logic        heard,
@@ -67,6 +71,8 @@ module round_slots
   seq_t   base_reg;  // the oldest round in flight
   seq_t   next_reg;  // the round that begins next
   seq_t   hand_reg;  // the round that is handed over next
+  seq_t   lacks_reg;
+  logic   told_reg;  // lacks_reg counts every sum that was taken
 
   function automatic logic flies(seq_t seq);
     return between(seq, base_reg, next_reg);
@@ -86,7 +92,8 @@ module round_slots
   logic ack_valid;
   seq_t ack_seq;
 
-  wire send_is_ack = !send_fresh && ack_valid;
+  wire ack_goes    = ack_valid && told_reg;
+  wire send_is_ack = !send_fresh && ack_goes;
 
   sync_fifo #(.WIDTH($bits(seq_t)), .DEPTH(8), .RAM_STYLE("distributed")) acks (
       .clk, .rst(rst || !run_reg),
@@ -115,12 +122,13 @@ module round_slots
   wire              overdue = !newer(looked.due, now_reg);
   wire state_t      late_state = state_reg[late_seq_reg[SlotBits-1:0]];
   wire              late_valid = late_reg && flies(late_seq_reg) && late_state != CONFIRMED;
+  wire              late_goes  = late_valid && (late_state == AWAITS_SUM || told_reg);
 
   assign send_fresh = run_reg && fresh_valid && room;
-  assign send_valid = run_reg && (send_fresh || ack_valid || late_valid);
-  assign send_again = !send_fresh && !ack_valid;
-  assign send_ack   = !send_fresh && (ack_valid || late_state == AWAITS_CONFIRMATION);
-  assign send_seq   = send_fresh ? next_reg : ack_valid ? ack_seq : late_seq_reg;
+  assign send_valid = run_reg && (send_fresh || ack_goes || late_goes);
+  assign send_again = !send_fresh && !ack_goes;
+  assign send_ack   = !send_fresh && (ack_goes || late_state == AWAITS_CONFIRMATION);
+  assign send_seq   = send_fresh ? next_reg : ack_goes ? ack_seq : late_seq_reg;
 
   wire       sent  = send_valid && send_ready;
   wire [1:0] tries = send_again ? late_tries_reg + 2'(late_tries_reg != 2'd3) : 2'd0;
@@ -158,6 +166,21 @@ module round_slots
   assign hand_seq   = hand_reg;
   assign idle       = !run_reg || base_reg == next_reg;
   assign next       = next_reg;
+
+  // ---- what is lacking: one round a clock ----------------------------------------------------------------------------
+  wire here = lacks_reg != next_reg && state_reg[lacks_reg[SlotBits-1:0]] != AWAITS_SUM;
+
+  assign lacks = lacks_reg;
+
+  always_ff @(posedge clk) begin
+    if (rst || !run_reg) begin
+      lacks_reg <= first_seq;
+      told_reg  <= 1'b0;
+    end else begin
+      if (here) lacks_reg <= lacks_reg + 32'd1;
+      told_reg <= !here && !take_sum;
+    end
+  end
 
   wire free = base_reg != hand_reg && state_reg[base_reg[SlotBits-1:0]] == CONFIRMED;
 

@@ -146,7 +146,7 @@ class Pipeline:
     replay_words: int = 8192
     start: int = 12
     window: int = ROUND_SLOTS
-    confirm: int = 9
+    confirm: int = 11
 
 
 NIC_OUT_CLOCKS: Final = 12

@@ -1,13 +1,14 @@
 """A worker of p4sgd.p4: rounds in slots, PA -> FA, ACK -> CNF (P4SGD's Algorithm 3, docs/explanation/protocol.md).
 
-Slot i carries the rounds i, i + T, i + 2T ...; the next one only after the confirmation of the last.
+Slot i carries the rounds i, i + T, i + 2T ...; the next one only after the confirmation of the last, and of all rounds
+before that. Each frame says the oldest round whose sum is not here: the switch bounds rounds by the least that it was
+told.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ class _Round:
 
     number: int
     waits_for: PacketType
-    again: list[bytes]
+    again: list[Callable[[], bytes]]
     due: float
 
 
@@ -74,7 +75,9 @@ class RoundWorker:
         self._stream = stream_of(description)
         self._wid: int = description["wid"]
         self._open: dict[int, _Round] = {}
-        self._waiting: deque[int] = deque()
+        self._lacks = 0
+        self._summed: set[int] = set()
+        self._next = 0
 
     def play(self, rounds: int, patience: float) -> RoundCount:
         """Take part in `rounds` rounds, or in as many as the pace's time allows.
@@ -82,15 +85,15 @@ class RoundWorker:
         Raises:
             TimeoutError: nothing new for `patience` seconds; names the rounds that wait.
         """
-        self._waiting.extend(range(min(self._stream["slots"], rounds)))
         last_progress = time.monotonic()
-        while (self._waiting or self._open) and not self._port.over:
-            if self._waiting:
-                self._start(self._waiting.popleft())
+        while (self._next < rounds or self._open) and not self._port.over:
+            if more := self._next < rounds and self._has_room():
+                self._start(self._next)
+                self._next += 1
                 last_progress = time.monotonic()
             # Answers are taken while vectors still go out.
-            heard = self._port.receive_ours(_GLANCE if self._waiting else _TIMEOUT / 5, self._stream["gen"])
-            if heard is not None and self._take(heard, rounds):
+            heard = self._port.receive_ours(_GLANCE if more else _TIMEOUT / 5, self._stream["gen"])
+            if heard is not None and self._take(heard):
                 last_progress = time.monotonic()
             self._resend()
             if time.monotonic() - last_progress > patience:
@@ -98,13 +101,18 @@ class RoundWorker:
                 raise TimeoutError(f"worker {self._wid}: nothing new for {patience:g} s; rounds that wait: {stuck}")
         return self.count
 
+    def _has_room(self) -> bool:
+        """Whether the next round may begin: the last one in its slot was confirmed, and all before that."""
+        oldest = min((under_way.number for under_way in self._open.values()), default=self._next)
+        return self._next - oldest < int(self._stream["slots"])
+
     def _start(self, number: int) -> None:
         time.sleep(self._port.lateness())
         self._port.send(self._vector(number, Flag(0)))
-        self._wait(number, PacketType.FA, [self._vector(number, Flag.RETX)])
+        self._wait(number, PacketType.FA, [lambda: self._vector(number, Flag.RETX)])
         self.count.started += 1
 
-    def _take(self, heard: Catchment, rounds: int) -> bool:
+    def _take(self, heard: Catchment) -> bool:
         """An answer is taken only by the round that waits for it; anything else is a duplicate."""
         slot = heard.seq % self._stream["slots"]
         under_way = self._open.get(slot)
@@ -113,15 +121,17 @@ class RoundWorker:
             return False
         if heard.type == PacketType.FA:
             self._check(heard)
-            acknowledgement = self._acknowledgement(under_way.number)
-            self._port.send(acknowledgement)
+            self._summed.add(under_way.number)
+            while self._lacks in self._summed:
+                self._summed.remove(self._lacks)
+                self._lacks += 1
+            number = under_way.number
+            self._port.send(self._acknowledgement(number))
             # The vector too: a switch that was restarted has lost the sum that others may still wait for.
-            self._wait(under_way.number, PacketType.CNF, [*under_way.again, acknowledgement])
+            self._wait(number, PacketType.CNF, [*under_way.again, lambda: self._acknowledgement(number)])
         else:
             del self._open[slot]
             self.count.confirmed += 1
-            if under_way.number + self._stream["slots"] < rounds:
-                self._waiting.append(under_way.number + self._stream["slots"])
         return True
 
     def _check(self, heard: Catchment) -> None:
@@ -132,7 +142,7 @@ class RoundWorker:
             self.count.wrong += 1
             self.count.first_fault = self.count.first_fault or problem
 
-    def _wait(self, number: int, answer: PacketType, again: list[bytes]) -> None:
+    def _wait(self, number: int, answer: PacketType, again: list[Callable[[], bytes]]) -> None:
         due = time.monotonic() + _TIMEOUT
         self._open[number % self._stream["slots"]] = _Round(number, answer, again, due)
 
@@ -140,19 +150,27 @@ class RoundWorker:
         now = time.monotonic()
         for waiting in self._open.values():
             if now >= waiting.due:
-                for frame in waiting.again:
-                    self._port.send(frame)
+                for again in waiting.again:
+                    self._port.send(again())
                 waiting.due = time.monotonic() + _TIMEOUT
                 self.count.resent += len(waiting.again)
 
     def _vector(self, number: int, flags: Flag) -> bytes:
         values = [value(self._wid, number, lane) for lane in range(self._stream["lanes"])]
-        common = {"gen": self._stream["gen"], "wid": self._wid, "seq": number % MODULUS}
-        return bytes(self._sender.vector(values, **common, flags=flags))
+        return bytes(self._sender.vector(values, **self._common(number, flags)))
 
     def _acknowledgement(self, number: int) -> bytes:
-        fields = {"type": PacketType.ACK, "gen": self._stream["gen"], "wid": self._wid, "seq": number % MODULUS}
-        return bytes(self._sender.frame(**fields))
+        return bytes(self._sender.frame(type=PacketType.ACK, **self._common(number, Flag(0))))
+
+    def _common(self, number: int, flags: Flag) -> dict[str, Any]:
+        """The fields of every frame of a round; `ack` is the oldest round whose sum is not here."""
+        return {
+            "gen": self._stream["gen"],
+            "wid": self._wid,
+            "seq": number % MODULUS,
+            "flags": int(flags | Flag.ACKV),
+            "ack": self._lacks % MODULUS,
+        }
 
 
 def stream_of(description: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from catchment.rtl.harness.glm_worker import Rounds
 from catchment.sim.cosim.glm.network import SlotJob, model_switch
 from catchment.sim.world import Faults, Line, World
 from catchment.sim.world.star import CLOCK_PICOS
+from catchment.wire.generated.constants import HEADER_OFFSET, Flag, Header, PacketType
 
 SEED = int(os.environ["CATCHMENT_SEED"])
 BEAT = 64
@@ -102,6 +103,25 @@ class Network:
         return self.seen + Counter(lost=line["lost"], doubled=line["duplicated"], good=good)
 
 
+class Lacks:
+    """What a device's frames say of the oldest round whose sum it lacks."""
+
+    def __init__(self, first: int) -> None:
+        self._said, self._acknowledged = first, set[int]()
+
+    def check(self, frame: bytes) -> None:
+        """Every frame says it, never less than before; an acknowledgement counts every round that was acknowledged."""
+        header = Header.unpack(frame, HEADER_OFFSET)
+        assert header.flags & Flag.ACKV, header
+        assert (header.ack - self._said) % (1 << 32) < SLOTS, f"round {self._said} was here, then {header}"
+        self._said = header.ack
+        if header.type == PacketType.ACK:
+            self._acknowledged.add(header.seq)
+            assert header.ack not in self._acknowledged, header
+        else:
+            assert (header.seq - header.ack) % (1 << 32) < SLOTS, header
+
+
 def drive_network(dut: Any, beat: Beat | None) -> None:
     dut.s_axis_tvalid.value = int(beat is not None)
     if beat is not None:
@@ -155,7 +175,7 @@ async def every_round_once_in_order(dut: Any) -> None:
     await begin(dut, job.rounds(0))
     to_send = deque(rng.getrandbits(32 * LANES) for _ in range(ROUNDS))
     expected = to_send.copy()
-    frame, clocks, offered = bytearray(), 0, False
+    frame, clocks, offered, lacks = bytearray(), 0, False, Lacks(job.base_seq)
     while expected or not int(dut.idle.value) or not network.empty:
         clocks += 1
         assert clocks < PATIENCE, f"{len(expected)} rounds are left: {dict(network.seen)}"
@@ -175,6 +195,7 @@ async def every_round_once_in_order(dut: Any) -> None:
         if dut.m_valid.value and dut.m_ready.value:
             assert int(dut.m_lanes.value) == expected.popleft(), f"round {ROUNDS - len(expected) - 1}"
         if (whole := sent(dut, frame)) is not None:
+            lacks.check(whole)
             network.take(whole)
     for _ in range(8):
         await RisingEdge(dut.clk)
