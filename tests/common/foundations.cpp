@@ -41,6 +41,12 @@ py::tuple spin(AdaptivePatience& patience, Nanos now, Nanos pause, Nanos time_sl
   return py::make_tuple(found, FakeMachine::time, FakeMachine::yields);
 }
 
+py::dict as_dict(const PatienceSettings& settings) {
+  return py::dict(py::arg("spin") = settings.spin, py::arg("yield_after") = settings.yield_after,
+                  py::arg("late_yield") = settings.late_yield,
+                  py::arg("oversubscribed_for") = settings.oversubscribed_for);
+}
+
 const std::uint8_t* bytes_of(const std::string& data) {
   return reinterpret_cast<const std::uint8_t*>(data.data());
 }
@@ -63,7 +69,12 @@ PYBIND11_MODULE(_common, module) {
            py::arg("spin"), py::arg("yield_after"), py::arg("late_yield"),
            py::arg("oversubscribed_for"))
       .def("next", &Patience::next, py::arg("found"), py::arg("now"))
-      .def("yielded", &Patience::yielded, py::arg("before"), py::arg("after"));
+      .def("yielded", &Patience::yielded, py::arg("before"), py::arg("after"))
+      .def("give_way", &Patience::yield, py::arg("now"));
+  module.def("now", &Processor::now);
+  module.def("switch_patience", [] { return as_dict(kSwitchPatience); });
+  module.def("reducer_patience", [](Nanos spin) { return as_dict(reducer_patience(spin)); });
+  module.def("collective_patience", [](Nanos spin) { return as_dict(collective_patience(spin)); });
   py::class_<AdaptivePatience>(module, "AdaptivePatience")
       .def(py::init([](Nanos least_spin, Nanos most_spin, Nanos yield_after, Nanos late_yield,
                        int few_sleeps, int many_sleeps) {

@@ -64,6 +64,36 @@ def test_a_waiter_sleeps_while_any_late_yield_is_recent(yields: list[tuple[int, 
         assert patience.next(now - elapsed, now) == expected
 
 
+def test_time_may_begin_at_zero(patience: Any) -> None:
+    assert patience.next(0, 0) == SPIN
+
+
+def test_who_yields_notices_by_the_clock_that_it_was_late(patience: Any) -> None:
+    """The thread has the processor back 600 us after the time that it gave, or at once."""
+    patience.give_way(common.now() - 600 * US)
+    now = common.now()
+    assert patience.next(now, now) == SLEEP
+    never_late = common.Patience(**TIMES | {"late_yield": 10**18})
+    never_late.give_way(now)
+    assert never_late.next(now, now) == SPIN
+
+
+def test_the_settings_of_a_packet_thread_of_the_switch() -> None:
+    assert common.switch_patience() == TIMES
+
+
+@pytest.mark.parametrize("spin", [0, 1, 7 * US])
+def test_a_worker_yields_from_the_first_look_on(spin: int) -> None:
+    assert common.reducer_patience(spin) == TIMES | {"spin": spin, "yield_after": 0}
+
+
+@pytest.mark.parametrize("spin", [0, 1, 7 * US])
+def test_a_rank_notices_a_late_yield_sooner_than_a_worker_and_spins_again_sooner(spin: int) -> None:
+    settings, worker = common.collective_patience(spin), common.reducer_patience(spin)
+    assert settings == worker | {"late_yield": 200 * US, "oversubscribed_for": 50 * MS}
+    assert all(settings[name] < worker[name] for name in ("late_yield", "oversubscribed_for"))
+
+
 class Peer:
     """A waiter with the settings of a shared-memory peer and a clock that the test moves."""
 
