@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -79,8 +80,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Quick files come last: they fill up the end of a run side by side, where a long one would keep all waiting."""
-    items.sort(key=lambda item: item.get_closest_marker("check") is not None)
+    """Side by side, quick files come last: they fill up the end of the run, where a long one would keep all waiting.
+
+    The files of a folder are spread, since they compete for the same things.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: (item.get_closest_marker("check") is not None, crc32(item.path.name.encode())))
 
 
 @pytest.fixture(autouse=True)

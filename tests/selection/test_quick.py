@@ -27,11 +27,11 @@ def test_what_is_left_out_again_is_out() -> None:
     assert not is_quick("e2e/test_demo.py")
 
 
-def test_quick_files_come_last() -> None:
+def test_quick_files_come_last_side_by_side() -> None:
     """Whatever their names: a file that starts processes is begun before all that are short."""
     chosen = ["common/test_serial.py", "selection/test_tiers.py", "structure/test_words.py", "wire/test_frame.py"]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *chosen]
-    surroundings = {**os.environ, "PYTEST_ADDOPTS": ""}
+    surroundings = {**os.environ, "PYTEST_ADDOPTS": "", "PYTEST_XDIST_WORKER": "gw0"}
     said = subprocess.run(
         command, cwd=Path(__file__).parents[1], env=surroundings, check=True, capture_output=True, text=True
     ).stdout
