@@ -16,6 +16,7 @@ class SwitchBackend:
         group: int,
         workers: Sequence[int],
         exponent: int | None,
+        packed: bool,
         python: Any,
         explain: Callable[..., Exception],
     ) -> None: ...

@@ -42,11 +42,12 @@ class CallOptions:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What becomes of the values: the reduction, and where the exponent comes from."""
+    """What becomes of the values: the reduction, where the exponent comes from, and whether their lanes are packed."""
 
     op: int = 0
     scaling: int = 0
     exponent: int = 0
+    packed: bool = False
 
 
 NOT_SCALED, NEGOTIATED, GIVEN, EXPECTED, WHOLE = range(5)
@@ -82,6 +83,8 @@ class Operation:
         )
         if (places := options.places) is not None:
             call.step, call.block, call.blocks, call.stride = places.step, places.block, places.blocks, places.stride
+        if numbers.packed:
+            call.packed = 1
         return call
 
     def naming(self) -> Callable[[], str]:

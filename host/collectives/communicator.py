@@ -392,16 +392,19 @@ class Communicator:
         if not floats or op == "max":
             return self._start(Operation(kind, source, target, options, Numbers(code)))
         chosen = scaling or self._scaling
+        if chosen.packed and not self._stream.packed:
+            raise wrong("packed lanes in a job that has none", "make the job with --packed, or scale without packed")
         if isinstance(chosen, Delayed):
             history = self._histories.setdefault(chosen.name, History())
-            numbers = _numbers(code, history.exponent(chosen), calls.EXPECTED)
+            numbers = _numbers(code, history.exponent(chosen), calls.EXPECTED, chosen.packed)
             work = self._start(Operation(kind, source, target, options, numbers))
             history.started(work)
             return work
         if isinstance(chosen, Whole):
-            numbers = _numbers(code, chosen.least, calls.WHOLE)
+            numbers = _numbers(code, chosen.least, calls.WHOLE, chosen.packed)
         else:
-            numbers = _numbers(code, chosen.exponent if isinstance(chosen, Fixed) else None, calls.GIVEN)
+            exponent = chosen.exponent if isinstance(chosen, Fixed) else None
+            numbers = _numbers(code, exponent, calls.GIVEN, chosen.packed)
         return self._start(Operation(kind, source, target, options, numbers))
 
     def _start(self, operation: Operation) -> Work:
@@ -417,10 +420,10 @@ class Communicator:
         return work
 
 
-def _numbers(op: int, exponent: int | None, scaling: int) -> Numbers:
+def _numbers(op: int, exponent: int | None, scaling: int, packed: bool) -> Numbers:
     """Choose `scaling` with its exponent, or negotiate without one."""
     if exponent is None:
-        return Numbers(op, calls.NEGOTIATED)
+        return Numbers(op, calls.NEGOTIATED, packed=packed)
     if not -128 <= exponent <= 127:
         raise wrong(f"exponent {exponent}", "give -128..127")
-    return Numbers(op, scaling, exponent)
+    return Numbers(op, scaling, exponent, packed)

@@ -9,7 +9,7 @@ from catchment.host import build_path
 from catchment.host.collectives.errors import CollectiveError
 from catchment.wire.generated.constants import MAX_WORKERS
 
-_ABI = 11
+_ABI = 12
 _LIBRARY = build_path.directory() / "libcatchment_collectives.so"
 
 
@@ -35,6 +35,7 @@ class Config(ctypes.Structure):
         ("absent_ns", ctypes.c_int64),
         ("switch_name", ctypes.c_char_p),
         ("way", ctypes.c_int32),
+        ("packed", ctypes.c_int32),
     )
 
 
@@ -103,6 +104,7 @@ class Call(ctypes.Structure):
         ("block", ctypes.c_uint64),
         ("blocks", ctypes.c_uint64),
         ("stride", ctypes.c_uint64),
+        ("packed", ctypes.c_int32),
     )
 
 

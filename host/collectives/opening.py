@@ -77,6 +77,7 @@ def config_of(
         absent_ns=0 if timing.absent is None else int(timing.absent * 1e9),
         switch_name=switch_name.encode() or None,
         way=way,
+        packed=stream.packed,
     )
 
 

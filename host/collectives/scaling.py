@@ -1,8 +1,13 @@
-"""How floats become integers: where a vector's exponent E comes from (docs/explanation/protocol.md, "Numbers")."""
+"""How floats become integers: where a vector's exponent E comes from (docs/explanation/protocol.md, "Numbers").
+
+With `packed` they have 16 bits instead of 32, two in a lane, so half of the bytes travel: in jobs with packed lanes,
+and the same on all ranks. A vector in which a rank has NaN, an infinity or a number of 2**127 and more is NaN on all of
+them; arrays of up to 1 KiB that are gathered stay as they are (docs/explanation/packed-lanes.md).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +17,12 @@ class Block:
     Every vector has its own. Those of an operation's first T vectors (T = the stream's slots) are agreed on beside the
     signatures, those of later vectors T vectors ahead. Arrays of up to 1 KiB are gathered and added as doubles instead.
     NaN and infinities give what a sum of floats gives.
+
+    Attributes:
+        packed: in packed lanes.
     """
+
+    packed: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +33,11 @@ class Fixed:
 
     Attributes:
         exponent: E, -128..127.
+        packed: in packed lanes.
     """
 
     exponent: int
+    packed: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +52,13 @@ class Delayed:
         name: of the tensor; its history is kept in the communicator.
         length: how many operations the history holds.
         margin: bits above the largest exponent of the history.
+        packed: in packed lanes.
     """
 
     name: str
     length: int = 16
     margin: int = 1
+    packed: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +72,11 @@ class Whole:
 
     Attributes:
         least: E is at least this, -128..127: what this rank's larger array needs, of which it sums a part.
+        packed: in packed lanes.
     """
 
     least: int = -128
+    packed: bool = field(default=False, kw_only=True)
 
 
 Scaling = Block | Fixed | Delayed | Whole

@@ -20,7 +20,8 @@ class Stream:
         slots: T, the entries the job has in the switch (a power of two); bounds what may be in flight.
         base_seq: the first sequence number.
         lanes: 32-bit lanes of a PA and FA frame, fixed by the build of the switch program.
-        packed: each lane of a vector is two 16-bit integers, so that floats of any type take two bytes each.
+        packed: each lane of a vector is two 16-bit integers, so that floats of any type take two bytes each; in a
+            collective, where its scaling says so, too.
         param_bytes: largest payload of a PARAM frame in bytes.
 
     Raises:

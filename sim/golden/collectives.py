@@ -9,6 +9,8 @@ A sum or a mean of floats is made in one of five ways:
     marked     a vector of `block` or `whole` in which a rank has NaN, an infinity, or a number of 2^127 and more
     fixed      E is given, of every vector; a vector in which a rank has NaN, an infinity, or a number of 2^126 and more
                that is cut is NaN throughout
+    packed     of what is not gathered, vectors have twice as many elements, 16 bits each (`packed_lanes`); no exponent
+               is on the grid, and a marked vector is NaN throughout
 """
 
 from __future__ import annotations
@@ -24,12 +26,10 @@ from catchment.sim.golden.formats import (
     add_lanes,
     bf16_values,
     bf16_words,
-    dequantize,
     exact,
-    headroom,
-    quantize,
     rounded,
 )
+from catchment.sim.golden.lane_formats import LaneFormat
 from catchment.wire.generated.constants import DataType
 
 GATHERED_BYTES = 1024
@@ -86,13 +86,15 @@ def _on_grid(exponent: int) -> int:
     return min(_MOST, _LEAST - (_LEAST - exponent) // GRID * GRID)
 
 
-def delayed_scales(scales: list[Scale], exponent: int, slots: int) -> list[Scale]:
+def delayed_scales(scales: list[Scale], exponent: int, slots: int, *, on_grid: bool = True) -> list[Scale]:
     """What `Delayed` makes of the scales of `block_scales`: `exponent` for all, if it holds them all; else as block.
 
     Only where the vectors are no more than the stream's slots.
     """
     holds = len(scales) <= slots and all(one.exponent <= exponent and not one.marked for one in scales)
-    return [Scale(exponent, False)] * len(scales) if holds else gridded(scales, slots)
+    if holds:
+        return [Scale(exponent, False)] * len(scales)
+    return gridded(scales, slots) if on_grid else scales
 
 
 def total(
@@ -105,6 +107,7 @@ def total(
     exponent: int | None = None,
     delayed: int | None = None,
     whole: bool = False,
+    packed: bool = False,
 ) -> NDArray[Any]:
     """The result of all_reduce: one array of every rank's.
 
@@ -117,6 +120,7 @@ def total(
         exponent: E of fixed scaling; None for block scaling.
         delayed: the E that delayed scaling has found in earlier operations.
         whole: scaling with one E for all vectors.
+        packed: two elements in a lane.
     """
     if op == "max":
         return _largest(arrays, dtype)
@@ -126,16 +130,21 @@ def total(
         return arrays[0].copy()
     # A mean is taken of the sum as fp32.
     to = dtype if op == "sum" else DataType.FP32
+    vector = 2 * lanes if packed else lanes
+    form = LaneFormat(len(arrays), packed)
     if exponent is not None:
-        sums = _fixed(arrays, dtype, to, exponent, lanes)
-    elif whole:
-        sums = _scaled(arrays, dtype, to, whole_scales(block_scales(arrays, dtype, lanes)), lanes)
-    elif arrays[0].nbytes <= GATHERED_BYTES:
+        sums = _fixed(arrays, dtype, to, exponent, vector, form=form)
+    elif arrays[0].nbytes <= GATHERED_BYTES and not whole:
         sums = _gathered(arrays, dtype, to)
     else:
-        scales = block_scales(arrays, dtype, lanes)
-        scales = gridded(scales, slots) if delayed is None else delayed_scales(scales, delayed, slots)
-        sums = _scaled(arrays, dtype, to, scales, lanes)
+        scales = block_scales(arrays, dtype, vector)
+        if whole:
+            scales = whole_scales(scales)
+        elif delayed is not None:
+            scales = delayed_scales(scales, delayed, slots, on_grid=not packed)
+        elif not packed:
+            scales = gridded(scales, slots)
+        sums = _scaled(arrays, dtype, to, scales, vector, form=form)
     if op == "sum":
         return sums
     with np.errstate(invalid="ignore"):
@@ -151,29 +160,38 @@ def _gathered(arrays: list[NDArray[Any]], dtype: DataType, to: DataType) -> NDAr
     return rounded(sums, to)
 
 
-def _scaled(arrays: list[NDArray[Any]], dtype: DataType, to: DataType, scales: list[Scale], lanes: int) -> NDArray[Any]:
+def _scaled(
+    arrays: list[NDArray[Any]], dtype: DataType, to: DataType, scales: list[Scale], vector: int, *, form: LaneFormat
+) -> NDArray[Any]:
     parts, ranks = [], len(arrays)
     for i, one in enumerate(scales):
-        vectors = [array[i * lanes : (i + 1) * lanes] for array in arrays]
-        if one.marked:
+        vectors = [array[i * vector : (i + 1) * vector] for array in arrays]
+        if one.marked and form.packed:
+            parts.append(rounded(np.full(vectors[0].size, np.nan), to))
+        elif one.marked:
             words = [marked_vectors.quantize(vector, dtype, one.exponent, ranks) for vector in vectors]
             parts.append(marked_vectors.dequantize(add_lanes(words), to, one.exponent, ranks))
         else:
-            words = [quantize(vector, dtype, one.exponent, ranks).lanes for vector in vectors]
-            parts.append(dequantize(add_lanes(words), to, one.exponent, ranks))
+            words = [form.quantize(vector, dtype, one.exponent).lanes for vector in vectors]
+            parts.append(form.dequantize(form.add(words), to, one.exponent, vectors[0].size))
     return np.concatenate(parts)
 
 
-def _fixed(arrays: list[NDArray[Any]], dtype: DataType, to: DataType, exponent: int, lanes: int) -> NDArray[Any]:
-    ranks, sums = len(arrays), np.empty(arrays[0].size)
-    for first in range(0, arrays[0].size, lanes):
-        vectors = [array[first : first + lanes] for array in arrays]
-        added = [quantize(vector, dtype, exponent, ranks) for vector in vectors]
+def _fixed(
+    arrays: list[NDArray[Any]], dtype: DataType, to: DataType, exponent: int, vector: int, *, form: LaneFormat
+) -> NDArray[Any]:
+    parts = []
+    for first in range(0, arrays[0].size, vector):
+        vectors = [array[first : first + vector] for array in arrays]
+        added = [form.quantize(vector, dtype, exponent) for vector in vectors]
         cut = any(one.saturated for one in added)
         beyond = any(one.nonfinite for one in added) or any(scale(v, dtype).exponent == _MOST for v in vectors)
-        lanes_sum = add_lanes([one.lanes for one in added])
-        sums[first : first + lanes] = np.nan if cut and beyond else lanes_sum * 2.0 ** (exponent + headroom(ranks) - 30)
-    return rounded(sums, to)
+        size = vectors[0].size
+        if cut and beyond:
+            parts.append(rounded(np.full(size, np.nan), to))
+        else:
+            parts.append(form.dequantize(form.add([one.lanes for one in added]), to, exponent, size))
+    return np.concatenate(parts)
 
 
 def _largest(arrays: list[NDArray[Any]], dtype: DataType) -> NDArray[Any]:

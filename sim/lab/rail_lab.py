@@ -33,6 +33,7 @@ def deployed(
     slots: int,
     may_fail: bool = True,
     rings: Mapping[str, dict[str, Any]] | None = None,
+    packed: bool = False,
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """A job on the switch of each rail: what each host is told of the group. The jobs end with the context.
 
@@ -43,6 +44,7 @@ def deployed(
         slots: of the job on each rail.
         may_fail: with what it takes for a rail to fail.
         rings: rails without a switch, by name: `lanes`, `rate` and perhaps `transport` of `ring_parts`.
+        packed: vectors may have packed lanes, on every rail.
     """
     jobs = []
     rails = (*labs, *(rings or {}))
@@ -52,13 +54,15 @@ def deployed(
         if may_fail:
             labels |= labels_beside(rail, rails)
         for label, few in labels.items():
-            job = lab.allreduce(hosts, slots=few or slots, name=f"job{next(_numbers)}")
+            job = lab.allreduce(hosts, slots=few or slots, packed=packed, name=f"job{next(_numbers)}")
             jobs.append((lab, job))
             for host in hosts:
                 where = {"rail": rail, "rate": rate, "port": f"shm:{lab.path(host)}"}
                 parts[host][label] = {**job.describe(host), **where}
     for ring, options in (rings or {}).items():
-        for host, own in zip(hosts, ring_parts(ring, rails, len(hosts), slots=slots, **options), strict=True):
+        for host, own in zip(
+            hosts, ring_parts(ring, rails, len(hosts), slots=slots, **{"packed": packed, **options}), strict=True
+        ):
             parts[host] |= own
     yield {host: {"job": "rails", "parts": parts[host]} for host in hosts}
     for lab, job in jobs:

@@ -163,7 +163,7 @@ class RankService:
         if name in self._groups:
             raise _RefusedError(f"there is a group {name} already")
         hosts = [self._hosts[rank] for rank in ranks]
-        job = self._lab.allreduce(hosts, slots=self._room(), name=name)
+        job = self._lab.allreduce(hosts, slots=self._room(), packed=True, name=name)
         self._groups[name] = _Group(job, set(ranks))
         return [{**job.describe(host), "port": f"shm:{self._lab.path(host)}"} for host in hosts]
 

@@ -15,7 +15,15 @@ _rings = itertools.count()
 
 
 def ring_parts(
-    rail: str, rails: Sequence[str], ranks: int, *, slots: int, lanes: int, rate: int, transport: str = "tcp"
+    rail: str,
+    rails: Sequence[str],
+    ranks: int,
+    *,
+    slots: int,
+    lanes: int,
+    rate: int,
+    transport: str = "tcp",
+    packed: bool = False,
 ) -> list[dict[str, dict[str, Any]]]:
     """The parts of a ring, for each rank: its own stream, and what it takes for one of `rails` to fail.
 
@@ -29,13 +37,16 @@ def ring_parts(
         lanes: of each rail.
         rate: nominal, in bits per second.
         transport: ``tcp`` or ``mptcp``.
+        packed: its streams may have packed lanes.
     """
     block = (os.getpid() * 64 + next(_rings)) % 65_024
     address = f"127.{1 + block // 256}.{block % 256}"
     parts: list[dict[str, dict[str, Any]]] = [{} for _ in range(ranks)]
     labels: dict[str, int | None] = {rail: slots, **labels_beside(rail, tuple(rails))}
     for number, (label, few) in enumerate(labels.items()):
-        stream = {"gen": number + 1, "workers": ranks, "lanes": lanes, "slots": few or slots, "base_seq": 0}
+        stream = {
+            "gen": number + 1, "workers": ranks, "lanes": lanes, "slots": few or slots, "base_seq": 0, "packed": packed,
+        }  # fmt: skip
         for rank in range(ranks):
             parts[rank][label] = {
                 "rail": rail,

@@ -87,7 +87,8 @@ std::optional<std::tuple<Seq, bool, bool>> take_retry(SlotRing& ring, Nanos now)
 
 // What is wrong with a frame, or "" when a stream with these rules takes it.
 std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool parameters,
-                  bool merged, std::uint32_t lanes, std::uint32_t param_bytes, bool confirmations) {
+                  bool merged, std::uint32_t lanes, std::uint32_t param_bytes, bool confirmations,
+                  bool packed) {
   const auto text = static_cast<std::string_view>(frame);
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   catchment::wire::Header header;
@@ -97,6 +98,7 @@ std::string check(const py::bytes& frame, std::uint16_t gen, bool sums, bool par
     reject = check_content(header, bytes.size(),
                            {.gen = gen,
                             .sums = sums,
+                            .packed = packed,
                             .parameters = parameters,
                             .merged = merged,
                             .lanes = lanes,
@@ -352,7 +354,7 @@ PYBIND11_MODULE(_machines, module) {
 
   module.def("check", &check, py::arg("frame"), py::arg("gen"), py::arg("sums"),
              py::arg("parameters"), py::arg("merged"), py::arg("lanes"), py::arg("param_bytes"),
-             py::arg("confirmations") = false);
+             py::arg("confirmations") = false, py::arg("packed") = false);
   module.def("newer", &newer);
   module.def("later", &later);
   module.def("earlier", &earlier);

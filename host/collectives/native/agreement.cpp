@@ -57,7 +57,7 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
     }
     if (operation.vectors == 0) {
       complete(operation, now);
-    } else if (operation.rides && !operation.missed) {
+    } else if (operation.rides && !operation.missed && has_own_lanes(operation, header, now)) {
       const Layout rest = riding(layout_);
       put(operation, 0, rest, header, payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));
       on_placed(operation, header, now);
@@ -77,6 +77,8 @@ void Engine::on_signatures(Operation& operation, const wire::Header& header,
 // Data behind the signatures of their operation.
 void Engine::prepare_riding(Operation& operation, wire::Header& header, std::uint8_t* payload) {
   if (operation.call.signature.scaling == ScalingMode::kFixed) tell_need(operation, 0, header);
+  // The signatures' lanes are those of one rank each, so adding them up by halves changes nothing.
+  if (packs(operation.call.signature)) set(header, Flag::kPACKED);
   const Layout rest = riding(layout_);
   const Cut cut = fill(operation, 0, scale_of_vector(operation, 0), rest,
                        payload + wire::kLaneBytes * (layout_.lanes - rest.lanes));

@@ -14,6 +14,7 @@
 
 #include "catchment/common/clock.hpp"
 #include "gathered_sums.hpp"
+#include "packed_lanes.hpp"
 #include "rails/rail_set.hpp"
 #include "ring/ring_port.hpp"
 #include "udp_port.hpp"
@@ -25,6 +26,7 @@ using namespace catchment::host;
 struct catchment_group {
   std::shared_ptr<rails::RailSet> rails;
   std::uint16_t port = 0;
+  bool packed = false;  // its streams may have packed lanes
   ForkGuard guard{};
 };
 
@@ -65,7 +67,8 @@ EngineConfig engine_of(const catchment_group_config& config) {
                    .slots = config.slots,
                    .window = config.window == 0 ? config.slots : config.window,
                    .base = config.base_seq,
-                   .lanes = config.lanes};
+                   .lanes = config.lanes,
+                   .packed = config.packed != 0};
   engine.rank = config.rank;
   engine.peer = "at " + (config.shm_path != nullptr ? std::string(config.shm_path)
                                                     : peer.host + ":" + std::to_string(peer.port));
@@ -140,8 +143,9 @@ std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(EngineConfig engine,
 std::string shape_of(const catchment_rail& rail) {
   const catchment_group_config& config = rail.config;
   return std::string(rail.name) + " has rank " + std::to_string(config.rank) + " of " +
-         std::to_string(config.ranks) + ", " + std::to_string(config.lanes) + " lanes and " +
-         std::to_string(config.slots) + " slots";
+         std::to_string(config.ranks) + ", " + std::to_string(config.lanes) +
+         (config.packed != 0 ? " packed" : "") + " lanes and " + std::to_string(config.slots) +
+         " slots";
 }
 
 // What is wrong with the rails as they are given; empty if nothing is.
@@ -160,12 +164,14 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
              std::to_string(config.ranks) + " ranks: two for each are needed";
     }
     if (config.ranks != first.ranks || config.rank != first.rank || config.lanes != first.lanes ||
-        config.slots != first.slots) {
+        config.slots != first.slots || config.packed != first.packed) {
       return "rail " + shape_of(rail) + ", rail " + shape_of(rails.front());
     }
   }
-  if (rails.size() > 1 && rails::kGranule % first.lanes != 0) {
-    return std::to_string(first.lanes) + " lanes: several rails need a power of two up to " +
+  const std::uint32_t in_vector = first.lanes * (first.packed != 0 ? kHalvesInLane : 1);
+  if (rails.size() > 1 && rails::kGranule % in_vector != 0) {
+    return std::to_string(in_vector) +
+           " elements in a vector: several rails need a power of two up to " +
            std::to_string(rails::kGranule);
   }
   return {};
@@ -174,6 +180,7 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
 std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> asked,
                                             std::int32_t policy) {
   auto result = std::make_unique<catchment_group>();
+  result->packed = asked.front().config.packed != 0;
   std::vector<rails::Rail> opened;
   auto bell = std::make_shared<rails::Bell>();
   const bool may_fail =
@@ -226,7 +233,7 @@ void write_failure(const std::optional<CollectiveFailure>& failure, catchment_re
 }
 
 // The first thing that is wrong with a call; a caller that came by Python has checked it before.
-const char* wrong_with(const catchment_call& call, const Layout& layout) {
+const char* wrong_with(const catchment_call& call, const Layout& layout, bool packed) {
   if (call.kind < CATCHMENT_ALL_REDUCE || call.kind > CATCHMENT_REFUSED) return "no such kind";
   if (call.reduction < CATCHMENT_SUM || call.reduction > CATCHMENT_MAX) return "no such reduction";
   if (call.type < CATCHMENT_BYTES || call.type > CATCHMENT_BF16) return "no such type";
@@ -246,6 +253,10 @@ const char* wrong_with(const catchment_call& call, const Layout& layout) {
   if ((floats && call.reduction != CATCHMENT_MAX) != (call.scaling != CATCHMENT_NONE)) {
     return "sums and means of floats, and nothing else, are scaled";
   }
+  if (call.packed != 0 && call.scaling == CATCHMENT_NONE) {
+    return "sums and means of floats, and nothing else, are packed";
+  }
+  if (call.packed != 0 && !packed) return "the job's stream has no packed lanes";
   if (call.kind == CATCHMENT_REDUCE_SCATTER && call.elements % layout.ranks != 0) {
     return "the elements are no multiple of the ranks";
   }
@@ -363,7 +374,7 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
     work->refusal = forked();
     return work.release();
   }
-  if (const char* const wrong = wrong_with(*call, group->rails->layout())) {
+  if (const char* const wrong = wrong_with(*call, group->rails->layout(), group->packed)) {
     work->refusal = {
         {.kind = "argument", .message = wrong, .hint = "", .peers = 0, .seq = {}, .fatal = false}};
     return work.release();
@@ -376,6 +387,7 @@ catchment_work* catchment_group_start(catchment_group* group, const catchment_ca
                      .root = static_cast<std::uint8_t>(call->root),
                      .exponent = static_cast<std::int8_t>(call->exponent),
                      .cancelled = false,
+                     .packed = call->packed != 0,
                      .elements = call->elements,
                      .tag = call->tag};
   // Words need no scale.

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Rises when a call, a struct or a value changes its meaning. */
-#define CATCHMENT_COLLECTIVES_ABI 11
+#define CATCHMENT_COLLECTIVES_ABI 12
 #define CATCHMENT_COLLECTIVES_PUBLIC __attribute__((visibility("default")))
 
 /* A communicator: one rank of a job, on one network or on several rails. */
@@ -91,6 +91,7 @@ typedef struct catchment_group_config {
                         while operations are pending; 0: as long as their timeout */
   const char* switch_name; /* for messages; NULL: its address alone */
   int32_t way;             /* catchment_way */
+  int32_t packed;          /* 1: the job's stream may have packed lanes; 0: it has 32-bit lanes */
 } catchment_group_config;
 
 /* One of several networks between the same ranks (docs/explanation/rails.md). */
@@ -168,6 +169,8 @@ typedef struct catchment_call {
   uint64_t block;  /* bytes */
   uint64_t blocks; /* of each rank's part; 0: parts are one after the other */
   uint64_t stride; /* bytes from one block of a part to the next */
+  int32_t packed; /* 1: sums and means of floats travel as 16-bit integers, two in a lane; all ranks
+                     give the same */
 } catchment_call;
 
 /* How an operation ended, or a communicator. */

@@ -40,19 +40,19 @@ CATCHMENT_INLINE void maximum_of(const std::uint8_t* __restrict other, std::size
 }  // namespace
 
 CATCHMENT_FOR_EACH_PROCESSOR
-void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
+void mean(const LaneFormat& format, const std::uint8_t* sums, std::size_t count, int exponent,
           std::uint32_t ranks, DataType type, std::uint8_t* target) {
   constexpr std::size_t kPiece = 256;
-  std::array<float, kPiece> sums{};
+  std::array<float, kPiece> floats{};
   const auto divisor = static_cast<float>(ranks);
   for (std::size_t done = 0; done < count; done += kPiece) {
     const std::size_t part = std::min(kPiece, count - done);
-    dequantize(lanes + done * wire::kLaneBytes, part, exponent, headroom, DataType::kFP32,
-               reinterpret_cast<std::uint8_t*>(sums.data()));
+    format.dequantize(sums + done * format.item_bytes(), part, exponent, DataType::kFP32,
+                      reinterpret_cast<std::uint8_t*>(floats.data()));
     std::uint8_t* const to = target + done * item_bytes(type);
-    if (type == DataType::kFP32) divide<Fp32>(sums.data(), part, divisor, to);
-    if (type == DataType::kFP16) divide<Fp16>(sums.data(), part, divisor, to);
-    if (type == DataType::kBF16) divide<Bf16>(sums.data(), part, divisor, to);
+    if (type == DataType::kFP32) divide<Fp32>(floats.data(), part, divisor, to);
+    if (type == DataType::kFP16) divide<Fp16>(floats.data(), part, divisor, to);
+    if (type == DataType::kBF16) divide<Bf16>(floats.data(), part, divisor, to);
   }
 }
 

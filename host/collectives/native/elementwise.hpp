@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lane_format.hpp"
 #include "wire.hpp"
 
 namespace catchment::host {
 
-// Writes the mean of `count` lanes: each is converted as dequantize() does to fp32, divided by
-// `ranks` in fp32, and rounded half to even to the type.
-void mean(const std::uint8_t* lanes, std::size_t count, int exponent, int headroom,
+// Writes the mean of `count` sums: each is converted as `format` does to fp32, divided by `ranks`
+// in fp32, and rounded half to even to the type.
+void mean(const LaneFormat& format, const std::uint8_t* sums, std::size_t count, int exponent,
           std::uint32_t ranks, wire::DataType type, std::uint8_t* target);
 
 // target[i] = max(target[i], other[i]); NaN if either is.

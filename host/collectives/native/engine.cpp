@@ -17,10 +17,7 @@ std::size_t longest_frame(const EngineConfig& config) {
 
 Engine::Engine(EngineConfig config, std::unique_ptr<Port> port)
     : config_(std::move(config)),
-      layout_{.lanes = config_.stream.lanes,
-              .ranks = config_.stream.workers,
-              .rank = config_.rank,
-              .headroom = headroom(config_.stream.workers)},
+      layout_{.lanes = config_.stream.lanes, .ranks = config_.stream.workers, .rank = config_.rank},
       payload_bytes_(wire::kLaneBytes * config_.stream.lanes),
       frame_bytes_(longest_frame(config_)),
       port_(std::move(port)),
@@ -64,9 +61,12 @@ void Engine::start(const std::shared_ptr<Operation>& operation, Nanos now) {
     const bool given = signature.scaling == ScalingMode::kDelayed;
     const bool whole = signature.scaling == ScalingMode::kWhole;
     // The grid is for short arrays: a short part of a long one has the exponents of the long one.
+    // Its steps would cost packed lanes too many of their bits, and without it most guesses are
+    // wrong.
     const std::uint64_t most =
         std::uint64_t{std::min(kMostTried, config_.stream.slots)} * layout_.lanes;
-    const bool few = first <= kMostTried && (whole || operation->call.elements_in_all <= most);
+    const bool few = first <= kMostTried &&
+                     (whole || (!packs(signature) && operation->call.elements_in_all <= most));
     const bool tried = operation->vectors == first && (given || few);
     operation->trial = tried ? first : 0;
     operation->on_grid = tried && few && !whole;

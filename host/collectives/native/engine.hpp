@@ -124,6 +124,8 @@ class Engine {
   void read_needs(Operation& operation, std::uint32_t part, const std::uint8_t* payload);
   void agree(Operation& operation, Agreement agreement);
   // Puts vector `index` into the result.
+  bool has_own_lanes(const Operation& operation, const wire::Header& header, Nanos now);
+  void disagree(const wire::Header& header, const std::string& how, Nanos now);
   void put(Operation& operation, std::uint32_t index, const Layout& layout,
            const wire::Header& header, const std::uint8_t* payload);
   void complete(Operation& operation, Nanos now);

@@ -6,6 +6,7 @@
 
 #include "elementwise.hpp"
 #include "gathered_sums.hpp"
+#include "lane_format.hpp"
 #include "marked_vectors.hpp"
 
 namespace catchment::host {
@@ -26,10 +27,17 @@ struct Range {
 
 Range overlap(Range a, Range b) { return {std::max(a.first, b.first), std::min(a.last, b.last)}; }
 
-// The lanes, counted over the whole operation, that vector `index` carries.
+// The words or elements, counted over the whole operation, that vector `index` carries.
 Range covered(const Operation& operation, std::uint32_t index, const Layout& layout) {
-  const std::uint64_t first = static_cast<std::uint64_t>(index) * layout.lanes;
-  return {first, std::min(first + layout.lanes, operation.lanes)};
+  const Signature& signature = operation.call.signature;
+  const std::uint64_t in_vector = std::uint64_t{layout.lanes} * elements_in_lane(signature);
+  const std::uint64_t all = passes_words(signature) ? operation.lanes : signature.elements;
+  const std::uint64_t first = index * in_vector;
+  return {first, std::min(first + in_vector, all)};
+}
+
+LaneFormat format_of(const Signature& signature, const Layout& layout) {
+  return {packs(signature), layout.ranks};
 }
 
 std::uint64_t bytes_of(const Signature& signature) {
@@ -85,9 +93,10 @@ void to_elements(const Signature& signature, const std::uint8_t* lanes, std::siz
     dequantize_marked(lanes, count, scale.exponent, layout.ranks, divisor_of(signature, layout),
                       signature.type, target);
   } else if (signature.reduction == Reduction::kMean) {
-    mean(lanes, count, scale.exponent, layout.headroom, layout.ranks, signature.type, target);
+    mean(format_of(signature, layout), lanes, count, scale.exponent, layout.ranks, signature.type,
+         target);
   } else {
-    dequantize(lanes, count, scale.exponent, layout.headroom, signature.type, target);
+    format_of(signature, layout).dequantize(lanes, count, scale.exponent, signature.type, target);
   }
 }
 
@@ -182,6 +191,12 @@ bool sums_words(const Signature& signature) {
          signature.reduction != Reduction::kMax;
 }
 
+bool packs(const Signature& signature) { return signature.packed && !passes_words(signature); }
+
+std::uint32_t elements_in_lane(const Signature& signature) {
+  return packs(signature) ? kHalvesInLane : 1;
+}
+
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
   if (signature.kind == Kind::kBarrier || signature.kind == Kind::kBeside ||
       signature.kind == Kind::kRefused) {
@@ -189,7 +204,8 @@ std::uint64_t lanes_of(const Signature& signature, const Layout& layout) {
   }
   if (gathers(signature)) return words_of(bytes_of(signature)) * layout.ranks;
   if (signature.kind == Kind::kBroadcast) return words_of(bytes_of(signature));
-  return signature.elements;
+  const std::uint64_t in_lane = elements_in_lane(signature);
+  return (signature.elements + in_lane - 1) / in_lane;
 }
 
 Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
@@ -199,21 +215,26 @@ Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Lay
   const Range lanes = covered(operation, index, layout);
   const std::uint64_t payload_bytes = static_cast<std::uint64_t>(layout.lanes) * kLaneBytes;
   if (!passes_words(signature)) {
+    const LaneFormat format = format_of(signature, layout);
+    const bool spoilt = scale.marked && packs(signature);
     Cut cut;
     for_each_run_of_lanes(
-        call, lanes, [&](const std::uint8_t* from, std::uint64_t lane, std::uint64_t count) {
-          std::uint8_t* const to = payload + (lane - lanes.first) * kLaneBytes;
+        call, lanes, [&](const std::uint8_t* from, std::uint64_t element, std::uint64_t count) {
+          std::uint8_t* const to = payload + (element - lanes.first) * format.item_bytes();
           Cut run;
-          if (scale.marked) {
+          if (spoilt) {
+            run.nonfinite = count_nonfinite(signature.type, from, count);
+          } else if (scale.marked) {
             run.nonfinite =
                 quantize_marked(signature.type, from, count, scale.exponent, layout.ranks, to);
           } else {
-            run = quantize(signature.type, from, count, scale.exponent, layout.headroom, to);
+            run = format.quantize(signature.type, from, count, scale.exponent, to);
           }
           cut.saturated += run.saturated;
           cut.nonfinite += run.nonfinite;
         });
-    std::memset(payload + lanes.size() * kLaneBytes, 0, payload_bytes - lanes.size() * kLaneBytes);
+    const std::uint64_t used = spoilt ? 0 : lanes.size() * format.item_bytes();
+    std::memset(payload + used, 0, payload_bytes - used);
     return cut;
   }
   std::memset(payload, 0, payload_bytes);
@@ -277,12 +298,13 @@ void place(Operation& operation, std::uint32_t index, Scale scale, const Layout&
   if (!passes_words(signature)) {
     const Part part = part_of_result(operation, index, layout);
     if (part.lanes.empty()) return;
-    const std::uint8_t* const from = payload + (part.lanes.first - lanes.first) * kLaneBytes;
+    const std::uint64_t sum_bytes = format_of(signature, layout).item_bytes();
+    const std::uint8_t* const from = payload + (part.lanes.first - lanes.first) * sum_bytes;
     const std::uint64_t item = item_bytes(signature.type);
     for_each_run_of_result(operation.call, part.first, part.first + part.lanes.size() * item,
                            layout,
                            [&](std::uint8_t* target, std::uint64_t at, std::uint64_t count) {
-                             to_elements(signature, from + (at - part.first) / item * kLaneBytes,
+                             to_elements(signature, from + (at - part.first) / item * sum_bytes,
                                          count / item, scale, layout, target);
                            });
     return;

@@ -14,7 +14,6 @@ struct Layout {
   std::uint32_t lanes = 0;
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
-  int headroom = 0;
 };
 
 // What the vector of signatures has room for behind them, as if it were a vector by itself.
@@ -26,10 +25,18 @@ bool passes_words(const Signature& signature);
 // A sum or mean of floats that every rank makes of all ranks' words.
 bool sums_words(const Signature& signature);
 
+// Elements that lie in a lane: two where lanes are packed, and one, or a part of one, of what
+// passes as words.
+std::uint32_t elements_in_lane(const Signature& signature);
+
+// Whether vectors of such operations have packed lanes.
+bool packs(const Signature& signature);
+
 // Lanes that an operation uses in all its vectors.
 std::uint64_t lanes_of(const Signature& signature, const Layout& layout);
 
-// Writes vector `index` into a payload.
+// Writes vector `index` into a payload. A marked one of packed lanes has zeros: all of it is
+// spoilt.
 Cut fill(const Operation& operation, std::uint32_t index, Scale scale, const Layout& layout,
          std::uint8_t* payload);
 

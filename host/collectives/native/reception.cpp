@@ -42,7 +42,10 @@ std::optional<Reject> Engine::on_frame(std::span<const std::uint8_t> frame, Nano
   if (header.type == static_cast<std::uint8_t>(PacketType::kMH)) {
     return on_merged(header, frame.size(), now);
   }
-  const Acceptance accepts{.gen = config_.stream.gen, .sums = true, .lanes = config_.stream.lanes};
+  const Acceptance accepts{.gen = config_.stream.gen,
+                           .sums = true,
+                           .packed = config_.stream.packed,
+                           .lanes = config_.stream.lanes};
   if (const auto reject = check_content(header, frame.size(), accepts)) return reject;
   ++heard_;
   roll_call_.on_heard();
@@ -177,17 +180,14 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   const int exponent = scale_of_vector(operation, at.index).exponent;
   const auto type = words ? kWords : static_cast<std::uint8_t>(signature.type);
   if (header.dtype != type || (!words && is_float(signature.type) && header.exp != exponent)) {
-    CollectiveFailure failure;
-    failure.kind = "mismatch";
-    failure.message = "another rank's vector has element type " + std::to_string(header.dtype) +
-                      " and exponent " + std::to_string(header.exp) + ", this one's " +
-                      std::to_string(type) + " and " + std::to_string(exponent);
-    failure.hint = "do all ranks give the same priorities, and run the same version?";
-    failure.seq = header.seq;
-    failure.fatal = true;
-    fail(std::move(failure), now);
+    disagree(header,
+             "element type " + std::to_string(header.dtype) + " and exponent " +
+                 std::to_string(header.exp) + ", this one's " + std::to_string(type) + " and " +
+                 std::to_string(exponent),
+             now);
     return;
   }
+  if (!has_own_lanes(operation, header, now)) return;
   put(operation, at.index, layout_, header, payload);
   ++operation.outcome.vectors;
   const std::uint64_t ahead = static_cast<std::uint64_t>(at.index) + config_.stream.slots;
@@ -199,16 +199,41 @@ void Engine::on_data(const Place& at, const wire::Header& header, const std::uin
   on_placed(operation, header, now);
 }
 
+// Whether a sum of an operation's data has packed lanes if and only if this rank's vector has.
+bool Engine::has_own_lanes(const Operation& operation, const wire::Header& header, Nanos now) {
+  const bool mixed = wire::has(header.flags, Flag::kMIXED);
+  const bool packed = packs(operation.call.signature);
+  if (!mixed && wire::has(header.flags, Flag::kPACKED) == packed) return true;
+  disagree(header,
+           packed ? "32-bit lanes, this one's packed ones" : "packed lanes, this one's 32-bit ones",
+           now);
+  return false;
+}
+
+// Ranks that have agreed about an operation send vectors that do not belong together.
+void Engine::disagree(const wire::Header& header, const std::string& how, Nanos now) {
+  CollectiveFailure failure;
+  failure.kind = "mismatch";
+  failure.message = "another rank's vector has " + how;
+  failure.hint = "do all ranks give the same priorities, and run the same version?";
+  failure.seq = header.seq;
+  failure.fatal = true;
+  fail(std::move(failure), now);
+}
+
 // Places vector `index`'s sums in the result.  When no scale could hold a rank's elements, no rank
 // knows which of them are not finite, and all elements of the vector are spoilt.
 void Engine::put(Operation& operation, std::uint32_t index, const Layout& layout,
                  const wire::Header& header, const std::uint8_t* payload) {
-  const bool beyond = operation.call.signature.scaling == ScalingMode::kFixed &&
+  const Signature& signature = operation.call.signature;
+  const Scale scale = scale_of_vector(operation, index);
+  const bool beyond = signature.scaling == ScalingMode::kFixed &&
                       wire::has(header.flags, Flag::kSAT) && header.next_exp == kMostExponent;
-  if (beyond) {
+  // Packed lanes have no room for what marked vectors say of each element.
+  if (beyond || (scale.marked && packs(signature))) {
     spoil(operation, index, layout);
   } else {
-    place(operation, index, scale_of_vector(operation, index), layout, payload);
+    place(operation, index, scale, layout, payload);
   }
 }
 

@@ -16,6 +16,9 @@ constexpr int kExponentShift = 4;
 // No room is left for a fifth scaling: this reduction says kWhole, and the field of the scaling
 // then says which reduction it is.
 constexpr std::uint32_t kWholeReduction = 3;
+// Floats in packed lanes have types of their own, behind all others.
+constexpr std::uint32_t kPackedTypes = 3;
+constexpr std::uint32_t kMostType = 4 + kPackedTypes;
 
 std::string name_of(Kind kind) {
   switch (kind) {
@@ -81,6 +84,7 @@ std::string describe(const Signature& signature) {
     add("E about " + std::to_string(signature.exponent));
   }
   if (signature.scaling == ScalingMode::kWhole) add("one E");
+  if (signature.packed) add("packed lanes");
   if (signature.tag != 0 && !strided) add("tag " + std::to_string(signature.tag));
   return text + ")";
 }
@@ -109,8 +113,9 @@ void write_signature(const Signature& s, std::size_t rank, std::size_t ranks, st
   const std::uint32_t reduction =
       whole ? kWholeReduction << kReductionShift | word(s.reduction, kScalingShift)
             : word(s.reduction, kReductionShift) | word(s.scaling, kScalingShift);
+  const std::uint32_t type = static_cast<std::uint32_t>(s.type) + (s.packed ? kPackedTypes : 0);
   const std::array<std::uint32_t, 3> words = {
-      word(s.kind, kKindShift) | reduction | word(s.type, kTypeShift) |
+      word(s.kind, kKindShift) | reduction | type << kTypeShift |
           word(s.cancelled, kCancelledShift) | word(s.root, kRootShift) |
           word(s.exponent, kExponentShift) | (static_cast<std::uint32_t>(s.elements >> 32) & 0xfU),
       static_cast<std::uint32_t>(s.elements), s.tag};
@@ -128,11 +133,12 @@ std::optional<Signature> read_signature(const std::uint8_t* payload, std::size_t
   const std::uint32_t type = field(kTypeShift, 7);
   const std::uint32_t scaling =
       whole ? static_cast<std::uint32_t>(ScalingMode::kWhole) : field(kScalingShift, 3);
-  if (kind < 1 || kind > 8 || reduction > 2 || type > 4) return std::nullopt;
+  if (kind < 1 || kind > 8 || reduction > 2 || type > kMostType) return std::nullopt;
   Signature s;
   s.kind = static_cast<Kind>(kind);
   s.reduction = static_cast<Reduction>(reduction);
-  s.type = static_cast<wire::DataType>(type);
+  s.packed = type > kMostType - kPackedTypes;
+  s.type = static_cast<wire::DataType>(s.packed ? type - kPackedTypes : type);
   s.scaling = static_cast<ScalingMode>(scaling);
   s.cancelled = field(kCancelledShift, 1) != 0;
   s.root = static_cast<std::uint8_t>(field(kRootShift, 0xff));

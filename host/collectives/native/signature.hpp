@@ -54,6 +54,7 @@ struct Signature {
   std::uint8_t root = 0;
   std::int8_t exponent = 0;
   bool cancelled = false;
+  bool packed = false;         // two 16-bit integers in a lane, of what is scaled
   std::uint64_t elements = 0;  // of each rank's array, kMostElements at most
   std::uint32_t tag = 0;
 

@@ -132,6 +132,7 @@ void Engine::prepare_data(const Place& place, wire::Header& header, std::uint8_t
     header.exp = static_cast<std::int8_t>(is_float(signature.type) ? scale.exponent : 0);
   }
   if (place.index + 1 == operation.vectors) set(header, Flag::kLAST);
+  if (packs(signature)) set(header, Flag::kPACKED);
   if (signature.scaling == ScalingMode::kFixed) {
     tell_need(operation, place.index, header);
   } else if (negotiates(signature.scaling) &&

@@ -46,6 +46,7 @@ def in_native(group: SwitchProcessGroup, scaling: Scaling, wanted: bool | None) 
         group=switch.communicator.handle,
         workers=[switch.order.worker(rank) for rank in range(group.size())],
         exponent=scaling.exponent if isinstance(scaling, Fixed) else None,
+        packed=scaling.packed,
         python=group,
         explain=switch.failed,
     )

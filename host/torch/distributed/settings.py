@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +19,7 @@ from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, Ra
     CERTIFICATES,
     HOST,
     SCALING,
+    PACKED,
     COMPANION,
     PROCESS_GROUP,
     LOCAL_SWITCH,
@@ -35,6 +36,7 @@ from catchment.host.collectives import ABSENT, Block, CollectiveError, Fixed, Ra
         "CERTIFICATES",
         "HOST",
         "SCALING",
+        "PACKED",
         "COMPANION",
         "PROCESS_GROUP",
         "LOCAL_SWITCH",
@@ -64,7 +66,7 @@ class Settings:
     """Give one as `pg_options` of `init_process_group` or `new_group`; without one, the environment says it all.
 
     Attributes:
-        scaling: of floats.
+        scaling: of floats, and whether their lanes are packed; the same on all ranks.
         job: file of a job that exists, as `catchment job show NAME --json` prints it.
         controller: of a job that the controller keeps.
         host: this host's name in the job file, where its addresses do not tell.
@@ -107,7 +109,9 @@ class Settings:
         controller = environment.get(CONTROLLER)
         job = environment.get(JOB)
         return cls(
-            scaling=_scaling(environment.get(SCALING, "block")),
+            scaling=replace(
+                _scaling(environment.get(SCALING, "block")), packed=_flag(environment, PACKED, default=False)
+            ),
             job=Path(job) if job and not controller else None,
             controller=_access(controller, environment) if controller else None,
             host=environment.get(HOST),

@@ -9,7 +9,7 @@ import json
 import random
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -88,10 +88,12 @@ def step(task: Mapping[str, Any], number: int) -> Step:
         scaling = Delayed(f"step {number}")  # its first operation negotiates
     elif draw.random() < 0.3:
         scaling = Whole()
-    options |= {"op": op, "scaling": scaling}
+    packed = description["sums"].get("packed", False) and draw.random() < 0.4
+    options |= {"op": op, "scaling": replace(scaling, packed=packed)}
     special = draw.choice((0, 0, 1, 5))
     everyone = [numbers(rng, dtype, size * (ranks if kind == "reduce_scatter" else 1), special) for rng in arrays]
-    result = golden.total(everyone, dtype, op=op, exponent=exponent, whole=isinstance(scaling, Whole), **shape)
+    whole = isinstance(scaling, Whole)
+    result = golden.total(everyone, dtype, op=op, exponent=exponent, whole=whole, packed=packed, **shape)
     own = everyone[rank]
     if kind == "reduce_scatter":
         out = np.zeros(size, own.dtype)

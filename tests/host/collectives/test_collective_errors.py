@@ -30,7 +30,7 @@ def lab() -> Iterator[ShmLab]:
 
 @pytest.fixture
 def job(lab: ShmLab, request: pytest.FixtureRequest) -> JobPlan:
-    return lab.allreduce(NAMES, slots=32, name=request.node.name[:40])
+    return lab.allreduce(NAMES, slots=32, packed=True, name=request.node.name[:40])
 
 
 @pytest.fixture
@@ -60,11 +60,13 @@ def mismatched(number: int, rank: Communicator) -> Any:
             return rank.broadcast(zeros, root=1 if other else 0)
         case 7:
             return rank.all_reduce(zeros, tag=7 if other else 8)
+        case 8:
+            return rank.all_reduce(zeros, scaling=Block(packed=other))
         case _:
             return rank.all_reduce(np.zeros(0 if other else 5000, np.int32))
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(10))
 def test_a_mismatch_is_an_error_on_every_rank_and_the_next_operation_works(
     number: int, ranks: list[Communicator]
 ) -> None:

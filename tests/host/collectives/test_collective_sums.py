@@ -19,7 +19,7 @@ def once(ranks: int, loss: float, rng: random.Random, *, lanes: int, slots: int,
     spoilt = f"loss={loss},dup={loss / 2},reorder={loss},seed={rng.randrange(1 << 16)}"
     faults = tuple(part for port in range(1, ranks + 1) for part in ("--fault", f"{port}:{spoilt}")) if loss else ()
     with ShmLab(names, lanes=lanes, extra=faults) as lab:
-        job = lab.allreduce(names, slots=slots)
+        job = lab.allreduce(names, slots=slots, packed=True)
         most = 40_000 // ranks
         said = results(start(lab, job, seed=rng.randrange(1 << 32), operations=operations, most=most))
     all_exact(said)

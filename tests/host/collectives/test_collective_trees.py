@@ -77,7 +77,7 @@ def test_the_bits_of_a_tree_are_those_of_one_switch(lab: TreeLab, rng: random.Ra
     assert len(job.tree) == len(lab.topology.switches)
     sizes = [1, 7, 300, 5000, rng.randrange(5000, 20_000)]
     arrays = [[values(rng, size) for size in sizes] for _ in names]
-    for scaling in (Whole(), Block()):
+    for scaling in (Whole(), Block(), Block(packed=True)):
 
         def body(rank: Communicator, scaling: Scaling = scaling) -> list[NDArray[np.float32]]:
             ours = [array.copy() for array in arrays[rank.rank]]
@@ -85,14 +85,14 @@ def test_the_bits_of_a_tree_are_those_of_one_switch(lab: TreeLab, rng: random.Ra
                 work.wait(100)
             return ours
 
-        if scaling == Block():
-            job = lab.allreduce(names, slots=SLOTS, name="block")
+        if scaling != Whole():
+            job = lab.allreduce(names, slots=SLOTS, packed=scaling.packed, name=f"block-{scaling.packed}")
         with communicators(lab, job) as ranks:
             sums = together(ranks, body)
         for at, size in enumerate(sizes):
             expected = golden.total(
                 [array[at] for array in arrays], DataType.FP32, lanes=64, slots=SLOTS, op="sum",
-                whole=isinstance(scaling, Whole),
+                whole=isinstance(scaling, Whole), packed=scaling.packed,
             )  # fmt: skip
             for outcome in sums:
                 assert np.array_equal(outcome[at].view(np.uint32), expected.view(np.uint32)), (scaling, size)

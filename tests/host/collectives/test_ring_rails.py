@@ -95,12 +95,14 @@ def ranks_over(
     labs: dict[str, ShmLab],
     rings: dict[str, dict[str, Any]],
     cables: dict[str, list[Cable]] | None = None,
+    *,
+    packed: bool = False,
     **options: Any,
 ) -> Iterator[list[RailSet]]:
     """All ranks in this process; with `cables`, those that every part of a ring goes through after rank 0."""
     with ExitStack() as exits:
         rates = [GBIT] * len(labs)
-        told = exits.enter_context(rail_lab.deployed(labs, NAMES, rates, slots=SLOTS, rings=rings))
+        told = exits.enter_context(rail_lab.deployed(labs, NAMES, rates, slots=SLOTS, rings=rings, packed=packed))
         for ring, used in (cables or {}).items():
             for part in told[NAMES[0]]["parts"].values():
                 if part["rail"] == ring:

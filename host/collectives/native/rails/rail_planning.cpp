@@ -120,7 +120,8 @@ std::vector<Share> RailSet::shares_of(const Call& call) {
   if (measures(policy_) && tells(call)) {
     Tries& tried_before = tries_[size_class(elements * kWireBytes)];
     if (tries(tried_before.operations++)) {
-      const std::uint64_t tried_elements = kLeastMeasured * layout().lanes;
+      const std::uint64_t tried_elements =
+          kLeastMeasured * layout().lanes * elements_in_lane(call.signature);
       std::uint64_t sample = (tried_elements + kGranule - 1) / kGranule * kGranule;
       if (whole || elements < kLeastSampled * sample) sample = 0;
       auto shares = tried(usable_costs(up_, elements), table_.together_ns(), policy, elements,
@@ -172,7 +173,7 @@ void RailSet::plan(RailOperation& operation) {
     Call part = splits(call) ? part_of(call, share, table_.version()) : call;
     operation.parts_.push_back({share.rail, group.start(std::move(part))});
     ++states_[share.rail].parts;
-    states_[share.rail].bytes += share.elements * kWireBytes;
+    states_[share.rail].bytes += share.elements * kWireBytes / elements_in_lane(signature);
   }
   operation.planned_.store(true, std::memory_order_release);
 }

@@ -9,14 +9,19 @@ namespace {
 
 using wire::Flag;
 
-// Adds lanes in network byte order, wrapping, as a switch does.
-void add_lanes(std::span<std::uint8_t> to, std::span<const std::uint8_t> more) {
+constexpr std::uint32_t kTopsOfHalves = 0x80008000U;
+
+// Adds lanes in network byte order, wrapping, as a switch does; `tops`: the bits that carry nothing
+// into the next one.
+void add_lanes(std::span<std::uint8_t> to, std::span<const std::uint8_t> more, std::uint32_t tops) {
   for (std::size_t at = 0; at + wire::kLaneBytes <= to.size(); at += wire::kLaneBytes) {
     std::uint32_t one = 0;
     std::uint32_t other = 0;
     std::memcpy(&one, &to[at], sizeof one);
     std::memcpy(&other, &more[at], sizeof other);
-    one = __builtin_bswap32(__builtin_bswap32(one) + __builtin_bswap32(other));
+    one = __builtin_bswap32(one);
+    other = __builtin_bswap32(other);
+    one = __builtin_bswap32(((one & ~tops) + (other & ~tops)) ^ ((one ^ other) & tops));
     std::memcpy(&to[at], &one, sizeof one);
   }
 }
@@ -38,6 +43,11 @@ wire::Header merged(const wire::Header& sum, const wire::Header& own) {
   put(header, Flag::kEXPV, flagged(sum, Flag::kEXPV) && flagged(own, Flag::kEXPV));
   put(header, Flag::kACKV, flagged(sum, Flag::kACKV) && flagged(own, Flag::kACKV));
   put(header, Flag::kSAT, flagged(sum, Flag::kSAT) || flagged(own, Flag::kSAT));
+  const bool packed = flagged(sum, Flag::kPACKED) || flagged(own, Flag::kPACKED);
+  const bool all_packed = flagged(sum, Flag::kPACKED) && flagged(own, Flag::kPACKED);
+  put(header, Flag::kPACKED, packed);
+  put(header, Flag::kMIXED,
+      packed && (!all_packed || flagged(sum, Flag::kMIXED) || flagged(own, Flag::kMIXED)));
   return header;
 }
 
@@ -101,7 +111,8 @@ void RingSums::begin(const Slot& slot) {
 void RingSums::add(Slot& slot) {
   slot.held = false;
   slot.sum_header = merged(slot.sum_header, slot.own_header);
-  add_lanes(sum_of(slot.seq), own_of(slot.seq));
+  const bool packed = flagged(slot.own_header, Flag::kPACKED);
+  add_lanes(sum_of(slot.seq), own_of(slot.seq), packed ? kTopsOfHalves : 0);
   if (!ends(slot.seq)) {
     sink_.pass_on({.kind = Kind::kPartial,
                    .hops = 0,

@@ -90,7 +90,8 @@ SwitchBackend::Started SwitchBackend::start(c10d::OpType type, std::string name,
           .step = 0,
           .block = 0,
           .blocks = 0,
-          .stride = 0};
+          .stride = 0,
+          .packed = scaled && options_.packed ? 1 : 0};
       flight->add(catchment_group_start(group_, &asked));
     }
     ++operations_;

@@ -17,11 +17,12 @@
 
 namespace catchment::torch_group {
 
-// How a process group carries out its operations: how those are scaled that say nothing, and which
+// How a process group carries out its operations: how sums of floats are scaled, and which
 // worker index each rank has.
 struct GroupOptions {
   catchment_scaling scaling = CATCHMENT_BLOCK;
   int exponent = 0;
+  bool packed = false;
   std::vector<int> workers;
 };
 

@@ -15,10 +15,11 @@ using catchment::torch_group::GroupOptions;
 using catchment::torch_group::SwitchBackend;
 
 c10::intrusive_ptr<SwitchBackend> made(int rank, std::uintptr_t group, std::vector<int> workers,
-                                       std::optional<int> exponent, py::object python,
+                                       std::optional<int> exponent, bool packed, py::object python,
                                        py::object explain) {
   GroupOptions options{.scaling = exponent ? CATCHMENT_FIXED : CATCHMENT_BLOCK,
                        .exponent = exponent.value_or(0),
+                       .packed = packed,
                        .workers = std::move(workers)};
   return c10::make_intrusive<SwitchBackend>(rank, reinterpret_cast<catchment_group*>(group),
                                             std::move(options), std::move(python),
@@ -34,6 +35,6 @@ PYBIND11_MODULE(_torch_group, module) {
   py::class_<SwitchBackend, c10d::Backend, c10::intrusive_ptr<SwitchBackend>>(module,
                                                                               "SwitchBackend")
       .def(py::init(&made), py::kw_only(), py::arg("rank"), py::arg("group"), py::arg("workers"),
-           py::arg("exponent"), py::arg("python"), py::arg("explain"))
+           py::arg("exponent"), py::arg("packed"), py::arg("python"), py::arg("explain"))
       .def_property_readonly("python", &SwitchBackend::python);
 }

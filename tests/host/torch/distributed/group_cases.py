@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
-from catchment.host.collectives import CollectiveError, Fixed
+from catchment.host.collectives import Block, CollectiveError, Fixed, Scaling
 from catchment.host.torch.distributed.native_group import switch_of
 from catchment.host.torch.distributed.settings import Settings
 
@@ -144,6 +144,35 @@ def case_a_groups_own_settings_are_its_own(rank: int, size: int) -> None:
     assert torch.equal(tensor, torch.full((4000,), 24.0)), tensor[0]
     with pytest.raises(CollectiveError, match="no companion"):
         dist.all_reduce(torch.ones(3, dtype=torch.float64), group=group)
+    dist.destroy_process_group(group)
+
+
+def case_packed_lanes_take_half_of_the_bytes(rank: int, size: int) -> None:
+    """Of bf16 gradients, by C++ and Python alike; nearly the sums of 32-bit lanes."""
+    sums, sent = [], []
+    for packed in (False, True):
+        group = dist.new_group(pg_options=Settings(scaling=Fixed(3, packed=packed), companion=False))
+        switch = switch_of(group)
+        assert switch is not None
+        generator = torch.Generator().manual_seed(rank)
+        tensor = torch.randn(64_000, generator=generator).to(torch.bfloat16)
+        dist.all_reduce(tensor, group=group)
+        sums.append(tensor.float())
+        sent.append(switch.communicator.stats()["bytes_sent"])
+        dist.barrier(group=group)
+        dist.destroy_process_group(group)
+    assert 0.48 < sent[1] / sent[0] < 0.6, sent  # frames that are sent again on a busy machine, too
+    torch.testing.assert_close(sums[1], sums[0], rtol=2.0**-7, atol=2.0**-8)
+    assert not torch.equal(sums[1], sums[0])
+
+
+def case_a_rank_with_other_lanes_is_named(rank: int, size: int) -> None:
+    scaling: Scaling = Block(packed=rank == 2)
+    group = dist.new_group(pg_options=Settings(scaling=scaling, companion=False))
+    with pytest.raises(CollectiveError, match="packed lanes") as caught:
+        dist.all_reduce(torch.ones(3000), group=group)
+    assert caught.value.kind == "mismatch"
+    assert caught.value.peers == ((0, 1, 3) if rank == 2 else (2,))
     dist.destroy_process_group(group)
 
 

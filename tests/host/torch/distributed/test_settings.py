@@ -34,6 +34,10 @@ def test_nothing_set_is_one_machine() -> None:
 def test_what_is_set_is_taken(tmp_path: Path) -> None:
     assert Settings.of_environment({"CATCHMENT_SCALING": "fixed:-3"}).scaling == Fixed(-3)
     assert Settings.of_environment({"CATCHMENT_SCALING": "whole"}).scaling == Whole()
+    assert Settings.of_environment({"CATCHMENT_PACKED": "1"}).scaling == Block(packed=True)
+    packed = {"CATCHMENT_PACKED": "1", "CATCHMENT_SCALING": "fixed:-3"}
+    assert Settings.of_environment(packed).scaling == Fixed(-3, packed=True)
+    assert Settings.of_environment({"CATCHMENT_PACKED": "0"}).scaling == Block()
     assert Settings.of_environment({"CATCHMENT_JOB": "job.json"}).job == Path("job.json")
     assert not Settings.of_environment({"CATCHMENT_COMPANION": "0"}).companion
     assert Settings.of_environment({"CATCHMENT_PROCESS_GROUP": "c++"}).native is True
@@ -61,6 +65,7 @@ def test_what_is_set_is_taken(tmp_path: Path) -> None:
         ({"CATCHMENT_SCALING": "fixed:128"}, "-128 to 127"),
         ({"CATCHMENT_SCALING": "delayed"}, "give block"),
         ({"CATCHMENT_COMPANION": "yes"}, "give 0 or 1"),
+        ({"CATCHMENT_PACKED": "int16"}, "CATCHMENT_PACKED=int16"),
         ({"CATCHMENT_PROCESS_GROUP": "rust"}, "give c[+][+] or python"),
         ({"CATCHMENT_JOB": "x", "CATCHMENT_RAILS": "a,,b"}, "CATCHMENT_RAILS=a,,b"),
         ({"CATCHMENT_RAILS": "a"}, "rails a without a job file"),
