@@ -57,7 +57,9 @@ def spoilt(lab: Lab, loss: float, rng: random.Random) -> Iterator[None]:
 
 
 def check(lab: Lab, workers: list[str], loss: float, rng: random.Random, operations: int = 24) -> None:
-    job = plan_job("allreduce", lab.topology, name="ranks", workers=workers, slots=32, allocator=lab.allocator)
+    job = plan_job(
+        "allreduce", lab.topology, name="ranks", workers=workers, slots=32, packed=True, allocator=lab.allocator
+    )
     with lab.deployed(job), spoilt(lab, loss, rng):
         task = {"seed": rng.randrange(1 << 32), "operations": operations, "most": 30_000 // len(workers)}
         said = results(start(lab, job, **task), PATIENCE)

@@ -88,6 +88,23 @@ def test_loss_changes_no_bit(options: Callable[..., TrainingOptions]) -> None:
     assert lossy.drops, "the switch was to drop frames"
 
 
+@pytest.mark.slow
+def test_packed_gradients_take_half_of_the_bytes(options: Callable[..., TrainingOptions]) -> None:
+    """The bits of its twin under loss, half of the workers' bytes, and a loss as with lanes of 32 bits."""
+    whole = run(options("whole", loss=0.01), _quiet())
+    packed = run(options("packed", loss=0.01, gradients="int16", reference=True), _quiet())
+    assert packed.comparison is not None
+    assert packed.comparison.exact
+    assert packed.losses[-1] == pytest.approx(whole.losses[-1], rel=0.01)
+    for worker in ("w0", "w1", "w2"):
+        vectors = [_vectors(outcome.endpoint_stats[worker]) for outcome in (whole, packed)]
+        assert 0.5 <= vectors[1] / vectors[0] < 0.52, vectors
+
+
+def _vectors(stats: dict[str, int]) -> int:
+    return stats["frames_sent"] - stats["heartbeats_sent"] - stats["retransmissions"]
+
+
 def test_two_optimizer_nodes_have_the_bits_of_one(options: Callable[..., TrainingOptions]) -> None:
     shared = run(options("shared", roots=2, reference=True, loss=0.01), _quiet())
     assert shared.comparison is not None
