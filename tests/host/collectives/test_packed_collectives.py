@@ -52,7 +52,7 @@ def lab() -> Iterator[ShmLab]:
 
 
 def gradients(rng: random.Random, elements: int, dtype: DataType) -> list[NDArray[Any]]:
-    """Of every rank its own, of many magnitudes."""
+    """Elements of many magnitudes for every rank."""
     numbers = np.random.default_rng(rng.getrandbits(64))
     drawn = numbers.standard_normal((len(NAMES), elements)) * 2.0 ** numbers.integers(-15, 0, (len(NAMES), elements))
     return [scaled_sums.to_wire(each.astype(np.float32), dtype) for each in drawn]
@@ -173,7 +173,7 @@ def test_what_is_not_finite_spoils_its_vector_on_all_ranks(
 
 
 def test_the_error_is_that_of_fewer_bits(lab: ShmLab, rng: random.Random) -> None:
-    """Beside 32-bit lanes: within half a step of each of five ranks, where a step is 2^(E-12)."""
+    """The sum is within half a step of each of five ranks, where a step is 2^(E-12)."""
     arrays = gradients(rng, 20_000, DataType.FP32)
     exact = np.sum([array.astype(np.float64) for array in arrays], axis=0)
     exponent = max(golden.scale(array, DataType.FP32).exponent for array in arrays)
@@ -186,7 +186,7 @@ def test_the_error_is_that_of_fewer_bits(lab: ShmLab, rng: random.Random) -> Non
 
 
 def test_a_rank_with_other_lanes_is_named(lab: ShmLab, rng: random.Random) -> None:
-    """By every rank, whichever scaling; and the next operation works."""
+    """Every rank names it, whichever scaling; and the next operation works."""
     arrays = gradients(rng, 700, DataType.BF16)
     with communicators(lab, lab.allreduce(NAMES, slots=16, packed=True, name="named")) as ranks:
         for packs in (True, False):

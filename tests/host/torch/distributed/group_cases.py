@@ -149,7 +149,7 @@ def case_a_groups_own_settings_are_its_own(rank: int, size: int) -> None:
 
 
 def case_packed_lanes_take_half_of_the_bytes(rank: int, size: int) -> None:
-    """Of bf16 gradients, by C++ and Python alike; nearly the sums of 32-bit lanes."""
+    """The sums of bf16 gradients are nearly those of 32-bit lanes."""
     sums, sent = [], []
     for packed in (False, True):
         group = dist.new_group(pg_options=Settings(scaling=Fixed(3, packed=packed), companion=False))
