@@ -21,7 +21,8 @@ def chosen_path(port: str, rank: int, announced: str = "", rail: str | None = No
         port: ``auto``, ``udp`` or ``shm:PATH``.
         rank: for the template in the environment.
         announced: ``shm:PATH`` if the control plane says that the switch shares memory with this host.
-        rail: name of the rail where there are several: the environment counts only if it names rails.
+        rail: name of the rail where there are several: the environment counts only if it names rails, and what is
+            announced counts before the switch has made it, where its folder is on this machine.
 
     Raises:
         CollectiveError: kind ``argument``.
@@ -36,7 +37,9 @@ def chosen_path(port: str, rank: int, announced: str = "", rail: str | None = No
             template = template.replace("{rail}", rail) if "{rail}" in template else ""
         paths = [template.replace("{rank}", str(rank))]
         paths += [shm_path(announced)] if announced else []
-        return next((path for path in paths if path and is_socket(Path(path))), None)
+        made = next((path for path in paths if path and is_socket(Path(path))), None)
+        comes = rail is not None and announced and not Path(paths[-1]).exists() and Path(paths[-1]).parent.is_dir()
+        return paths[-1] if made is None and comes else made
     except EndpointError as error:
         raise CollectiveError(
             error.message, kind="argument", hint='give "auto", "udp" or "shm:PATH", the path of the switch\'s port'

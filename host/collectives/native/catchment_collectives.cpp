@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <catchment/shm/fork_guard.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -125,14 +127,16 @@ std::vector<Way> ways_of(const catchment_rail& rail, std::size_t count, std::siz
   return ways;
 }
 
-// A group with this engine, and the port that it is bound to.
+// A group with this engine, and the port that it is bound to; `waits` for a switch of this machine.
 std::pair<std::shared_ptr<Group>, std::uint16_t> open_rail(EngineConfig engine,
-                                                           const catchment_group_config& config) {
+                                                           const catchment_group_config& config,
+                                                           bool waits) {
   const UdpAddress local = local_of(config);
   const UdpAddress peer = peer_of(config);
   if (config.shm_path != nullptr) {
-    auto group = std::make_shared<Group>(std::move(engine), config.shm_path, local, peer,
-                                         config.attach_ns, config.spin_ns);
+    const auto attach = waits ? std::optional(config.attach_ns) : std::nullopt;
+    auto group = std::make_shared<Group>(std::move(engine), config.shm_path, local, peer, attach,
+                                         config.spin_ns);
     return {std::move(group), local.port};
   }
   auto [port, bound] = own_port(config, engine);
@@ -177,6 +181,33 @@ std::string wrong_with(std::span<const catchment_rail> rails, std::int32_t polic
   return {};
 }
 
+// Waits for the switches of this machine: for one rail's as long as a communicator does, for the
+// others' a little longer, since a rail that is late has to last through a probation.
+void await_switches(std::span<const rails::Rail> opened, std::span<const catchment_rail> asked) {
+  constexpr Nanos kGrace = kSecond;
+  constexpr auto kLook = std::chrono::milliseconds(2);
+  Nanos until = monotonic_now() + asked.front().config.attach_ns;
+  bool any = false;
+  while (true) {
+    std::string absent;
+    std::size_t there = 0;
+    for (std::size_t at = 0; at < asked.size(); ++at) {
+      const char* const path = asked[at].config.shm_path;
+      if (path == nullptr || !opened[at].control->absent()) {
+        ++there;
+      } else {
+        absent +=
+            (absent.empty() ? "" : ", ") + std::string(path) + " (rail " + opened[at].name + ")";
+      }
+    }
+    const Nanos now = monotonic_now();
+    if (there != 0 && !std::exchange(any, true)) until = std::min(until, now + kGrace);
+    if (there == asked.size() || (any && now >= until)) return;
+    if (now >= until) throw AttachError("no switch to attach to at " + absent, true);
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
 std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> asked,
                                             std::int32_t policy) {
   auto result = std::make_unique<catchment_group>();
@@ -190,14 +221,16 @@ std::unique_ptr<catchment_group> open_rails(std::span<const catchment_rail> aske
   for (const catchment_rail& rail : asked) {
     EngineConfig engine = engine_of(rail.config);
     if (may_fail) engine.absent = 0;  // which the council of all rails decides about
-    auto [group, port] = open_rail(std::move(engine), rail.config);
+    auto [group, port] = open_rail(std::move(engine), rail.config, !may_fail);
     if (opened.empty()) result->port = port;
     opened.push_back({.name = rail.name, .group = std::move(group), .nominal = rail.bytes_per_ms});
     if (may_fail) {
-      opened.back().control = open_rail(control_of(*rail.control, bell), *rail.control).first;
+      opened.back().control =
+          open_rail(control_of(*rail.control, bell), *rail.control, false).first;
       opened.back().ways = ways_of(rail, asked.size(), opened.size() - 1);
     }
   }
+  if (may_fail) await_switches(opened, asked);
   result->rails = std::make_shared<rails::RailSet>(
       std::move(opened), static_cast<rails::Policy>(policy), asked.front().config.timeout_ns,
       asked.front().config.absent_ns, std::move(bell));

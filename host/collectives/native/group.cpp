@@ -27,7 +27,7 @@ Group::Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin)
 }
 
 Group::Group(EngineConfig config, const std::string& path, const UdpAddress& local,
-             const UdpAddress& peer, Nanos attach, Nanos spin)
+             const UdpAddress& peer, std::optional<Nanos> attach, Nanos spin)
     : spin_(spin) {
   hub_ = Hubs::join(path, attach, spin, [&](Hub& hub) {
     const std::uint16_t gen = config.stream.gen;

@@ -27,10 +27,10 @@ class Group {
   // On a port of its own.  spin: see collective_patience().
   Group(EngineConfig config, std::unique_ptr<Port> port, Nanos spin);
   // On the shared-memory port at `path`, which all groups of this process share that are on it;
-  // waits up to `attach` for the switch.  Throws AttachError, std::invalid_argument where another
-  // of them has the stream's generation, and std::system_error.
+  // waits up to `attach` for the switch, which without that may come later.  Throws AttachError,
+  // std::invalid_argument where another of them has the stream's generation, and std::system_error.
   Group(EngineConfig config, const std::string& path, const UdpAddress& local,
-        const UdpAddress& peer, Nanos attach, Nanos spin);
+        const UdpAddress& peer, std::optional<Nanos> attach, Nanos spin);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   ~Group();

@@ -32,10 +32,10 @@ Registry& registry() {
 
 }  // namespace
 
-std::shared_ptr<Hub> Hubs::join(const std::string& path, Nanos attach, Nanos spin,
+std::shared_ptr<Hub> Hubs::join(const std::string& path, std::optional<Nanos> attach, Nanos spin,
                                 const Change& enter) {
   Registry& all = registry();
-  const Nanos until = monotonic_now() + attach;
+  const Nanos until = monotonic_now() + attach.value_or(0);
   while (true) {
     {
       const std::scoped_lock lock(all.mutex);
@@ -48,8 +48,10 @@ std::shared_ptr<Hub> Hubs::join(const std::string& path, Nanos attach, Nanos spi
     }
     try {
       // The switch lets one in: of two threads that come here, the other finds this one's hub.
-      auto attachment = std::make_shared<ShmAttachment>(path, kAttachPieceMs);
+      auto attachment = attach ? std::make_shared<ShmAttachment>(path, kAttachPieceMs)
+                               : std::make_shared<ShmAttachment>(path);
       const std::scoped_lock lock(all.mutex);
+      if (all.hubs.contains(path)) continue;  // without a switch both were let in
       auto hub = std::make_shared<Hub>(std::move(attachment), spin);
       {
         const Hub::Turn turn(*hub);

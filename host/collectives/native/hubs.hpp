@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hub.hpp"
@@ -14,9 +15,9 @@ class Hubs {
   using Change = std::function<void(Hub&)>;
 
   // Has `enter` add an engine, with the turn, to the hub on the port at `path`: the one that there
-  // is, or a new one, for which it waits up to `attach` for the switch and the port.  Throws
-  // AttachError, and what `enter` throws.
-  static std::shared_ptr<Hub> join(const std::string& path, Nanos attach, Nanos spin,
+  // is, or a new one, for which it waits up to `attach` for the switch and the port; nothing: not
+  // at all, and the switch may come later.  Throws AttachError, and what `enter` throws.
+  static std::shared_ptr<Hub> join(const std::string& path, std::optional<Nanos> attach, Nanos spin,
                                    const Change& enter);
   // Has `enter` add an engine, with the turn, to the hub on the port at `path` if there is one.
   static bool join_present(const std::string& path, const Change& enter);

@@ -30,6 +30,14 @@ bool ShmAttachment::serves(std::uint16_t gen) const {
   return std::ranges::find(streams_, gen, &Place::gen) != streams_.end();
 }
 
+ShmAttachment::ShmAttachment(const std::string& path) {
+  std::array<char, 512> error{};
+  int status = CATCHMENT_SHM_OK;
+  port_.reset(catchment_shm_attach_later(path.c_str(), &status, error.data(), error.size()));
+  if (!port_) throw AttachError(error.data(), true);
+  note(catchment_shm_check(port_.get()));
+}
+
 bool ShmAttachment::deliver() {
   const int count = catchment_shm_peek(port_.get(), in_.data(), kBatch);
   note(count);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -43,6 +44,9 @@ class ShmAttachment {
   // Waits up to `timeout_ms` for the switch and the port.  Throws AttachError and
   // std::system_error.
   ShmAttachment(const std::string& path, int timeout_ms);
+  // Does not wait: the switch may come later, and the frames that it takes are known then.  Throws
+  // AttachError where waiting will not help.
+  explicit ShmAttachment(const std::string& path);
 
   void add(std::uint16_t gen, Stream& stream) { streams_.push_back({gen, &stream}); }
   void remove(const Stream& stream);
@@ -72,7 +76,7 @@ class ShmAttachment {
   Stream* stream_of(std::span<const std::uint8_t> frame) const;
 
   std::unique_ptr<catchment_shm, Detach> port_;
-  std::size_t frame_bytes_ = 0;
+  std::size_t frame_bytes_ = std::numeric_limits<std::size_t>::max();
   std::vector<Place> streams_;
   std::array<catchment_shm_frame, kBatch> in_{};
   std::uint64_t errors_ = 0;

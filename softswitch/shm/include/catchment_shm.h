@@ -69,6 +69,10 @@ CATCHMENT_SHM_PUBLIC int catchment_shm_abi(void);
 CATCHMENT_SHM_PUBLIC catchment_shm* catchment_shm_attach(const char* path, int timeout_ms,
                                                          int* status, char* error,
                                                          size_t error_bytes);
+/* Attaches likewise, and waits for nothing: where the switch is not there yet, the port is detached
+ * for now, and attaches by itself.  NULL where waiting would not help. */
+CATCHMENT_SHM_PUBLIC catchment_shm* catchment_shm_attach_later(const char* path, int* status,
+                                                               char* error, size_t error_bytes);
 /* Gives the port back to the switch, and the memory to the system. */
 CATCHMENT_SHM_PUBLIC void catchment_shm_detach(catchment_shm* port);
 

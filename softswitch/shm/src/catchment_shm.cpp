@@ -13,6 +13,7 @@
 
 struct catchment_shm {
   catchment_shm(const char* path, int timeout_ms) : peer(path, timeout_ms) {}
+  explicit catchment_shm(const char* path) : peer(path) {}
   catchment::shm::Peer peer;
 };
 
@@ -44,12 +45,9 @@ int guarded(catchment_shm* port, Work work) {
   }
 }
 
-}  // namespace
-
-int catchment_shm_abi(void) { return CATCHMENT_SHM_ABI; }
-
-catchment_shm* catchment_shm_attach(const char* path, int timeout_ms, int* status, char* error,
-                                    size_t error_bytes) {
+/// What `make` makes; NULL, and why, where it throws.
+template <class Make>
+catchment_shm* made(Make make, int* status, char* error, size_t error_bytes) {
   const auto failed = [&](int why, const char* text) -> catchment_shm* {
     if (status != nullptr) {
       *status = why;
@@ -58,12 +56,30 @@ catchment_shm* catchment_shm_attach(const char* path, int timeout_ms, int* statu
     return nullptr;
   };
   try {
-    return std::make_unique<catchment_shm>(path == nullptr ? "" : path, timeout_ms).release();
+    return make().release();
   } catch (const catchment::shm::ShmError& problem) {
     return failed(problem.status(), problem.what());
   } catch (const std::exception& problem) {
     return failed(CATCHMENT_SHM_SYSTEM, problem.what());
   }
+}
+
+}  // namespace
+
+int catchment_shm_abi(void) { return CATCHMENT_SHM_ABI; }
+
+catchment_shm* catchment_shm_attach(const char* path, int timeout_ms, int* status, char* error,
+                                    size_t error_bytes) {
+  const auto make = [&] {
+    return std::make_unique<catchment_shm>(path == nullptr ? "" : path, timeout_ms);
+  };
+  return made(make, status, error, error_bytes);
+}
+
+catchment_shm* catchment_shm_attach_later(const char* path, int* status, char* error,
+                                          size_t error_bytes) {
+  const auto make = [&] { return std::make_unique<catchment_shm>(path == nullptr ? "" : path); };
+  return made(make, status, error, error_bytes);
 }
 
 void catchment_shm_detach(catchment_shm* port) { std::default_delete<catchment_shm>()(port); }

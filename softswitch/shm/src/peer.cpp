@@ -40,7 +40,7 @@ void watch(int epoll, int fd) {
 
 }  // namespace
 
-Peer::Peer(const std::string& path, int timeout_ms)
+Peer::Peer(const std::string& path)
     : path_(path),
       staging_(std::make_unique<Staging>()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -52,9 +52,15 @@ Peer::Peer(const std::string& path, int timeout_ms)
   }
   static_cast<void>(address_of(path));
   watch(epoll_.get(), timer_.get());
+  connect();
+  if (!attached() && hopeless_) {
+    throw ShmError(why_detached_, error_);
+  }
+}
+
+Peer::Peer(const std::string& path, int timeout_ms) : Peer(path) {
   const bool forever = timeout_ms < 0;
   const auto until = Clock::now() + milliseconds(std::max(timeout_ms, 0));
-  connect();
   while (!attached()) {
     const bool answered = !connecting_.valid();
     if (hopeless_ || (answered && timeout_ms == 0) ||

@@ -22,6 +22,9 @@ class Peer {
  public:
   /// Throws ShmError when it is not attached within `timeout_ms` (negative: forever).
   Peer(const std::string& path, int timeout_ms);
+  /// May have to wait for the switch, which it attaches to when that is there; throws ShmError when
+  /// waiting will not help.
+  explicit Peer(const std::string& path);
 
   int send(const catchment_shm_frame* frames, int count);
   int receive(catchment_shm_frame* frames, int count);

@@ -82,6 +82,10 @@ def test_the_environment_comes_first_and_udp_last(lab_socket: Path, monkeypatch:
     monkeypatch.delenv("CATCHMENT_SHM_PORT", raising=False)
     assert chosen_path("auto", 0, announced) == str(lab_socket)
     assert chosen_path("auto", 0, "shm:/nowhere") is None
+    to_come = lab_socket.with_name("to-come")
+    assert chosen_path("auto", 0, f"shm:{to_come}") is None
+    assert chosen_path("auto", 0, f"shm:{to_come}", "a") == str(to_come), "a rail waits for its switch"
+    assert chosen_path("auto", 0, "shm:/no/folder/here", "a") is None
     assert chosen_path("udp", 0, announced) is None
     assert chosen_path("shm:/another", 0, announced) == "/another"
     monkeypatch.setenv("CATCHMENT_SHM_PORT", "/nowhere")

@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,26 +59,41 @@ def test_ranks_that_are_set_up_differently_are_named(
             assert (caught.value.kind, caught.value.peers) == ("mismatch", (odd,))
 
 
+def elsewhere(told: dict[str, dict[str, Any]], rail: str, where: dict[str, Any]) -> None:
+    """Have all parts of a rail, of every member, go there."""
+    for member in told.values():
+        for part in member["parts"].values():
+            if part["rail"] == rail:
+                del part["port"]
+                part.update(where)
+
+
+def exact(ranks: list[RailSet], rng: random.Random) -> None:
+    """Some all-reduces have the bits of one rail."""
+    for _ in range(3):
+        arrays = [values(rng, rank, 100_000) for rank in range(RANKS)]
+        expected = total(arrays, DataType.FP32, lanes=LANES, slots=SLOTS)
+        assert together(ranks, lambda rank, own=arrays: rank.all_reduce(own[rank.rank]).wait()) == [None] * RANKS
+        assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
+
+
+@pytest.mark.parametrize("way", ["udp", "shared memory"])
 def test_a_rail_that_was_never_up_is_done_without_and_said_once(
-    labs: list[ShmLab], rng: random.Random, caplog: pytest.LogCaptureFixture
+    way: str, labs: list[ShmLab], rng: random.Random, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    """Rail b is over UDP, to an address where no switch is."""
+    """Rail b is over UDP to an address where no switch is, or over a shared-memory port that none has made."""
     with ExitStack() as exits:
         nobody = exits.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         nobody.bind(("127.0.0.1", 0))  # takes frames, and answers none
         told = exits.enter_context(deployed(labs, [GBIT, GBIT]))
-        for member in told.values():
-            for part in member["parts"].values():
-                if part["rail"] == "b":
-                    del part["port"]
-                    part |= {"local": ["127.0.0.1", 0], "switch": list(nobody.getsockname())}
+        if way == "udp":
+            elsewhere(told, "b", {"local": ["127.0.0.1", 0], "switch": list(nobody.getsockname())})
+        else:
+            for name in NAMES:
+                elsewhere({name: told[name]}, "b", {"port": f"shm:{tmp_path}/{name}"})
         caplog.set_level(logging.WARNING, "catchment.rails")
         ranks = opened(exits, told, [{}] * RANKS, policy=RailPolicy.FIXED)
-        for _ in range(3):
-            arrays = [values(rng, rank, 100_000) for rank in range(RANKS)]
-            expected = total(arrays, DataType.FP32, lanes=LANES, slots=SLOTS)
-            assert together(ranks, lambda rank, own=arrays: rank.all_reduce(own[rank.rank]).wait()) == [None] * RANKS
-            assert all(np.array_equal(array.view(np.uint32), expected.view(np.uint32)) for array in arrays)
+        exact(ranks, rng)
 
         def said() -> list[str]:
             return [record.getMessage() for record in caplog.records if "rail b" in record.getMessage()]
@@ -91,3 +107,49 @@ def test_a_rail_that_was_never_up_is_done_without_and_said_once(
             (RailHealth.DOWN, False, "a")
         ] * RANKS
     assert len(said()) == RANKS, "once each"
+
+
+def test_a_rail_whose_switch_comes_later_is_used_then(labs: list[ShmLab], rng: random.Random, tmp_path: Path) -> None:
+    """The sockets of rail b are where its switch's will be, and nothing is there while the ranks open."""
+    with ExitStack() as exits:
+        told = exits.enter_context(deployed(labs, [GBIT, GBIT]))
+        for name in NAMES:
+            elsewhere({name: told[name]}, "b", {"port": f"shm:{tmp_path}/{name}"})
+        ranks = opened(exits, told, [{}] * RANKS, policy=RailPolicy.FIXED)
+        exact(ranks, rng)
+        assert [rank.rails()[1].health for rank in ranks] == [RailHealth.DOWN] * RANKS
+        for name in NAMES:
+            (tmp_path / name).symlink_to(labs[1].path(name))
+        until(lambda: all(rank.rails()[1].health is RailHealth.UP for rank in ranks), "rail b does not come up")
+        before = ranks[0].rails()[1].bytes
+        exact(ranks, rng)
+        assert all(rank.rails()[1].joined for rank in ranks)
+        assert ranks[0].rails()[1].bytes > before
+
+
+def test_without_any_switch_opening_fails_and_names_all_rails(tmp_path: Path, labs: list[ShmLab]) -> None:
+    with deployed(labs, [GBIT, GBIT]) as told:
+        for rail in "ab":
+            elsewhere(told, rail, {"port": f"shm:{tmp_path}/{rail}"})
+        with pytest.raises(CollectiveError) as caught:
+            RailSet.of_job(told[NAMES[0]], timeout=0.2)
+    assert caught.value.kind == "system"
+    assert f"no switch to attach to at {tmp_path}/a (rail a), {tmp_path}/b (rail b)" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_rank_that_never_comes_is_named_on_each_rail(labs: list[ShmLab], rng: random.Random) -> None:
+    """The others' operations wait for it no longer than their timeout, though ranks never agree about rails."""
+    missing = rng.randrange(RANKS)
+    with ExitStack() as exits:
+        told = exits.enter_context(deployed(labs, [GBIT, GBIT]))
+        there = [
+            exits.enter_context(RailSet.of_job(told[name], timeout=2.0))
+            for rank, name in enumerate(NAMES)
+            if rank != missing
+        ]
+        raised = together(there, lambda rank: rank.all_reduce(np.ones(100_000, np.float32)).wait(PATIENCE))
+    who = f"rank {missing} cannot be heard"
+    for error in raised:
+        assert isinstance(error, CollectiveError) and (error.kind, error.peers) == ("missing", (missing,)), raised
+        assert f"no rail joins all ranks: on rail a {who}; on rail b {who}" in str(error)
