@@ -1,4 +1,4 @@
-"""Gradients of a torch model averaged by parameter proxies that synchronize among themselves (COARSE)."""
+"""Gradients of a torch model averaged by parameter proxies, whichever way they sum (COARSE)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from catchment.host.proxy import Client, ProxyError, TensorTable
+from catchment.host.proxy import ProxyError, SumClient, TensorTable
 
 
 def gradient_table(
@@ -37,7 +37,7 @@ class ProxiedGradients:
     averages have DDP's bits.
     """
 
-    def __init__(self, model: nn.Module, client: Client) -> None:
+    def __init__(self, model: nn.Module, client: SumClient) -> None:
         """Install the hooks.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Four workers train a model through four proxies, and through an all-reduce with the same exponent: the same bits."""
+"""Four workers train a model through proxies, sum homes, and an all-reduce with the same exponent: the same bits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+from home_group import run_homes
 from proxy_group import group_of, run_group
 from torch import nn
 
 from catchment.host.collectives import Communicator, Fixed
-from catchment.host.proxy import Client, ProxyError
+from catchment.host.proxy import Client, ProxyError, SumClient
 from catchment.host.torch import ProxiedGradients, gradient_table
 from catchment.sim.lab.shm_lab import ShmLab
 
@@ -50,10 +51,10 @@ def test_proxies_train_to_the_bits_of_an_all_reduce_with_the_same_exponent(rng: 
     """DDP divides by the ranks and sums; so is done here by hand, over one switch for all."""
     seed = rng.randrange(1 << 20)
     table = gradient_table(Model(seed), EXPONENT, shard_bytes=256)
-    models = [[Model(seed) for _ in range(WORKERS)] for _ in range(3)]  # torch's seed is the whole process's
+    models = [[Model(seed) for _ in range(WORKERS)] for _ in range(4)]  # torch's seed is the whole process's
 
     def by_proxies(which: int) -> Any:
-        def work(client: Client, rank: int) -> list[torch.Tensor]:
+        def work(client: SumClient, rank: int) -> list[torch.Tensor]:
             gradients = ProxiedGradients(models[which][rank], client)
             return train(models[which][rank], seed, rank, gradients.wait)
 
@@ -61,6 +62,7 @@ def test_proxies_train_to_the_bits_of_an_all_reduce_with_the_same_exponent(rng: 
 
     with group_of(WORKERS, WORKERS, groups=2) as group:
         by_ring = run_group(group, table, by_proxies(0))
+    by_homes = run_homes(2, WORKERS, table, by_proxies(3))
     proxies, ranks = [f"x{at}" for at in range(WORKERS)], [f"r{at}" for at in range(WORKERS)]
     with ShmLab([*proxies, *ranks]) as lab, ExitStack() as exits, ThreadPoolExecutor(WORKERS) as threads:
         job = lab.allreduce(proxies, name="proxies")
@@ -71,8 +73,11 @@ def test_proxies_train_to_the_bits_of_an_all_reduce_with_the_same_exponent(rng: 
         members = [exits.enter_context(lab.communicator(summed, host, timeout=120.0)) for host in ranks]
         by_ranks = list(threads.map(lambda rank: _by_ranks(models[2][rank], members[rank], seed, rank), range(WORKERS)))
     for rank in range(WORKERS):
-        for ring, switch, plain in zip(by_ring[rank], by_switch[rank], by_ranks[rank], strict=True):
+        for ring, switch, home, plain in zip(
+            by_ring[rank], by_switch[rank], by_homes[rank], by_ranks[rank], strict=True
+        ):
             assert torch.equal(ring, plain)
+            assert torch.equal(home, plain)
             assert torch.equal(switch, plain)
     assert not torch.equal(by_ranks[0][1], Model(seed).body[0].weight)
 
