@@ -90,7 +90,7 @@ class JobRequest:
         if len(asked) == len(wanted):
             raise JobError(f"{what}; give a rail with a switch besides: --rails A,{asked[0]}")
         if self.packed or self.streams:
-            raise JobError(f"{what}, which has no packed lanes and no optional streams")
+            raise JobError(f"{what}: such a job is planned without packed lanes and without optional streams")
 
     def _plan_part(
         self,

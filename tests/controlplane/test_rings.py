@@ -161,8 +161,8 @@ def test_blocks_of_a_grid_have_rings_of_their_own(tmp_path: Path) -> None:
         (("t", "m"), {}, "job sums: t is a ring of tcp; give a rail with a switch besides"),
         (("a", "t"), {"kind": "luwu", "root": "w2", "workers": ("w0", "w1")}, "t is a ring of tcp, for jobs of kind "
          "allreduce; this one is of kind luwu"),
-        (("a", "t"), {"packed": True}, "t is a ring of tcp, which has no packed lanes and no optional streams"),
-        (("a", "t"), {"streams": ("control",)}, "which has no packed lanes and no optional streams"),
+        (("a", "t"), {"packed": True}, "t is a ring of tcp: such a job is planned without packed lanes"),
+        (("a", "t"), {"streams": ("control",)}, "planned without packed lanes and without optional streams"),
         (("a", "t"), {"workers": ("w0",)}, "job sums/t: 1 worker; the ring t needs 2"),
         (("a", "u"), {}, "no rail 'u' in topology net"),
     ],
