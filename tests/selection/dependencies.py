@@ -20,6 +20,7 @@ _WORD = re.compile(r"[A-Za-z_][\w-]+")
 _LITERAL = re.compile(r'"(\w+)"')
 _TARGET = re.compile(r"(?:add_library|add_executable|pybind11_add_module)\(\s*([\w-]+)")
 _TEXTS = {".py", ".pyi", ".cpp", ".hpp", ".h", ".c", ".p4", ".sv", ".svh", ".toml", ".yaml", ".txt", ".tcl", ".pml"}
+_LEADING = (ast.Import, ast.ImportFrom, ast.BinOp)
 _SAID_EVERYWHERE = {"CMakeLists.txt", "__init__.py", "__main__.py", "conftest.py", "README.md"}
 
 
@@ -87,7 +88,8 @@ class _Reader:
             text = (ROOT / name).read_text("utf-8")
             found = {other for other in self._named(text) if not other.endswith(".py") or _are_close(name, other)}
             if path.suffix == ".py":
-                found.update(self._imported(text), self._paths(text, path.parent))
+                nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, _LEADING)]
+                found.update(self._imported(text, nodes), self._paths(nodes, path.parent))
                 if path.name == "__init__.py":
                     found |= {f"{path.parent}/{word}.py" for word in _LITERAL.findall(text)} & self.names
                 if path.name.startswith("test_"):
@@ -102,9 +104,9 @@ class _Reader:
         for word in set(_WORD.findall(text)):
             yield from self.targets.get(word.removeprefix("lib"), ())
 
-    def _imported(self, text: str) -> Iterator[str]:
+    def _imported(self, text: str, nodes: list[ast.AST]) -> Iterator[str]:
         modules = set(_MODULE.findall(text))
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 modules |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -118,9 +120,9 @@ class _Reader:
                 yield from {f"{place}.py", f"{place}/__init__.py"} & self.names
             yield from {f"{'/'.join(parts)}/__main__.py"} & self.names
 
-    def _paths(self, text: str, home: PurePosixPath) -> Iterator[str]:
+    def _paths(self, nodes: list[ast.AST], home: PurePosixPath) -> Iterator[str]:
         """Files and folders that are put together with `/`: all that is no Python in such a folder."""
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
                 parts = _joined(node)
                 for root in (PurePosixPath(), home, *home.parents):
