@@ -6,6 +6,7 @@ import contextlib
 import random
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -311,9 +312,11 @@ def soon_impatient(fake: RunningFake) -> SwitchClient:
 def test_a_switch_that_hangs_runs_into_the_deadline(fake: RunningFake) -> None:
     with soon_impatient(fake) as client:
         fake.switch.silent = True
-        for request in (lambda: client.insert(l2_entry(1)), lambda: client.read("l2"), client.groups):
-            with pytest.raises(SwitchError, match=r"s1.*DEADLINE_EXCEEDED.*did not answer in time"):
-                request()
+        requests = (lambda: client.insert(l2_entry(1)), lambda: client.read("l2"), client.groups)
+        with ThreadPoolExecutor(len(requests)) as threads:
+            for outcome in [threads.submit(request) for request in requests]:
+                with pytest.raises(SwitchError, match=r"s1.*DEADLINE_EXCEEDED.*did not answer in time"):
+                    outcome.result()
         fake.switch.release.set()
 
 

@@ -15,7 +15,8 @@ from catchment.wire.generated.constants import DataType
 
 LANES, SLOTS = 64, 8
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
-SPECIAL = (np.nan, np.inf, -np.inf)
+SPECIAL = (np.nan, -np.nan, np.inf, -np.inf)
+"""A NaN may have either sign; processors make negative ones."""
 
 
 def elements(values: NDArray[Any], dtype: DataType) -> NDArray[Any]:
