@@ -122,6 +122,11 @@ class NicHost:
             raise CosimError(
                 f"{self.name} is {description['role']} of job {job.name}, and its NIC is a {self.role.name.lower()}'s"
             )
+        if job.packed:
+            raise CosimError(
+                f"job {job.name} has packed lanes, and the NIC of {self.name} converts to 32-bit lanes alone: plan it "
+                "without packed, or make the host one of software"
+            )
         streams = {
             name: StreamSettings(description[name]["gen"], description[name]["base_seq"], description[name]["slots"])
             for name in (_GRADIENTS, _PARAMETERS, _SUMS)
