@@ -1,10 +1,11 @@
-"""`make bench-rails`: one all-reduce over several rails, beside the best of them and beside the paper's figures.
+"""`make bench-rails`: one all-reduce over several rails, row by row, beside what is aimed for and the paper's figures.
 
-Each rail is a switch of its own whose shared-memory ports keep to a rate low enough that the machine is no bound; ranks
-are threads of this process. A setting's gain is the time of an all-reduce over the best rail alone (policy `single`) by
-that over all of them, the median of turns that alternate. Failover: the link of a rank to a rail is cut while they run;
-the time from the rail's last sum until all ranks carry on over another one, of `--incidents` incidents. The trace shows
-what each rail carries, and its share of what is split, while one is lost and found again (the paper's Figure 8).
+Each rail is a switch of its own whose shared-memory ports keep to a rate, or a ring of TCP connections that do; ranks
+are threads of this process. The rates are the issue's divided by `--scale`, so low that two processors do not bound.
+Rows: `equal`, `uneven`, `three`, `ring` (gains over the best rail), `small` (short operations beside the best rail),
+`alone` (a set of one rail beside a communicator), `late` (shares beside a rank that sleeps), `failover` (the link of a
+rank to a rail is cut while they run; the time from the rail's last sum until all ranks carry on over another one) and
+`trace` (rates and shares while a rail is lost and found again, the paper's Figure 8). All of them unless named.
 `--quick` takes less of everything.
 """
 
@@ -15,50 +16,30 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
-from statistics import median, quantiles
-from typing import Annotated, Any, Self
+from statistics import quantiles
+from typing import Annotated, Self
 
 import numpy as np
 import typer
 from matplotlib.figure import Figure as Graph
 
 from bench.plots import save
+from bench.rail_gains import HOSTS, MBIT, MIB, alone, gains, late, settings, small
 from bench.report import RESULTS, Figure, publish
 from catchment.host.collectives import RailHealth, RailPolicy, RailSet
 from catchment.program import run_program
 from catchment.sim.lab.rail_lab import RailLab
 from catchment.softswitch.admin import SwitchAdmin
 
-HOSTS = [f"w{rank}" for rank in range(4)]
-MBIT, KIB, MIB = 10**6, 1 << 10, 1 << 20
-SMALL, LARGE = 16 * KIB, 4 * MIB
-SMALL_GOAL = 0.97
-SETTLING = 20
 PATIENCE = 60.0
 STEPS = 100  # of the trace
 MEDIAN_GOAL, TAIL_GOAL = 0.1, 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Rails by rate, and the gain over the best of them that is aimed for."""
-
-    name: str
-    rates: dict[str, int]
-    goal: float
-
-
-SETTINGS = (
-    Setting("2 equal rails", {"a": 200 * MBIT, "b": 200 * MBIT}, 1.86),
-    Setting("400 + 100 Mb/s", {"a": 400 * MBIT, "b": 100 * MBIT}, 1.17),
-    Setting("400 + 200 + 100 Mb/s", {"a": 400 * MBIT, "b": 200 * MBIT, "c": 100 * MBIT}, 1.62),
-)
 PAPER = (
     "The paper, 2 equal rails: Nezha 1.84 (4 nodes) and 1.87 (8), MPTCP 1.58 and 1.50; failover below 200 ms.",
-    "Ideal: 2.00, 1.25 and 1.75.",
+    "Not measured here: the kernel's MPTCP over the same links, which takes interfaces with a rate.",
 )
 
 
@@ -81,35 +62,6 @@ def everywhere(ranks: Sequence[RailSet], body: Callable[[RailSet], None]) -> flo
     if failed:
         raise failed[0]
     return time.perf_counter() - began
-
-
-def reduce(arrays: Sequence[np.ndarray[Any, Any]], rank: RailSet) -> None:
-    """One all-reduce of a rank's array."""
-    rank.all_reduce(arrays[rank.rank]).wait()
-
-
-def gains(setting: Setting, turns: int) -> list[Figure]:
-    """The gain of each policy over the best rail for a large array, and of the default for a small one."""
-    times: dict[tuple[RailPolicy, int], list[float]] = {}
-    policies = (RailPolicy.SINGLE, RailPolicy.WATERFILL, RailPolicy.FIXED, RailPolicy.SLICES)
-    with RailLab(HOSTS, setting.rates) as lab, ExitStack() as exits:
-        sets = {policy: exits.enter_context(lab.ranks(policy=policy, timeout=PATIENCE)) for policy in policies}
-        for turn in range(SETTLING + turns):
-            for (policy, ranks), size in itertools.product(sets.items(), (LARGE, SMALL)):
-                arrays = [np.ones(size // 4, np.float32) for _ in ranks]
-                took = everywhere(ranks, partial(reduce, arrays))
-                if turn >= SETTLING:
-                    times.setdefault((policy, size), []).append(took)
-    return [
-        Figure(
-            f"{setting.name}, {policy.name.lower()}, {size // KIB} KiB",
-            median(times[RailPolicy.SINGLE, size]) / median(times[policy, size]),
-            "x", "the best rail", 1.0,
-            None if policy is not RailPolicy.WATERFILL else setting.goal if size == LARGE else SMALL_GOAL,
-        )
-        for policy in policies[1:]
-        for size in ((LARGE, SMALL) if policy is RailPolicy.WATERFILL else (LARGE,))
-    ]  # fmt: skip
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -225,17 +177,40 @@ def growth(counts: Sequence[int]) -> list[int]:
 
 def main(
     *,
+    row: Annotated[list[str] | None, typer.Option(help="A row, several where repeated; all unless given.")] = None,
+    scale: Annotated[int, typer.Option(min=1, help="What the rates of the table are divided by.")] = 4,
     quick: Annotated[bool, typer.Option(help="Fewer turns and incidents: in five minutes.")] = False,
     incidents: Annotated[int, typer.Option(help="Links that are cut.")] = 200,
     seed: Annotated[int, typer.Option(help="Of which link is cut, and when.")] = 1,
 ) -> None:
     """Measure and report."""
-    figures, notes = [], list(PAPER)
-    for setting in SETTINGS:
-        figures += gains(setting, turns=8 if quick else 40)
-    found, note = failovers(20 if quick else incidents, seed)
-    notes += [note, trace(20.0 if quick else 60.0)]
-    publish("bench-rails", [*figures, *found], notes)
+    table = settings(scale)
+    turns = 8 if quick else 30
+    wanted = row or [*table, "small", "alone", "late", "failover", "trace"]
+    figures: list[Figure] = []
+    notes = list(PAPER)
+    for name in wanted:
+        if name in table:
+            found, said = gains(table[name], turns)
+            figures += found
+            notes += said
+        elif name == "small":
+            figures += small(table["uneven"], turns)
+        elif name == "alone":
+            figures += alone(turns)
+        elif name == "late":
+            figures.append(late(table["uneven"], seed))
+        elif name == "failover":
+            found, note = failovers(20 if quick else incidents, seed)
+            figures += found
+            notes.append(note)
+        elif name == "trace":
+            notes.append(trace(20.0 if quick else 60.0))
+        else:
+            raise typer.BadParameter(
+                f"no row {name!r}; there are: {', '.join(table)}, small, alone, late, failover, trace"
+            )
+    publish("bench-rails", figures, notes)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ class Figure:
     def ratio(self) -> float:
         return self.value / self.reference
 
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None where there is none."""
+        return None if self.goal is None else self.ratio >= self.goal
+
 
 def rate(work: Callable[[], int], seconds: float = 0.5, rounds: int = 5) -> float:
     """Median over `rounds` of units per second; `work` does one batch and returns its number of units."""
@@ -50,20 +55,21 @@ def rate(work: Callable[[], int], seconds: float = 0.5, rounds: int = 5) -> floa
 def publish(benchmark: str, figures: Sequence[Figure], notes: Sequence[str] = ()) -> Path:
     """Print `figures` as a table and write build/bench/BENCHMARK.json; returns that path."""
     table = Table(title=benchmark)
-    for heading in ("figure", "value", "compared with", "reference", "ratio", "goal"):
+    for heading in ("figure", "value", "compared with", "reference", "ratio", "goal", "met"):
         table.add_column(heading, justify="left" if heading in ("figure", "compared with") else "right")
     for f in figures:
         goal = "" if f.goal is None else f"{f.goal:.2f}"
         table.add_row(
-            f.name, f"{f.value:,.4g} {f.unit}", f.reference_name, f"{f.reference:,.4g} {f.unit}", f"{f.ratio:.2f}", goal
-        )
+            f.name, f"{f.value:,.4g} {f.unit}", f.reference_name, f"{f.reference:,.4g} {f.unit}", f"{f.ratio:.2f}",
+            goal, {None: "", True: "yes", False: "no"}[f.met],
+        )  # fmt: skip
     console = Console()
     console.print(table)
     for note in notes:
         console.print(note)
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{benchmark}.json"
-    rows = [{**asdict(f), "ratio": f.ratio} for f in figures]
+    rows = [{**asdict(f), "ratio": f.ratio, "met": f.met} for f in figures]
     document = {"benchmark": benchmark, "machine": platform.processor() or platform.machine(), "figures": rows}
     path.write_text(json.dumps({**document, "notes": list(notes)}, indent=2) + "\n")
     return path

@@ -21,6 +21,17 @@ def test_table_and_json_hold_the_same(
     printed = capsys.readouterr().out
     assert "0.75" in printed
     assert "0.80" in printed
+    assert document["figures"][0]["met"] is False and " no " in printed
+
+
+def test_a_goal_is_met_or_not_or_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figures = [Figure(str(goal), 3.0, "x", "a peer", 4.0, goal) for goal in (0.75, 0.76, None)]
+    document = json.loads(publish("bench-x", figures).read_text())
+    assert [figure["met"] for figure in document["figures"]] == [True, False, None]
+    assert " yes " in capsys.readouterr().out
 
 
 def test_rate_counts_the_units_that_work_reports() -> None:
